@@ -1,4 +1,4 @@
-"""Named barriers of a program: bar.sync, bar.arrive and bar.red, with or without a count."""
+"""Named barriers of blocks: bar.sync, bar.arrive and bar.red, with or without a count."""
 
 from __future__ import annotations
 
@@ -27,11 +27,13 @@ class Barriers:
 
     def __init__(self, machine: Any) -> None:
         self._m = machine
-        self._open: dict[int, _Barrier] = {}
+        self._open: dict[tuple[int, int], _Barrier] = {}
+        """By block and number."""
+        self._threads = 32 * machine.kernel.warps
         self._released = set[int]()
         self._waits = set[int]()
         self._votes = np.zeros(machine.count, bool)
-        self.agreed = np.zeros(machine.kernel.warps, np.int64)
+        self.agreed = np.zeros(machine.warps, np.int64)
 
     def vote(self, mask: Array, votes: Array) -> None:
         self._votes[mask] = votes[mask]
@@ -56,20 +58,25 @@ class Barriers:
         """(warps, barrier, threads) that come together."""
         warps = np.flatnonzero(self._m.whole_warps("a barrier", mask))
         if counts is None:
-            counts = np.full(self._m.count, self._m.count)
-        groups: dict[tuple[int, int], list[int]] = {}
+            counts = np.full(self._m.count, self._threads)
+        groups: dict[tuple[int, int, int], list[int]] = {}
         for w in warps.tolist():
             lanes = slice(32 * w, 32 * w + 32)
             if len(set(idents[lanes].tolist())) > 1 or len(set(counts[lanes].tolist())) > 1:
                 raise EmulationError("a barrier whose number or count differs within a warp")
-            groups.setdefault((int(idents[32 * w]), int(counts[32 * w])), []).append(w)
-        return [(warps, *key) for key, warps in groups.items()]
+            key = self._block(w), int(idents[32 * w]), int(counts[32 * w])
+            groups.setdefault(key, []).append(w)
+        return [(warps, *key[1:]) for key, warps in groups.items()]
+
+    def _block(self, warp: int) -> int:
+        return 32 * warp // self._threads
 
     def _arrive(self, warps: list[int], ident: int, count: int, do_wait: bool) -> None:
         if not warps:
             return
         self._check(ident, count)
-        barrier = self._open.setdefault(ident, _Barrier(count))
+        key = self._block(warps[0]), ident
+        barrier = self._open.setdefault(key, _Barrier(count))
         if barrier.count != count:
             raise EmulationError(f"barrier {ident} with different counts of threads")
         if set(warps) & set(barrier.arrived):
@@ -83,13 +90,13 @@ class Barriers:
         if 32 * len(barrier.arrived) > count:
             raise EmulationError(f"more threads than the {count} that barrier {ident} counts")
         if 32 * len(barrier.arrived) == count:
-            self._complete(self._open.pop(ident))
+            self._complete(self._open.pop(key))
 
     def _check(self, ident: int, count: int) -> None:
         if not 0 <= ident < 16:
             raise EmulationError(f"there is no barrier {ident}")
-        if count % 32 or not 0 < count <= self._m.count:
-            raise EmulationError(f"barrier {ident} for {count} of {self._m.count} threads")
+        if count % 32 or not 0 < count <= self._threads:
+            raise EmulationError(f"barrier {ident} for {count} of {self._threads} threads")
 
     def _complete(self, barrier: _Barrier) -> None:
         assert barrier.seen is not None
@@ -101,7 +108,7 @@ class Barriers:
 
     def _wait(self, warp: int, ident: int) -> Wait:
         def describe() -> str:
-            barrier = self._open[ident]
+            barrier = self._open[self._block(warp), ident]
             here = f"{32 * len(barrier.arrived)} of {barrier.count}"
             return f"barrier {ident} that not all threads reach ({here})"
 

@@ -39,7 +39,7 @@ def _vote(match: re.Match[str], args: list[str]) -> Made:
         count = r.uniform(args[2], "the count of a barrier") if len(args) > 3 else None
         m.barriers.vote(r.predicate, r.get(args[-1]).astype(bool))
         m.barriers.sync(r.predicate, ident, count)
-        threads = m.count if count is None else count
+        threads = m.count // m.blocks if count is None else count
         yes = m.barriers.agreed[m.warp_of]
         found = {"popc": yes, "or": yes > 0, "and": yes == threads}[kind]
         r.put(args[0], np.asarray(found).astype(np.uint32 if kind == "popc" else np.bool_))
@@ -81,6 +81,14 @@ def _proxy_fence(match: re.Match[str], args: list[str]) -> Made:
     return run
 
 
+def _cluster_arrive(match: re.Match[str], args: list[str]) -> Made:
+    return lambda r: r.m.cluster_barrier.arrive(r.predicate)
+
+
+def _cluster_wait(match: re.Match[str], args: list[str]) -> Made:
+    return lambda r: r.m.cluster_barrier.wait(r.predicate)
+
+
 def _nothing(match: re.Match[str], args: list[str]) -> Made:
     return lambda r: None
 
@@ -93,6 +101,8 @@ INSTRUCTIONS = [
     (r"bar(?:rier)?(?:\.cta)?\.arrive(?:\.aligned)?", _arrive),
     (r"bar(?:rier)?(?:\.cta)?\.red\.(popc|and|or)(?:\.aligned)?(?:\.\w+)?", _vote),
     (r"fence\.proxy\.async(\.shared::(?:cta|cluster)|\.global)?", _proxy_fence),
+    (r"barrier\.cluster\.arrive(?:\.release|\.relaxed)?(?:\.aligned)?", _cluster_arrive),
+    (r"barrier\.cluster\.wait(?:\.acquire)?(?:\.aligned)?", _cluster_wait),
     (r"griddepcontrol\..*|nanosleep\.u32", _nothing),
     (r"(?:membar|fence)\.(?:cta|gl|sys|(?:sc|acq_rel)\.\w+)", _nothing),
 ]

@@ -63,9 +63,7 @@ def _places(r: Registers, tensor: TensorMap, start: int) -> Array:
 
 def _pieces(r: Registers, addresses: Array) -> Array:
     """Numbers of the pieces of 16 bytes at addresses in shared memory."""
-    offsets = addresses - r.m.shared.base
-    r.m.shared.check_within(offsets, 16, "a bulk copy")
-    return offsets >> 4
+    return r.m.shared.offsets(addresses, 16, "a bulk copy") >> 4
 
 
 def _tensor_load(match: re.Match[str], args: list[str]) -> Made:
@@ -74,11 +72,26 @@ def _tensor_load(match: re.Match[str], args: list[str]) -> Made:
     def run(r: Registers) -> None:
         for thread in _active(r):
             tensor, pieces = box.at(r, thread)
-            places = _places(r, tensor, int(r.get(target)[thread]))
-            copy = Load(r.m, thread, pieces, places, tensor.filling())
-            r.m.bulk.load(copy, int(r.get(barrier)[thread]))
+            start, phase = (int(r.get(one)[thread]) for one in (target, barrier))
+            blocks = int(r.get(args[3])[thread]) if match["multicast"] else 0
+            for distance in _distances(r, thread, blocks):
+                places = _places(r, tensor, start + distance)
+                copy = Load(r.m, thread, pieces, places, tensor.filling())
+                r.m.bulk.load(copy, phase + distance)
 
     return run
+
+
+def _distances(r: Registers, thread: int, blocks: int) -> list[int]:
+    """From a thread's own shared memory to that of blocks of its cluster, one for each bit."""
+    if not blocks:
+        return [0]
+    ranks = [rank for rank in range(16) if blocks >> rank & 1]
+    if max(ranks) >= r.m.blocks:
+        raise EmulationError(f"a copy to block {max(ranks)} of a cluster of {r.m.blocks}")
+    for rank in ranks:
+        r.m.remote_uses.note(thread >> 5, rank, "a copy")
+    return [(rank - int(r.m.rank[thread])) << 24 for rank in ranks]
 
 
 def _tensor_store(match: re.Match[str], args: list[str]) -> Made:
@@ -154,7 +167,8 @@ _TO_SHARED = r"\.shared::(?:cta|cluster)\.global"
 _TO_GLOBAL = r"\.global\.shared::cta"
 
 INSTRUCTIONS = [
-    (rf"cp\.async\.bulk\.tensor\.\dd{_TO_SHARED}(?:\.tile)?{_PHASE}", _tensor_load),
+    (rf"cp\.async\.bulk\.tensor\.\dd{_TO_SHARED}(?:\.tile)?{_PHASE}"
+     r"(?P<multicast>\.multicast::cluster)?", _tensor_load),
     (rf"cp\.async\.bulk\.tensor\.\dd{_TO_GLOBAL}(?P<kind>)(?:\.tile)?\.bulk_group{_HINT}",
      _tensor_store),
     (rf"cp\.reduce\.async\.bulk\.tensor\.\dd{_TO_GLOBAL}\.(?P<kind>\w+)(?:\.tile)?\.bulk_group{_HINT}",

@@ -53,6 +53,9 @@ def accessible(ranges: list[tuple[int, int]], seed: int | None = None) -> Iterat
 _RESIDENT = 2
 """Blocks of a kernel whose blocks run several programs."""
 
+_PAIRED = 4
+"""Of one whose blocks are clusters of two."""
+
 _SHARED_BASE = 0x400
 """Where the shared memory of a program starts on Hopper; in clusters the rank is above."""
 
@@ -68,6 +71,7 @@ class Emulated:
         plain = metadata.get("tensor_maps") or ()
         self.maps = [TensorMapSource.from_plain(source) for source in plain]
         self.is_persistent = bool(metadata.get("resident"))
+        self.shares_copies = bool(metadata.get("shares_copies"))
 
     @property
     def kernel(self) -> Kernel:
@@ -83,15 +87,20 @@ class Emulated:
         args = [_number(value) for value in values]
         # The parameters of tensor maps follow; kept, since they hold what a kernel reads.
         maps = [_tensor_map(source, args) for source in self.maps]
-        blocks = (grid[0] * self.kernel.cluster, grid[1], grid[2])
+        cluster = self.kernel.cluster
+        blocks = (grid[0] * cluster, grid[1], grid[2])
         if self.is_persistent:
-            blocks = (min(_RESIDENT, math.prod(grid)), 1, 1)
+            programs, most = math.prod(grid), _RESIDENT
+            if self.shares_copies:
+                programs, most, cluster = programs + programs % 2, _PAIRED, 2
+            blocks = (min(most, programs), 1, 1)
             args += grid
         args += maps
         seed = _circumstances[-1].seed if _circumstances else None
         order, memory = None if seed is None else Random(seed), self._memory()
         for z, y, x in itertools.product(*map(range, reversed(blocks))):
-            run_program(self.kernel, args, (x, y, z), blocks, memory, order)
+            if x % cluster == 0:
+                run_program(self.kernel, args, (x, y, z), blocks, memory, order, cluster)
         self.console.drain()
 
     def _memory(self) -> Global:

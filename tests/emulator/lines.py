@@ -58,11 +58,17 @@ def operand(kernel: Any, text: str, type_: str) -> Reader:
         return lambda m: address
     if text.startswith(("getelementptr", "add (")):  # a constant distance from its start
         offset = int(re.findall(r"-?\d+", text)[-1])
-        return lambda m: np.uint64(m.shared.base + offset)
+        return lambda m: (_window(m) + np.uint32(offset)).astype(np.uint64)
     if text.startswith(("ptrtoint", "@")):
-        return lambda m: np.uint32(m.shared.base)
+        return _window
     known = literal(text, type_)
     return lambda m: known
+
+
+def _window(m: Any) -> Any:
+    """Where the shared memory of each thread's block starts."""
+    base = np.uint32(m.shared.base)
+    return base if m.blocks == 1 else base + (m.rank << np.uint32(24))
 
 
 def _typed(kernel: Any, text: str) -> tuple[Reader, str]:

@@ -1,4 +1,4 @@
-"""Runs one program of a kernel: blocks of LLVM instructions over arrays with one row per thread.
+"""Runs one program of a kernel, or one cluster: LLVM's blocks over arrays with one row per thread.
 
 Warps at the same place go in step, those at the earliest first; or one warp after another, block by
 block, in an order that is drawn. A warp that must wait is left where it is until it need not.
@@ -17,6 +17,7 @@ from tests.emulator import values
 from tests.emulator.barriers import Barriers
 from tests.emulator.bulk_copies import BulkCopies
 from tests.emulator.clocks import Clocks
+from tests.emulator.clusters import ClusterBarrier, RemoteUses
 from tests.emulator.copies import Copies
 from tests.emulator.lines import END, Step, compile_block
 from tests.emulator.mbarriers import MBarriers
@@ -101,24 +102,30 @@ Batch = tuple[Array, int, Step | None]
 
 
 class Machine:
-    """The state of one program.
+    """The state of the blocks of one cluster, or of one block.
 
-    order: who draws the warp that goes on; None for all warps in step.
+    program: of the first block; blocks: of the cluster, along x; order: who draws the warp that
+    goes on; None for all warps in step.
     event: counts instructions, to tell which came first.
     """
 
     def __init__(
         self, kernel: Kernel, program: tuple[int, int, int], grid: tuple[int, int, int],
-        memory: Global, order: Random | None = None,
+        memory: Global, order: Random | None = None, blocks: int = 1,
     ) -> None:  # fmt: skip
+        self.blocks, self.warps = blocks, blocks * kernel.warps
         self.kernel, self.program, self.grid, self.memory = kernel, program, grid, memory
-        self.count = 32 * kernel.warps
+        self.count = 32 * self.warps
         self.threads = np.arange(self.count, dtype=np.uint32)
         self.warp_of = (self.threads >> np.uint32(5)).astype(np.int64)
-        self.clocks = memory.clocks = Clocks(kernel.warps, memory.clocks.now)
-        base = kernel.shared_base + (program[0] % kernel.cluster << 24)
-        self.shared = Shared(kernel.shared_bytes, self.clocks, base)
-        self.copies = Copies(self.shared, memory, kernel.warps)
+        self.rank = self.threads // np.uint32(32 * kernel.warps)
+        """Of each thread's block in its cluster."""
+        self.clocks = memory.clocks = Clocks(self.warps, memory.clocks.now)
+        self.shared = Shared(
+            kernel.shared_bytes, self.clocks, kernel.shared_base, blocks, kernel.warps
+        )
+        self.copies = Copies(self.shared, memory, self.warps)
+        self.cluster_barrier, self.remote_uses = ClusterBarrier(self), RemoteUses(self)
         self.barriers = Barriers(self)
         self.tensor = TensorCores(self)
         self.mbarriers, self.bulk = MBarriers(self), BulkCopies(self)
@@ -185,7 +192,7 @@ class Machine:
         for _ in range(limit):
             batch = self._next()
             if batch is None:
-                for part in (self.tensor, self.bulk, self.register_counts):
+                for part in (self.tensor, self.bulk, self.register_counts, self.remote_uses):
                     part.finish()
                 return
             self._run_block(*batch)
@@ -226,7 +233,7 @@ class Machine:
         if paused:
             mask = np.logical_or.reduce([p.mask for p in paused])
             return mask, paused[0].number, paused[0].resume
-        here = np.zeros(self.kernel.warps, bool)
+        here = np.zeros(self.warps, bool)
         here[warps] = True
         return here[self.warp_of] & (self.pc == block), 0, None
 
@@ -275,10 +282,11 @@ class Machine:
 def run_program(
     kernel: Kernel, args: list[Any], program: tuple[int, int, int] = (0, 0, 0),
     grid: tuple[int, int, int] = (1, 1, 1), memory: Global | None = None,
-    order: Random | None = None,
+    order: Random | None = None, blocks: int = 1,
 ) -> Machine:  # fmt: skip
-    """Run one program; args in the order of the kernel's parameters: numbers and tensor maps."""
-    machine = Machine(kernel, program, grid, memory or Global(), order)
+    """Run one program, or the cluster of so many blocks whose first it is; args in the order of the
+    kernel's parameters: numbers and tensor maps."""
+    machine = Machine(kernel, program, grid, memory or Global(), order, blocks)
     for (type_, name), arg in zip(kernel.text.parameters, args, strict=True):
         value = arg.address if isinstance(arg, TensorMap) else arg
         machine.env[name] = values.argument(value, type_)

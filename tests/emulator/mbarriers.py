@@ -120,19 +120,26 @@ class MBarriers:
             del self._all[int(addresses[t])]
             self._m.shared.release(int(addresses[t]))
 
-    def _at(self, address: int, warp: int) -> MBarrier:
+    def _at(self, address: int, warp: int, is_remote: bool = False) -> MBarrier:
         found = self._all.get(address)
         if found is None:
             raise EmulationError(f"there is no mbarrier at {address:#x}")
-        places = self._m.shared.places(np.array([address]), 8, "an mbarrier")
-        if self._m.shared.writes.unseen(places, np.array([warp])).any():
+        warps, shared = np.array([warp]), self._m.shared
+        own = None if is_remote else warps
+        places = shared.places(np.array([address]), 8, "an mbarrier", own)
+        if shared.writes.unseen(places, warps).any():
             raise EmulationError("an mbarrier is used without a barrier after it was made")
         return found
 
-    def arrive(self, mask: Array, addresses: Array, counts: Array, sizes: Array | None) -> None:
+    def arrive(
+        self, mask: Array, addresses: Array, counts: Array, sizes: Array | None,
+        is_remote: bool = False,
+    ) -> None:  # fmt: skip
         """sizes: bytes that each thread first tells the phase of."""
         for t in np.flatnonzero(mask).tolist():
-            barrier = self._at(int(addresses[t]), t >> 5)
+            barrier = self._at(int(addresses[t]), t >> 5, is_remote)
+            rank = int(addresses[t]) - self._m.shared.base >> 24
+            self._m.remote_uses.note(t >> 5, rank, "an arrival")
             if sizes is not None:
                 barrier.expect(int(sizes[t]))
             barrier.arrive(t >> 5, int(counts[t]))
@@ -143,7 +150,7 @@ class MBarriers:
 
     def issue(self, address: int, warp: int, transfer: Transfer) -> None:
         """A copy will tell an mbarrier of its bytes."""
-        barrier = self._at(address, warp)
+        barrier = self._at(address, warp, is_remote=True)
         if any(address == a for _, a in self._unfenced):
             raise EmulationError(
                 "a copy uses an mbarrier with no fence.mbarrier_init after it was made"

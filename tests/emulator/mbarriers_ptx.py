@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tests.emulator.memory import EmulationError
 from tests.emulator.registers import Registers
 
 Made = Callable[[Registers], None]
@@ -33,8 +34,22 @@ def _arrive(match: re.Match[str], args: list[str]) -> Made:
     def run(r: Registers) -> None:
         sizes = r.get(last) if has_size else None
         counts = r.get("1" if has_size else last)
-        r.m.mbarriers.arrive(r.predicate, r.get(address), counts, sizes)
+        is_remote = match["space"] == "cluster"
+        r.m.mbarriers.arrive(r.predicate, r.get(address), counts, sizes, is_remote)
         r.put(args[0], np.zeros(r.m.count, np.uint64))
+
+    return run
+
+
+def _map(match: re.Match[str], args: list[str]) -> Made:
+    """mapa: the address of the same place in a block of the cluster."""
+
+    def run(r: Registers) -> None:
+        ranks = r.get(args[2]).astype(np.uint32)
+        if (ranks[r.predicate] >= r.m.blocks).any():
+            raise EmulationError(f"an address in a block that a cluster of {r.m.blocks} has not")
+        here = r.get(args[1]).astype(np.uint32) - (r.m.rank << np.uint32(24))
+        r.put(args[0], here + (ranks << np.uint32(24)))
 
     return run
 
@@ -60,7 +75,7 @@ def _fence(match: re.Match[str], args: list[str]) -> Made:
     return lambda r: r.m.mbarriers.fence(r.predicate)
 
 
-_SPACE = r"(?:\.(?:release|acquire|relaxed|cta|cluster))*\.shared(?:::cta)?\.b64"
+_SPACE = r"(?:\.(?:release|acquire|relaxed|cta|cluster))*\.shared(?:::(?P<space>cta|cluster))?\.b64"
 
 INSTRUCTIONS = [
     (rf"mbarrier\.init{_SPACE}", _init),
@@ -68,5 +83,6 @@ INSTRUCTIONS = [
     (rf"mbarrier\.arrive(?P<expects>\.expect_tx)?{_SPACE}", _arrive),
     (rf"mbarrier\.expect_tx{_SPACE}", _expect),
     (rf"mbarrier\.(?:try|test)_wait\.parity{_SPACE}", _wait),
+    (r"mapa\.shared::cluster\.u32", _map),
     (r"fence\.mbarrier_init\.release\.cluster", _fence),
 ]

@@ -161,13 +161,18 @@ class Global:
 class Shared:
     """Shared memory that knows which warp or engine touched each byte, and who knows of it.
 
-    base: address of its first byte. Elsewhere than in addresses, bytes are counted from there.
+    base: address of its first byte. Elsewhere than in addresses, bytes are counted from there,
+    block after block of a cluster: in addresses, the number of the block is in bits 24 and up.
+    warps: of a block.
     copied, pending_reads: how many asynchronous operations may yet write, or read, each byte.
     """
 
-    def __init__(self, size: int, clocks: Clocks, base: int = 0) -> None:
-        self.base = base
-        self.data = np.full((max(size, 16) + 15) // 16 * 16, 0xCD, np.uint8)
+    def __init__(
+        self, size: int, clocks: Clocks, base: int = 0, blocks: int = 1, warps: int = 1 << 10
+    ) -> None:
+        self.base, self._blocks, self._warps = base, blocks, warps
+        self.window = (max(size, 16) + 15) // 16 * 16
+        self.data = np.full(blocks * self.window, 0xCD, np.uint8)
         self.size = max(size, 16)
         self._clocks = clocks
         self.reads, self.writes = (WarpTrace(clocks, len(self.data)) for _ in range(2))
@@ -177,19 +182,32 @@ class Shared:
         self.reserved = np.zeros(len(self.data), bool)
         """Bytes of mbarriers, which nothing else may touch."""
 
-    def places(self, addresses: Array, size: int, what: str) -> Array:
-        """(n, size) offsets of the bytes at some addresses."""
+    def places(self, addresses: Array, size: int, what: str, warps: Array | None = None) -> Array:
+        """(n, size) offsets of the bytes at some addresses. warps: (n,), if they may access only
+        what is of their own block."""
         _check_alignment(addresses, size, what)
-        offsets = addresses.astype(np.int64) - self.base
-        self.check_within(offsets, size, what)
+        offsets = self.offsets(addresses, size, what)
+        if warps is not None and (offsets // self.window != warps // self._warps).any():
+            raise EmulationError(f"{what} of another block")
         return offsets[:, None] + np.arange(size)
+
+    def offsets(self, addresses: Array, size: int, what: str) -> Array:
+        """(n,) of the first bytes at some addresses."""
+        distances = addresses.astype(np.int64) - self.base
+        ranks = np.clip(distances >> 24, 0, self._blocks - 1)
+        self.check_within(distances - (ranks << 24), size, what)
+        return distances - (ranks << 24) + ranks * self.window
+
+    def start(self, warp: int) -> int:
+        """Where the bytes of a warp's block begin."""
+        return warp // self._warps * self.window
 
     def check_within(self, offsets: Array, size: int, what: str) -> None:
         if len(offsets) and (int(offsets.max()) + size > self.size or int(offsets.min()) < 0):
             raise EmulationError(f"{what} beyond the {self.size} bytes of shared memory")
 
-    def _free_places(self, addresses: Array, size: int, what: str) -> Array:
-        places = self.places(addresses, size, what)
+    def _free_places(self, addresses: Array, size: int, what: str, warps: Array) -> Array:
+        places = self.places(addresses, size, what, warps)
         self._check_free(places, what)
         return places
 
@@ -198,7 +216,7 @@ class Shared:
             raise EmulationError(f"{what} where an mbarrier is")
 
     def load(self, addresses: Array, size: int, warps: Array) -> Array:
-        places = self._free_places(addresses, size, "a load from shared memory")
+        places = self._free_places(addresses, size, "a load from shared memory", warps)
         if self.writes.unseen(places, warps).any() or self._is_counted(places, warps):
             raise EmulationError("a warp reads what another wrote without a barrier between")
         if self.copied[places].any():
@@ -209,7 +227,7 @@ class Shared:
         return self.data[places]
 
     def store(self, addresses: Array, data: Array, warps: Array) -> None:
-        places = self._free_places(addresses, data.shape[1], "a store to shared memory")
+        places = self._free_places(addresses, data.shape[1], "a store to shared memory", warps)
         if self.copied[places].any():
             raise EmulationError("a store to shared memory that a copy may be writing")
         self._check_not_read_late(places)
@@ -218,7 +236,7 @@ class Shared:
 
     def add(self, addresses: Array, amounts: Array, warps: Array) -> None:
         """Atomic additions of 32-bit integers, which need no order among themselves."""
-        places = self._free_places(addresses, 4, "an atomic on shared memory")
+        places = self._free_places(addresses, 4, "an atomic on shared memory", warps)
         self._check_not_read_late(places)
         if self.copied[places].any() or (self.writes.when[places] <= 0).any():
             raise EmulationError("an atomic on shared memory that nobody wrote")
@@ -249,7 +267,7 @@ class Shared:
 
     def begin_copy(self, addresses: Array, size: int, warps: Array) -> None:
         """From now on a copy may write, whenever it likes."""
-        places = self._free_places(addresses, size, "a copy to shared memory")
+        places = self._free_places(addresses, size, "a copy to shared memory", warps)
         if self.copied[places].any():
             raise EmulationError("two copies to one place are on their way")
         self._check_not_read_late(places)
@@ -266,11 +284,11 @@ class Shared:
         """A warp makes an mbarrier of these 8 bytes."""
         warps = np.array([warp])
         self.store(np.array([address]), np.zeros((1, 8), np.uint8), warps)
-        at = address - self.base
+        at = int(self.offsets(np.array([address]), 8, "an mbarrier")[0])
         self.reserved[at : at + 8] = self.has_reserved = True
 
     def release(self, address: int) -> None:
-        at = address - self.base
+        at = int(self.offsets(np.array([address]), 8, "an mbarrier")[0])
         self.reserved[at : at + 8] = False
 
     # -- what engines read and write ------------------------------------------------------------

@@ -16,9 +16,10 @@ class RegisterCounts:
     def __init__(self, machine: Any) -> None:
         self._m = machine
         self._entry: int | None = machine.kernel.entry_registers
-        warps = machine.kernel.warps
+        warps = machine.warps
+        self._of_block = machine.kernel.warps
         self._held = np.full(warps, self._entry or 0)
-        self._pool = warps * (self._entry or 0)
+        self._pool = self._of_block * (self._entry or 0)
         self._history: list[list[int]] = [[] for _ in range(warps)]
 
     def change(self, mask: Array, count: int, is_more: bool) -> None:
@@ -35,7 +36,7 @@ class RegisterCounts:
         for warp in warps:
             if (count < held[warp]) if is_more else (count > held[warp]):
                 raise EmulationError(f"setmaxnreg from {held[warp]} to {count}: wrong direction")
-            if self._pool - int(held.sum()) >= count - held[warp]:
+            if self._left(held, warp) >= count - held[warp]:
                 held[warp] = count
             else:
                 waits[warp] = self._wait(warp, count)
@@ -45,9 +46,14 @@ class RegisterCounts:
         for warp in warps:
             self._history[warp].append(count)
 
+    def _left(self, held: Array, warp: int) -> int:
+        """What nobody holds of the registers of a warp's block."""
+        first = warp // self._of_block * self._of_block
+        return self._pool - int(held[first : first + self._of_block].sum())
+
     def _wait(self, warp: int, count: int) -> Wait:
         def is_over() -> bool:
-            return self._pool - int(self._held.sum()) >= count - int(self._held[warp])
+            return self._left(self._held, warp) >= count - int(self._held[warp])
 
         return Wait(is_over, lambda: f"{count} registers per thread, which others must give back")
 

@@ -365,7 +365,7 @@ _BINARY: dict[str, Any] = {
     "minimum": _with_zeros(np.minimum, False), "maximum": _with_zeros(np.maximum, True),
     "umin": np.minimum, "umax": np.maximum,
 }  # fmt: skip
-_REGISTER = re.compile(r"llvm\.nvvm\.read\.ptx\.sreg\.(\w+(?:\.ctarank)?)(?:\.([xyz]))?$")
+_REGISTER = re.compile(r"llvm\.nvvm\.read\.ptx\.sreg\.(\w+(?:\.n?ctarank)?)(?:\.([xyz]))?$")
 
 
 def intrinsic(name: str, type_: str, types: list[str]) -> Callable[..., Any]:
@@ -415,18 +415,26 @@ def _leading_zeros(x: Any) -> Any:
 
 def _special(name: str, axis: int) -> Callable[..., Any]:
     if name == "tid":
-        return lambda m: m.threads if axis == 0 else np.uint32(0)
+        return lambda m: m.threads % np.uint32(m.count // m.blocks) if axis == 0 else np.uint32(0)
     if name == "ntid":
-        return lambda m: np.uint32(m.count if axis == 0 else 1)
+        return lambda m: np.uint32(m.count // m.blocks if axis == 0 else 1)
     if name == "ctaid":
-        return lambda m: np.uint32(m.program[axis])
+        return lambda m: np.uint32(m.program[axis]) + (_rank(m) if axis == 0 else np.uint32(0))
     if name == "nctaid":
         return lambda m: np.uint32(m.grid[axis])
     assert axis == 0, "clusters lie along x"
     if name == "nclusterid":
-        return lambda m: np.uint32(m.grid[0] // m.kernel.cluster)
-    at = {"clusterid": 0, "cluster.ctarank": 1}[name]
-    return lambda m: np.uint32(divmod(m.program[0], m.kernel.cluster)[at])
+        return lambda m: np.uint32(m.grid[0] // m.blocks)
+    if name == "clusterid":
+        return lambda m: np.uint32(m.program[0] // m.blocks)
+    if name == "cluster.nctarank":
+        return lambda m: np.uint32(m.blocks)
+    assert name == "cluster.ctarank", name
+    return _rank
+
+
+def _rank(m: Any) -> Any:
+    return m.rank if m.blocks > 1 else np.uint32(0)
 
 
 # ---- atomics, thread after thread ---------------------------------------------------------------

@@ -140,10 +140,10 @@ class TensorCores:
 
     def __init__(self, machine: Any) -> None:
         self._m = machine
-        count = machine.kernel.warps // 4
+        count = machine.warps // 4
         self.groups = [WarpGroup(machine, 4 * i) for i in range(count)]
         self._defined: dict[str, Array] = {}
-        self.fenced = np.zeros(machine.kernel.warps, np.int64)
+        self.fenced = np.zeros(machine.warps, np.int64)
         """Event of the latest wgmma.fence of each warp."""
         self._busy: dict[tuple[int, Any], Operation] = {}
         """Registers of A, by warp and name, that an operation may yet read."""
@@ -161,7 +161,7 @@ class TensorCores:
         warps = self._active(self._m.mask)
         for warp in warps if self._busy else ():
             self._check_free(warp, name)
-        events = self._defined.setdefault(name, np.full(self._m.kernel.warps, -1))
+        events = self._defined.setdefault(name, np.full(self._m.warps, -1))
         events[warps] = self._m.event
 
     def check_free(self, r: Any, token: str) -> None:
@@ -186,7 +186,7 @@ class TensorCores:
     def written(self, r: Any, token: str) -> Array:
         """Event, per warp, at which a register was last written; constants are just now."""
         name = r.names.get(token, "")
-        event = np.full(self._m.kernel.warps, r.written.get(token, -1))
+        event = np.full(self._m.warps, r.written.get(token, -1))
         if token in r.written or name in ("undef", "poison"):
             return event
         if name.startswith("%"):

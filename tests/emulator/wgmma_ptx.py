@@ -89,19 +89,22 @@ def _operation(r: Registers, warp: int, key: Key) -> Operation:
     if at < len(group.operations) and group.operations[at].key == key:
         return group.issue(number, group.operations[at])
     shape, keep, left, right = key
-    places = [None if held is None else _within(r, addresses(*held)) for held in (left, right)]
+    places = [
+        None if held is None else _within(r, addresses(*held), warp) for held in (left, right)
+    ]
     assert places[1] is not None
     return group.issue(number, Operation(shape, keep, places[0], places[1], key))
 
 
-def _base(r: Registers) -> int:
-    """Of shared memory, as much of it as a descriptor holds."""
-    return r.m.shared.base & 0x3FFFF
+def _base(r: Registers, warp: int) -> int:
+    """What as much of an address as a descriptor holds is more than its place for a warp."""
+    return (r.m.shared.base & 0x3FFFF) - r.m.shared.start(warp)
 
 
-def _within(r: Registers, places: Array) -> Array:
-    r.m.shared.check_within(places - _base(r), 1, "a matrix descriptor")
-    return places - _base(r)
+def _within(r: Registers, places: Array, warp: int) -> Array:
+    found = places - _base(r, warp)
+    r.m.shared.check_within(found - r.m.shared.start(warp), 1, "a matrix descriptor")
+    return found
 
 
 def _read_operands(r: Registers, warp: int, operation: Operation) -> None:
@@ -109,10 +112,10 @@ def _read_operands(r: Registers, warp: int, operation: Operation) -> None:
     shared, number = r.m.shared, warp % 4
     _, _, left, right = operation.key
     if left is not None:
-        mine = pieces(*left, 16 * number, 16 * number + 16) - (_base(r) >> 4)
+        mine = pieces(*left, 16 * number, 16 * number + 16) - (_base(r, warp) >> 4)
         shared.begin_late_read(mine, warp, "wgmma")
         operation.pieces.append(mine)
-    every = pieces(*right, 0, operation.shape.n) - (_base(r) >> 4)
+    every = pieces(*right, 0, operation.shape.n) - (_base(r, warp) >> 4)
     if len(operation.issued) == 1:
         shared.begin_late_read(every, warp, "wgmma")
         operation.pieces.append(every)

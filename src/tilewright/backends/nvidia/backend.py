@@ -99,7 +99,7 @@ def _llir(module: Module, context: StageContext) -> str:
     if lowered.is_persistent:
         warps = lowered.threads // arch.warp_size
         resources = resources_of(arch, warps, lowered.registers, 0, size)
-        context.metadata.update(resident=resources.programs)
+        context.metadata.update(resident=resources.programs, shares_copies=lowered.shares_copies)
     if lowered.tensor_maps:
         maps = [source.plain() for source in lowered.tensor_maps]
         context.metadata.update(tensor_maps=maps)

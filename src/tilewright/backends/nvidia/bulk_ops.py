@@ -31,6 +31,7 @@ from tilewright.ir import (
     boolean,
     buffer,
     operand,
+    optional_operand,
     pointer,
     reference,
     scalar_integer,
@@ -42,22 +43,31 @@ from tilewright.ops import DescriptorAccess
 
 
 class MbarriersOp(Op, opcode="nvidia.mbarriers", effects=(Effect.SHARED,)):
-    """result = new mbarriers, one in each slot: phase 0 has begun, and waits for `arrivals`"""
+    """result = new mbarriers, one in each slot: phase 0 has begun, and waits for `arrivals`
+
+    in_cluster: for as many from each block of the cluster.
+    """
 
     result_type: Type = attr()
     arrivals: int = attr(default=1)
+    in_cluster: bool = attr(default=False)
 
     def infer(self) -> Type:
         return self.result_type
 
 
 class BulkCopyOp(Op, opcode="nvidia.bulk_copy", effects=(Effect.SHARED,)):
-    """If it runs: target = x, a block of an array; the barrier's phase ends when it is there."""
+    """If it runs: target = x, a block of an array; the barrier's phase ends when it is there.
+
+    is_shared: whether the other block of the cluster asks for the same at the same time: then each
+    copies one half to both.
+    """
 
     x: Value = operand(tile)
     target: Value = operand(buffer)
     barrier: Value = operand(buffer)
     runs: Value = operand(boolean)
+    is_shared: Value | None = optional_operand(boolean, default=None)
 
     def infer(self) -> None:
         return None
@@ -77,11 +87,13 @@ class MbarrierArriveOp(Op, opcode="nvidia.mbarrier_arrive", effects=(Effect.SHAR
     """If it runs: each warp of the role arrives; the barrier waits for as many.
 
     What the warps have read of shared memory before, also by products that have ended, may be
-    overwritten once the phase has ended.
+    overwritten once the phase has ended. in_both: the warps arrive at this barrier of both blocks
+    of a cluster; where it is there and does not hold, twice at their own.
     """
 
     barrier: Value = operand(buffer)
     runs: Value = operand(boolean)
+    in_both: Value | None = optional_operand(boolean, default=None)
 
     def infer(self) -> None:
         return None
@@ -171,8 +183,10 @@ def mbarriers(op: MbarriersOp) -> Any:
 
 
 @reference(BulkCopyOp)
-def bulk_copy(op: BulkCopyOp, x: Any, memory: Any, barrier: Any, runs: Any) -> tuple[()]:
-    """Copied at once."""
+def bulk_copy(
+    op: BulkCopyOp, x: Any, memory: Any, barrier: Any, runs: Any, is_shared: Any = None
+) -> tuple[()]:
+    """Copied at once, by each block for itself."""
     if runs:
         memory.item().write(x)
         barrier.item().read().arrive(1)
@@ -187,7 +201,9 @@ def mbarrier_wait(op: MbarrierWaitOp, barrier: Any, parity: Any) -> tuple[()]:
 
 
 @reference(MbarrierArriveOp)
-def mbarrier_arrive(op: MbarrierArriveOp, barrier: Any, runs: Any) -> tuple[()]:
+def mbarrier_arrive(
+    op: MbarrierArriveOp, barrier: Any, runs: Any, in_both: Any = None
+) -> tuple[()]:
     """All warps at once."""
     if runs:
         barrier.item().read().arrive()

@@ -60,7 +60,7 @@ from tilewright.backends.nvidia.ops import ConvertOp, FmaDotOp, WarpBarrierOp
 from tilewright.backends.nvidia.passes.legalize_arithmetic import illegal_arithmetic
 from tilewright.backends.nvidia.passes.legalize_casts import illegal_cast
 from tilewright.backends.nvidia.passes.legalize_dots import illegal_product
-from tilewright.backends.nvidia.role_ops import BlockOp, BlocksOp, RolesOp
+from tilewright.backends.nvidia.role_ops import BlockOp, BlocksOp, NeighbourOp, RolesOp
 from tilewright.ir import Contract, Op
 from tilewright.ir.types import TileType, Type, shape_of
 from tilewright.ops import CastOp, DotOp
@@ -135,7 +135,7 @@ def legal_copies(arch: Arch, warps: int) -> Contract:
     copies = (AsyncCopyOp, CommitOp, WaitOp, BulkCopyOp)
     stores = (WritePanelOp, StorePanelOp, BulkStoreWaitOp, ProxyFenceOp)
     barriers = (WarpBarrierOp, MbarriersOp, MbarrierWaitOp, MbarrierArriveOp)
-    roles = (RolesOp, BlockOp, BlocksOp)
+    roles = (RolesOp, BlockOp, BlocksOp, NeighbourOp)
     products = (FmaDotOp, ConvertOp, ShareOp, WgmmaOp, WgmmaWaitOp)
     ops = legal_ops(
         *products, *buffers, *exchanges, *steps_of_sorts, *copies, *stores, *barriers, *roles

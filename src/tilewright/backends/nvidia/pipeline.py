@@ -31,12 +31,13 @@ from tilewright.backends.nvidia.passes.rotate_products import RotateProducts
 from tilewright.backends.nvidia.passes.select_bulk_loads import CheckBulkLoads, SelectBulkLoads
 from tilewright.backends.nvidia.passes.select_bulk_stores import CheckBulkStores, SelectBulkStores
 from tilewright.backends.nvidia.passes.select_products import SelectProducts
+from tilewright.backends.nvidia.passes.share_copies import ShareCopies
 from tilewright.backends.nvidia.passes.skip_full_masks import SkipFullMasks
 from tilewright.backends.nvidia.passes.software_pipeline import SoftwarePipeline
 from tilewright.backends.nvidia.passes.specialize_warps import SpecializeWarps
 from tilewright.backends.nvidia.passes.split_products import SplitProducts
 from tilewright.backends.nvidia.passes.split_reductions import SplitReductions
-from tilewright.ir import Pipeline, Step
+from tilewright.ir import Contract, Pipeline, Step
 from tilewright.transforms import SHARED, Canonicalize, Cse, Dce, ExpandDescriptors, Licm
 
 
@@ -158,16 +159,22 @@ def _bulk_accesses(arch: Arch, stages: int, roles: bool, loads: str) -> tuple[St
     )
 
 
+def _roles(arch: Arch, specialize: SpecializeWarps, copies: Contract) -> tuple[Step, ...]:
+    """A producer for copies by the copy engine, and clusters that share them."""
+    by_roles = "no warp that multiplies asks for copies, no barrier stands in the loop"
+    share = Step(ShareCopies(arch.capability), "behind the loop over programs, which it follows")
+    return Step(specialize, by_roles, copies), share
+
+
 def _async_copies(
     arch: Arch, warps: int, stages: int, specialize: SpecializeWarps | None
 ) -> tuple[Step, ...]:
     """Loads for later iterations, by the copy engine or by `cp.async`."""
     copies = legal_copies(arch, warps)
-    by_roles = "no warp that multiplies asks for copies, no barrier stands in the loop"
     pipelining = SoftwarePipeline(stages=stages, warps=warps, capability=arch.capability)
     latency = "hide the latency of global memory behind earlier products"
     return (
-        *([Step(specialize, by_roles, copies)] if specialize and arch.setmaxnreg else ()),
+        *(_roles(arch, specialize, copies) if specialize and arch.setmaxnreg else ()),
         Step(pipelining, latency, copies),
         Step(Dce(), "remove address computations of loads that became copies"),
     )

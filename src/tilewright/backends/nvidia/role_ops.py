@@ -17,6 +17,8 @@ with the warps of a program, which take turns.
     cf.for %p = %block, %programs, %blocks { ...
 
 Blocks are no more than are resident at a time. As NumPy has it, each program has a block.
+
+    %other = nvidia.neighbour %program : u32       of the other block of a cluster
 """
 
 from __future__ import annotations
@@ -41,23 +43,29 @@ from tilewright.ir import (
     scalar_integer,
 )
 from tilewright.ir.types import Type, u32
-from tilewright.ops import wrong_args, wrong_end
+from tilewright.ops import ForOp, MulOp, wrong_args, wrong_end
 
 PRODUCER_WARPS = 4
 """A warpgroup, of which one thread works: registers are moved by warpgroups (`setmaxnreg`)."""
+
+
+CLUSTER_BLOCKS = 2
+"""Of a cluster whose blocks share copies: of four, no more than 30 fit on the 132 multiprocessors
+of an H200."""
 
 
 class RolesOp(Op, opcode="nvidia.roles", effects=(Effect.SHARED,)):
     """consumers(0), consumers(1) ... and producer(), at the same time; ends when all have ended
 
     groups: of consumers; registers: of each thread at the start of the kernel, then of the
-    producer's warpgroup, and of the consumers.
+    producer's warpgroup, and of the consumers; shares_copies: blocks are clusters of two.
     """
 
     consumers: Block = region()
     producer: Block = region()
     registers: tuple[int, ...] = attr()
     groups: int = attr(default=1)
+    shares_copies: bool = attr(default=False)
 
     def infer(self) -> None:
         return None
@@ -81,8 +89,18 @@ class BlockOp(Op, opcode="nvidia.block", traits=(Trait.PURE,)):
         return self.program.type
 
 
+class NeighbourOp(Op, opcode="nvidia.neighbour", traits=(Trait.PURE,)):
+    """result = the program that the other block of a cluster of two runs at the same time, if there
+    are so many; `program` where blocks are no cluster"""
+
+    program: Value = operand(scalar_integer)
+
+    def infer(self) -> Type:
+        return self.program.type
+
+
 class BlocksOp(Op, opcode="nvidia.blocks", traits=(Trait.PURE,)):
-    """result = how many blocks there are; at most `programs`"""
+    """result = how many blocks there are; at most `programs`, and one more where they are pairs"""
 
     programs: Value = operand(scalar_integer)
 
@@ -90,9 +108,22 @@ class BlocksOp(Op, opcode="nvidia.blocks", traits=(Trait.PURE,)):
         return self.programs.type
 
 
+def is_over_programs(loop: ForOp) -> bool:
+    """Whether a loop goes from program to program of a block, all or those of a group. Blocks are
+    so few that its index does not wrap."""
+    step = loop.step.op
+    return isinstance(step.operands[0].op if isinstance(step, MulOp) else step, BlocksOp)
+
+
 @reference(BlockOp)
 def block(op: BlockOp, program: Any) -> Any:
     """Each program has its own."""
+    return program
+
+
+@reference(NeighbourOp)
+def neighbour(op: NeighbourOp, program: Any) -> Any:
+    """Each block is alone."""
     return program
 
 

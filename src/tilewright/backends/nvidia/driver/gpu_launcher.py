@@ -86,6 +86,7 @@ LAUNCH_METADATA = (
     "tensor_maps",
     "threads",
     "resident",
+    "shares_copies",
     "num_warps",
     "shared",
     "num_ctas",
@@ -104,7 +105,7 @@ def launch_shape(metadata: Metadata) -> LaunchShape:
     num_warps; shared: bytes of dynamic shared memory; num_ctas: blocks that run a program;
     launch_cooperative_grid; launch_pdl. `threads`, if there, is the number of threads with those of
     further roles than num_warps has; `resident` that of blocks of a multiprocessor, where there are
-    to be no more, since each runs several programs.
+    to be no more, since each runs several programs; `shares_copies`: they are clusters of two.
     """
     return LaunchShape(
         threads=int(metadata.get("threads") or 32 * metadata["num_warps"]),
@@ -113,6 +114,7 @@ def launch_shape(metadata: Metadata) -> LaunchShape:
         cooperative=bool(metadata.get("launch_cooperative_grid", False)),
         dependent=bool(metadata.get("launch_pdl", False)),
         resident=int(metadata.get("resident") or 0),
+        shares_copies=bool(metadata.get("shares_copies", False)),
     )
 
 

@@ -86,7 +86,11 @@ count:
   %few = icmp ule i64 %counted, 2147483647
   br i1 %few, label %stream, label %bad_grid
 stream:
-  %fewest = call i64 @llvm.umin.i64(i64 %counted, i64 %resident)
+  ; of pairs the last one may have a block without a program
+  %pairs = call i64 @LaunchRecord.pairs(ptr %record)
+  %odd = and i64 %counted, %pairs
+  %paired = add i64 %counted, %odd
+  %fewest = call i64 @llvm.umin.i64(i64 %paired, i64 %resident)
   %blocks = select i1 %limited, i64 %fewest, i64 %counted
   %has_stream = call i1 @read_stream(ptr %args, ptr %grid)
   br i1 %has_stream, label %launch, label %raise

@@ -51,6 +51,7 @@ class Entry(Protocol):
 _ATTRIBUTE_BYTES = 72  # CUlaunchAttribute: id, padding, a union of 64 bytes
 _COOPERATIVE = 2  # CU_LAUNCH_ATTRIBUTE_COOPERATIVE
 _CLUSTER_DIMENSION = 4  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+_PAIR = (2, 1, 1)
 _PROGRAMMATIC_STREAM_SERIALIZATION = 6  # CU_LAUNCH_ATTRIBUTE_ and this name
 
 
@@ -62,7 +63,8 @@ class LaunchShape:
     x, y, z, which together run one program, (1, 1, 1) for none; cooperative: the whole grid is
     resident at once; dependent: may start before the kernel ahead in the stream has ended
     (programmatic dependent launch); resident: blocks of a multiprocessor of a kernel whose blocks
-    run several programs and take the grid as three arguments behind its own; 0: of all others.
+    run several programs and take the grid as three arguments behind its own; 0: of all others;
+    shares_copies: such blocks are clusters of two.
     """
 
     threads: int
@@ -71,6 +73,7 @@ class LaunchShape:
     cooperative: bool = False
     dependent: bool = False
     resident: int = 0
+    shares_copies: bool = False
 
     def attributes(self) -> bytes:
         """An array of CUlaunchAttribute."""
@@ -82,6 +85,8 @@ class LaunchShape:
             attributes.append(struct.pack("<Ixxxxi60x", _COOPERATIVE, 1))
         if self.dependent:
             attributes.append(struct.pack("<Ixxxxi60x", _PROGRAMMATIC_STREAM_SERIALIZATION, 1))
+        if self.shares_copies:
+            attributes.append(struct.pack("<Ixxxx3I52x", _CLUSTER_DIMENSION, *_PAIR))
         return b"".join(attributes)
 
 
@@ -213,20 +218,12 @@ def make_entry(
     cuLaunchKernelEx and cuPointerGetAttribute; maps: of each tensor map that is passed behind the
     arguments, the numbers of those that decide it, at most MAP_WORDS; multiprocessors: how many.
     """
-    attributes = shape.attributes()
-    buffer = ctypes.create_string_buffer(attributes, max(len(attributes), 1))
+    config, attributes = _configuration(shape)
     parameters = _parameters(kinds, shape)
     tables, data_ptr, code = MapTables(maps), "data_ptr", launch_code()
     # objects by id(): `keep` below holds a reference to each
     record = LaunchRecord(
-        config=LaunchConfig(
-            block_x=shape.threads,
-            block_y=1,
-            block_z=1,
-            shared_bytes=shape.shared_bytes,
-            attributes=ctypes.addressof(buffer),
-            attribute_count=len(attributes) // _ATTRIBUTE_BYTES,
-        ),
+        config=config,
         function=function,
         launch=launch,
         pointer_attribute=pointer_attribute,
@@ -237,7 +234,8 @@ def make_entry(
         none=id(None),
         int=id(int),
         cluster=shape.cluster[0],
-        resident=shape.resident * multiprocessors,
+        resident=_most_blocks(shape, multiprocessors),
+        pairs=int(shape.shares_copies),
         count=LEADING + len(kinds),
         slots=len(parameters),
         parameters=ctypes.addressof(parameters),
@@ -245,9 +243,30 @@ def make_entry(
         map_tables=tables.address,
         **handlers.addresses(),
     )
-    keep = (record, buffer, parameters, tables, handlers, data_ptr, pages, log, code)
+    keep = (record, attributes, parameters, tables, handlers, data_ptr, pages, log, code)
     address = ctypes.addressof(record)
     return builtin_function(name, code[LAUNCH_SYMBOL], METH_FASTCALL, address, keep)
+
+
+def _most_blocks(shape: LaunchShape, multiprocessors: int) -> int:
+    """As in LaunchRecord.resident."""
+    blocks = shape.resident * multiprocessors
+    return blocks - blocks % _PAIR[0] if shape.shares_copies else blocks
+
+
+def _configuration(shape: LaunchShape) -> tuple[LaunchConfig, object]:
+    """What all launches have in common, and what it points to."""
+    attributes = shape.attributes()
+    buffer = ctypes.create_string_buffer(attributes, max(len(attributes), 1))
+    config = LaunchConfig(
+        block_x=shape.threads,
+        block_y=1,
+        block_z=1,
+        shared_bytes=shape.shared_bytes,
+        attributes=ctypes.addressof(buffer),
+        attribute_count=len(attributes) // _ATTRIBUTE_BYTES,
+    )
+    return config, buffer
 
 
 def _parameters(kinds: Sequence[str], shape: LaunchShape) -> ctypes.Array[Parameter]:

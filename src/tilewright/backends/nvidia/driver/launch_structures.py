@@ -122,6 +122,7 @@ class LaunchRecord(ctypes.Structure):
         ("int", _Object),  # the type
         ("cluster", ctypes.c_int64),  # blocks along x that run one program
         ("resident", ctypes.c_int64),  # most blocks, where these run several; 0: no limit
+        ("pairs", ctypes.c_int64),  # 1: these blocks are clusters of two; 0: they are not
         ("count", ctypes.c_int64),  # of arguments of a call, with LEADING
         ("slots", ctypes.c_int64),  # how many arguments are passed to the kernel
         ("parameters", _Address),  # of a Parameter for each of these

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import prod
 from typing import cast
 
-from tilewright.backends.nvidia.buffer_ops import buffer_type
+from tilewright.backends.nvidia.buffer_ops import ViewOp, buffer_type
 from tilewright.backends.nvidia.bulk_ops import (
     BulkCopyOp,
     MbarrierArriveOp,
@@ -17,6 +17,7 @@ from tilewright.backends.nvidia.bulk_ops import (
     MbarrierWaitOp,
 )
 from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering
+from tilewright.backends.nvidia.role_ops import CLUSTER_BLOCKS
 from tilewright.backends.nvidia.tensor_maps import TensorMapSource, load_map
 from tilewright.llvm import Val
 from tilewright.ops import DescriptorLoadOp
@@ -45,13 +46,17 @@ def first_thread(state: GpuLowering) -> Val:
 @lowering(MbarriersOp)
 def _mbarriers(state: GpuLowering, op: MbarriersOp) -> None:
     offset, first = state.offsets[op], state.code.let_here("icmp eq i32 %thread, 0", "i1")
-    for slot in range(buffer_type(op.result).slots):
-        start = offset + slot * _BARRIER_BYTES
-        address = state.code.let_here(f"add i32 {state.shared}, {start}", "i32")
-        text = f"@$1 mbarrier.init.shared::cta.b64 [$0], {op.arrivals};"
-        state.asm(text, "r,b,~{memory}", "void", address, first)
-    # The copy engine sees them, too.
-    state.asm("fence.mbarrier_init.release.cluster;", "~{memory}", "void")
+    blocks = [state.register("cluster.nctarank")] if op.in_cluster else []
+    all_arrive = [state.code.let_here(f"mul i32 {n}, {op.arrivals}", "i32") for n in blocks]
+    count, kinds = ("$2", "r,b,r") if op.in_cluster else (op.arrivals, "r,b")
+    address = state.code.let_here(f"add i32 {state.shared}, {offset}", "i32")
+    starts = [slot * _BARRIER_BYTES for slot in range(buffer_type(op.result).slots)]
+    inits = " ".join(f"mbarrier.init.shared::cta.b64 [$0+{start}], {count};" for start in starts)
+    text = f"{{ @!$1 bra DONE; {inits} DONE: }}"
+    state.asm(text, f"{kinds},~{{memory}}", "void", address, first, *all_arrive)
+    if not isinstance(op.next, MbarriersOp):
+        # The copy engine sees them, too.
+        state.asm("fence.mbarrier_init.release.cluster;", "~{memory}", "void")
     state.set_registers(op.result, [Val(str(offset), "i32", BODY)])
 
 
@@ -68,16 +73,51 @@ def _bulk_copy(state: GpuLowering, op: BulkCopyOp) -> None:
     state.asm(text, "r,b,~{memory}", "void", barrier, asks)
     *outer, column = (state.scalar(value) for value in load.offsets)
     columns, box_bytes = source.box[-1], prod(source.box) * source.element_bytes
-    coordinates = ", ".join(f"${4 + dim}" for dim in range(load.rank))
-    text = (
-        f"@$3 cp.async.bulk.tensor.{load.rank}d.shared::cluster.global.tile"
-        f".mbarrier::complete_tx::bytes [$0], [$1, {{{coordinates}}}], [$2];"
-    )
-    for panel in range(type_.shape[1] // columns):
+    alone, shares = _shares(state, op, asks, type_.shape[1] // columns)
+    for panel, share in enumerate(shares):
         place = code.let_here(f"add i32 {start}, {panel * box_bytes}", "i32")
         left = code.let_here(f"add i32 {column}, {panel * columns}", "i32")
-        operands = (place, map_parameter(state, source), barrier, asks, left, *reversed(outer))
-        state.asm(text, f"r,l,r,b,{'r,' * load.rank}~{{memory}}", "void", *operands)
+        coordinates = (left, *reversed(outer))
+        _copy(state, alone, "", (place, map_parameter(state, source), barrier), coordinates)
+        if share is not None:
+            target = (place, map_parameter(state, source), barrier)
+            _copy(state, share, ".multicast::cluster", target, coordinates)
+
+
+def _copy(
+    state: GpuLowering, asks: Val, how: str, target: tuple[Val, Val, Val], at: tuple[Val, ...]
+) -> None:
+    """One box, if a thread asks for it. target: its place, its map and its mbarrier; how: "" for
+    this block, or as PTX says that it is for both of a cluster."""
+    coordinates = ", ".join(f"${4 + dim}" for dim in range(len(at)))
+    blocks = f", {(1 << CLUSTER_BLOCKS) - 1}" if how else ""
+    text = (
+        f"@$3 cp.async.bulk.tensor.{len(at)}d.shared::cluster.global.tile"
+        f".mbarrier::complete_tx::bytes{how} [$0], [$1, {{{coordinates}}}], [$2]{blocks};"
+    )
+    state.asm(text, f"r,l,r,b,{'r,' * len(at)}~{{memory}}", "void", *target, asks, *at)
+
+
+def _shares(
+    state: GpuLowering, op: BulkCopyOp, asks: Val, panels: int
+) -> tuple[Val, list[Val | None]]:
+    """Whether a block copies for itself, and for each panel, whether it does for both.
+
+    Both take every other one, and of an odd number the one more in every other slot.
+    """
+    if op.is_shared is None:
+        return asks, [None] * panels
+    code, shared = state.code, state.scalar(op.is_shared)
+    alone = code.let_here(f"xor i1 {shared}, true", "i1")
+    asks_alone = code.let_here(f"and i1 {asks}, {alone}", "i1")
+    asks_for_both = code.let_here(f"and i1 {asks}, {shared}", "i1")
+    view = cast("ViewOp", op.target.op)
+    rank = state.register("cluster.ctarank")
+    turn = code.let_here(f"xor i32 {rank}, {state.scalar(view.slot)}", "i32")
+    odd = code.let_here(f"trunc i32 {turn if panels % 2 else rank} to i1", "i1")
+    even = code.let_here(f"xor i1 {odd}, true", "i1")
+    mine = [code.let_here(f"and i1 {asks_for_both}, {who}", "i1") for who in (even, odd)]
+    return asks_alone, [mine[panel % 2] for panel in range(panels)]
 
 
 def map_parameter(state: GpuLowering, source: TensorMapSource) -> Val:
@@ -97,7 +137,30 @@ def _wait(state: GpuLowering, op: MbarrierWaitOp) -> None:
 def _arrive(state: GpuLowering, op: MbarrierArriveOp) -> None:
     code, barrier = state.code, state.scalar(op.barrier)
     address = code.let_here(f"add i32 {state.shared}, {barrier}", "i32")
+    if op.in_both is not None:
+        _arrive_in_cluster(state, address, state.scalar(op.runs), state.scalar(op.in_both))
+        return
     first = code.let_here(f"icmp eq i32 {state.lane}, 0", "i1")
     arrives = code.let_here(f"and i1 {first}, {state.scalar(op.runs)}", "i1")
     text = "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];"
     state.asm(text, "r,b,~{memory}", "void", address, arrives)
+
+
+def _arrive_in_cluster(state: GpuLowering, barrier: Val, runs: Val, in_both: Val) -> None:
+    """Each of the first lanes arrives, in the block of its number or in its own.
+
+    Not with `.release.cluster`, which ptxas makes a fence of all memory: what is released are
+    reads, which have ended.
+    """
+    code = state.code
+    blocks = state.register("cluster.nctarank")
+    first = code.let_here(f"icmp ult i32 {state.lane}, {blocks}", "i1")
+    arrives = code.let_here(f"and i1 {first}, {runs}", "i1")
+    text = "mapa.shared::cluster.u32 $0, $1, $2;"
+    own = state.register("cluster.ctarank")
+    # Of lanes that do not arrive any block will do.
+    spreads = code.let_here(f"and i1 {first}, {in_both}", "i1")
+    block = code.let_here(f"select i1 {spreads}, {state.lane.typed}, {own.typed}", "i32")
+    there = state.pure_asm(text, "=r,r,r", "i32", barrier, block)
+    text = "@$1 mbarrier.arrive.shared::cluster.b64 _, [$0];"
+    state.asm(text, "r,b,~{memory}", "void", there, arrives)

@@ -11,10 +11,19 @@ from tilewright.backends.nvidia.lower.gpu_lowering import (
     register_count,
     register_type,
 )
+from tilewright.backends.nvidia.role_ops import is_over_programs
 from tilewright.ir import Block, Op, Value
 from tilewright.ir.types import dtype_of
 from tilewright.llvm import Val
-from tilewright.ops import AssumeOp, ConditionOp, ForOp, IfOp, ReturnOp, WhileOp, YieldOp
+from tilewright.ops import (
+    AssumeOp,
+    ConditionOp,
+    ForOp,
+    IfOp,
+    ReturnOp,
+    WhileOp,
+    YieldOp,
+)
 
 
 class _Phis:
@@ -72,12 +81,15 @@ def _for(state: GpuLowering, op: ForOp) -> None:
     """
     code = state.code
     before, head, body, latch, done = _labels(state, "before", "head", "body", "latch", "done")
-    step, trips = state.scalar(op.step), _trips(state, op)
+    step, upper = state.scalar(op.step), state.scalar(op.upper)
+    # A program should not begin with a division.
+    trips = None if is_over_programs(op) else _trips(state, op)
     _open(state, before, head)
     phis = _Phis(state, op.body.args, [op.lower, *op.inits])
-    left = phis.add(trips)
+    left = None if trips is None else phis.add(trips)
     index = state.scalar(op.index)
-    goes_on = code.let_here(f"icmp ne {left.typed}, 0", "i1")
+    test = f"icmp ult {index.typed}, {upper}" if left is None else f"icmp ne {left.typed}, 0"
+    goes_on = code.let_here(test, "i1")
     code.line(f"br i1 {goes_on}, label %{body}, label %{done}")
     code.line(f"{body}:")
     state.lower_block(state, op.body)
@@ -86,11 +98,11 @@ def _for(state: GpuLowering, op: ForOp) -> None:
     code.line(f"{latch}:")
     # No nsw: the index after the last iteration may wrap, and is not used.
     following = code.let_here(f"add {index.typed}, {step}", index.type)
-    fewer = code.let_here(f"sub {left.typed}, 1", left.type)
+    fewer = [] if left is None else [code.let_here(f"sub {left.typed}, 1", left.type)]
     code.line(f"br label %{head}")
     code.line(f"{done}:")
     yielded = _registers(state, _terminator(op.body))
-    phis.complete([following, *yielded, fewer], before, latch)
+    phis.complete([following, *yielded, *fewer], before, latch)
     for arg, result in zip(op.carried, op.results, strict=True):
         state.set_registers(result, state.registers_of(arg))
 

@@ -82,7 +82,7 @@ class LoweredKernel:
     asserts, prints: see gpu_messages.py; tensor_maps: what the parameters behind those of the
     kernel hold; threads: of a block, with those of further roles; registers: of each of them at
     the start, 0 where ptxas is free to choose; is_persistent: blocks run several programs, whose
-    grid is passed by three parameters in front of the maps.
+    grid is passed by three parameters in front of the maps; shares_copies: as of RolesOp.
     """
 
     text: str
@@ -93,6 +93,7 @@ class LoweredKernel:
     threads: int = 0
     registers: int = 0
     is_persistent: bool = False
+    shares_copies: bool = False
 
 
 _MAP = 'ptr byval([128 x i8]) align 64 "nvvm.grid_constant"'
@@ -138,16 +139,24 @@ def lower_function(
     # In this order: what was moved to section 0 uses lane and warp.
     threads, entry_registers = _roles_of(state.roles, 32 * warps)
     groups = 1 if state.roles is None else state.roles.groups
-    first = [*_thread(module, threads, 32 * warps if groups > 1 else 0), *entry, *code.sections[0]]
+    thread = _thread(module, threads, 32 * warps if groups > 1 else 0)
+    maps = _prefetched(len(state.tensor_maps), threads)
+    first = [*thread, *maps, *entry, *code.sections[0]]
     body = [head, "entry:", *first, *_start(module, num_ctas), "start:", *code.sections[1], "}"]
     module.functions.append("\n".join(body))
     attributes = _attributes(threads, maxnreg or entry_registers, num_ctas)
     module.footer += [*attributes, *(lines.footer() if lines else ())]
     text = module.text(arch.target.triple, data_layout(arch.target))
-    maps = tuple(state.tensor_maps)
-    messages = tuple(state.asserts), tuple(state.prints)
     return LoweredKernel(
-        text, function.name, *messages, maps, threads, entry_registers or 0, state.is_persistent
+        text,
+        function.name,
+        tuple(state.asserts),
+        tuple(state.prints),
+        tuple(state.tensor_maps),
+        threads,
+        entry_registers or 0,
+        state.is_persistent,
+        shares_copies=state.roles is not None and state.roles.shares_copies,
     )
 
 
@@ -179,6 +188,16 @@ def _thread(module: ModuleText, threads: int, group: int) -> list[str]:
         "%warp = lshr i32 %tid, 5",
         f"%shared = {pointer}",
     ]
+
+
+def _prefetched(maps: int, threads: int) -> list[str]:
+    """Fetch tensor maps while mbarriers are made and coordinates computed: the first thread of the
+    last warp does, as that of the first one makes the mbarriers."""
+    if not maps:
+        return []
+    text = '"@$1 prefetch.tensormap [$0];", "l,b,~{memory}"'
+    fetch = [f"call void asm sideeffect {text}(ptr %map{i}, i1 %fetches) #1" for i in range(maps)]
+    return [f"%fetches = icmp eq i32 %thread, {threads - 32}", *fetch]
 
 
 def _start(module: ModuleText, num_ctas: int) -> list[str]:

@@ -111,7 +111,11 @@ class GpuLowering:
 
     def grid_register(self, name: str, axis: int) -> Val:
         """A special register along an axis."""
-        function = f"llvm.nvvm.read.ptx.sreg.{name}.{'xyz'[axis]}"
+        return self.register(f"{name}.{'xyz'[axis]}")
+
+    def register(self, name: str) -> Val:
+        """A special register of a thread."""
+        function = f"llvm.nvvm.read.ptx.sreg.{name}"
         self.module.declare(function, f"declare i32 @{function}()")
         return self.code.let_here(f"call i32 @{function}()", "i32")
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from tilewright.backends.nvidia.buffer_ops import AllocOp
 from tilewright.backends.nvidia.bulk_ops import MbarriersOp
 from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering
-from tilewright.backends.nvidia.role_ops import BlockOp, BlocksOp, RolesOp
+from tilewright.backends.nvidia.role_ops import BlockOp, BlocksOp, NeighbourOp, RolesOp
 from tilewright.ir import Op
 from tilewright.llvm import Val, integer_literal
 
@@ -24,6 +24,9 @@ _GROUP_WARPS = 4
 def _roles(state: GpuLowering, op: RolesOp) -> None:
     code, (_, fewer, more) = state.code, op.registers
     consume, produce, copy, done = map(code.label, ("consume", "produce", "copy", "done"))
+    if op.shares_copies:
+        # Nothing is multicast to a block whose mbarriers are not there.
+        _cluster_barrier(state)
     role = _warpgroup_of_block(state)
     consumers = op.groups * state.warps // _GROUP_WARPS
     consumes = code.let_here(f"icmp ult {role.typed}, {consumers}", "i1")
@@ -42,6 +45,15 @@ def _roles(state: GpuLowering, op: RolesOp) -> None:
     _consume(state, op, role)
     code.line(f"br label %{done}")
     code.line(f"{done}:")
+    if op.shares_copies:
+        # No block ends while others arrive at its mbarriers.
+        _cluster_barrier(state)
+
+
+def _cluster_barrier(state: GpuLowering) -> None:
+    """All threads of a cluster wait for each other."""
+    state.asm("barrier.cluster.arrive.relaxed;", "~{memory}", "void")
+    state.asm("barrier.cluster.wait;", "~{memory}", "void")
 
 
 def _consume(state: GpuLowering, op: RolesOp, role: Val) -> None:
@@ -94,6 +106,15 @@ def _is_producer(state: GpuLowering, warps: int) -> Val:
 @lowering(BlockOp)
 def _block(state: GpuLowering, op: BlockOp) -> None:
     state.set_registers(op.result, [state.grid_register("ctaid", 0)])
+
+
+@lowering(NeighbourOp)
+def _neighbour(state: GpuLowering, op: NeighbourOp) -> None:
+    """Clusters have two blocks or one, and the first of two has an even number."""
+    code, blocks = state.code, state.register("cluster.nctarank")
+    other = code.let_here(f"sub i32 {blocks}, 1", "i32")
+    found = code.let_here(f"xor i32 {state.scalar(op.program)}, {other}", "i32")
+    state.set_registers(op.result, [found])
 
 
 @lowering(BlocksOp)

@@ -83,6 +83,23 @@ def test_blocks_that_run_several_programs_are_few(
     assert log.latest()[0].grid == grid
 
 
+@pytest.mark.parametrize(
+    ("grid", "blocks"),
+    [((2, 1, 1), 2), ((5, 3, 1), 16), ((3, 2, 3), 18), ((1, 1, 1), 2), ((1, 1, 21), 20),
+     ((2**31 - 1, 1, 1), 20)],
+)  # fmt: skip
+def test_blocks_that_share_copies_are_pairs(
+    driver: FakeDriver, grid: tuple[int, int, int], blocks: int
+) -> None:
+    """20 blocks at most are resident."""
+    shape = LaunchShape(128, dependent=True, resident=2, shares_copies=True)
+    entry_for(driver, [], shape=shape)(*grid, 0)
+    got = driver.launched()
+    assert (got.grid, got.slots) == ((blocks, 1, 1), [*grid])
+    assert [struct.unpack_from("<I", a)[0] for a in got.attributes] == [6, 4]
+    assert struct.unpack_from("<3I", got.attributes[1], 8) == (2, 1, 1)
+
+
 def test_an_empty_grid_of_such_blocks_launches_nothing(driver: FakeDriver) -> None:
     entry_for(driver, [], shape=LaunchShape(128, resident=2))(4, 0, 1, 0)
     assert driver.calls == 0
