@@ -11,7 +11,6 @@ fmaf, ...), and the functions of `float_conversions`. Any other symbol raises Ll
 import ctypes
 import functools
 import itertools
-import platform
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +29,7 @@ from tilewright.support import operating_system
 __all__ = ["LoadedObject", "load_object"]
 
 _CONVERSIONS_LIBRARY = "tilewright.conversions"
-_LINKS_HERE = operating_system.IS_LINUX and platform.machine() == "x86_64"
+_LINKS_HERE = operating_system.IS_LINUX and binding.get_process_triple().startswith("x86_64-")
 _numbers = itertools.count()
 
 

@@ -79,14 +79,14 @@ def parts_of(x: tensor, count: int) -> list[tensor]:
     return [(bits >> n * size).to(tl.get_int_dtype(size, False)) for n in range(count)]
 
 
-TABLE: list[tuple[re.Pattern[str], str, Compute]] = []
-"""Names of instructions, the group that names the type of the operands ("": they stay as they are),
-and what they compute."""
+TABLE: list[tuple[str, str, Compute]] = []
+"""Patterns of the names of instructions, the group that names the type of the operands ("": they
+stay as they are), and what they compute."""
 
 
 def _instruction(pattern: str, operands: str = "type") -> Callable[[Compute], Compute]:
     def register(compute: Compute) -> Compute:
-        TABLE.append((re.compile(pattern), operands, compute))
+        TABLE.append((pattern, operands, compute))
         return compute
 
     return register

@@ -154,7 +154,7 @@ class Translation:
 
     def _computed(self, name: str, statement: str, sources: Sequence[str]) -> tensor:
         for pattern, operands, compute in TABLE:
-            match = pattern.fullmatch(name)
+            match = re.fullmatch(pattern, name)
             if match is not None:
                 values = [self._read(source, name) for source in sources]
                 if operands:

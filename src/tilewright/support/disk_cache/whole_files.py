@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-import uuid
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -39,7 +38,7 @@ _LARGEST = 1 << 30
 
 def temporary_beside(place: Path) -> Path:
     """A new name in the same folder, for which `is_temporary` holds."""
-    return place.with_name(f".{os.getpid()}-{uuid.uuid4().hex[:12]}")
+    return place.with_name(f".{os.getpid()}-{os.urandom(6).hex()}")
 
 
 def is_temporary(name: str) -> bool:
