@@ -187,7 +187,7 @@ def tilewright_compiler() -> Callable[[Kernel], Stages]:
         _, module, name = module_of(kernel)
         function = getattr(importlib.import_module(module), name)
         source = ASTSource(function, *arguments(kernel, _names(function.fn)))
-        source.signature = as_launched(source.signature)
+        source.arguments = as_launched(source.arguments)
         lower = source.lower
         source.lower = clocked("frontend", lower)  # pyright: ignore[reportAttributeAccessIssue]
         made = compile_source(source, backend, target, options_of(backend, kernel.options))
