@@ -1,6 +1,7 @@
 """The NVIDIA backend beside Triton and torch: bandwidth, products, launch and first-launch cost.
 
     python benchmarks/gpu.py [--rounds N] [--repeats N] [--json FILE]
+    python benchmarks/gpu.py attention [--help]       # `hopper_attention.py`
 
 Kernels are the same source under both compilers, with the same options, on random data. All
 contestants of a case are sampled in every round, in an order shuffled anew, each sample one call
@@ -420,6 +421,11 @@ def write(
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["attention"]:
+        import hopper_attention
+
+        hopper_attention.main(sys.argv[2:])
+        return
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=61)
     parser.add_argument("--repeats", type=int, default=3, help="fresh processes of each side")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -46,7 +45,8 @@ def scaled(configs: Sequence[Config], item_bytes: int) -> tuple[Config, ...]:
 class Contestant:
     """One way to compute a product.
 
-    candidates: by configuration, of which the fastest is measured; out: what each of them writes;
+    candidates: by configuration, of which the fastest is measured; out: what each of them writes,
+    or nothing, where they return it;
     error: of the norm of the difference from `reference`, over its norm
     """
 
@@ -76,8 +76,11 @@ class Sides:
 
 def label(config: Config) -> str:
     """Such as 128x256x64 g8 w8 s4."""
-    tile = "x".join(str(config[f"BLOCK_{axis}"]) for axis in "MNK")
-    return f"{tile} g{config['GROUP_M']} w{config['num_warps']} s{config['num_stages']}"
+    tile = "x".join(
+        str(config[axis]) for axis in ("BLOCK_M", "BLOCK_N", "BLOCK_K") if axis in config
+    )
+    group = f" g{config['GROUP_M']}" if "GROUP_M" in config else ""
+    return f"{tile}{group} w{config['num_warps']} s{config['num_stages']}"
 
 
 def launch(kernel: Any, a: Any, b: Any, c: Any, config: Config, *between: Any, **more: Any) -> Call:
@@ -104,6 +107,11 @@ class Product:
     configs: Sequence[Config] = LARGE
     goals: Mapping[str, float] = field(default_factory=dict[str, float])
     shares: Mapping[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
+    baseline: str = "torch"
+
+    @property
+    def facts(self) -> str:
+        return f"{self.kind} {[e % 16 for e in (self.m, self.n, self.k)]}"
 
     @property
     def name(self) -> str:
@@ -309,6 +317,8 @@ class Grouped:
     configs: Sequence[Config]
     goals: Mapping[str, float]
     shares: Mapping[tuple[str, str], float] = field(default_factory=dict[tuple[str, str], float])
+    baseline: str = "torch"
+    facts: str = "grouped"
 
     @property
     def name(self) -> str:
@@ -426,8 +436,3 @@ def cases() -> list[Product | Grouped]:
     grouped = (_tiles(128, 256, 64, 8, 3), _tiles(128, 128, 64, 8, 4), _tiles(128, 128, 64, 4, 3),
                _tiles(64, 128, 64, 4, 4))  # fmt: skip
     return [*found, Grouped(MIXED, grouped, _speed(1.0))]
-
-
-def estimated_ms(case: Product | Grouped) -> float:
-    """A guess of a call's time, to choose how calls are sent."""
-    return 1e3 * max(case.flops / 600e12, case.bytes_moved / 4e12, 3e-6 * math.sqrt(2))

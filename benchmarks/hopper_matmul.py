@@ -5,60 +5,27 @@
     python benchmarks/hopper_matmul.py --list
 
 The kernels are those of `user_matmuls.py`, the same text under both compilers, and what
-`tilewright.kernels.matmul` makes of the case ("ready-made"). Data are random and normal. Every
-configuration is compared with float64 first; the fastest of each contestant, by three shuffled
-rounds, is measured. All contestants are sampled in every round, in an order shuffled anew, in
-bursts of at least 6 ms: the chip is limited by its power, and what runs after a slow kernel runs at
-a higher clock. A ratio is taken within rounds.
-
-Where a call is short, the time of the host would count: then several calls of each contestant are
-captured in a CUDA graph, and the graph is replayed; "launches" in the parameters says so.
+`tilewright.kernels.matmul` makes of the case ("ready-made"). Data are random and normal.
+`hopper_bench.py` says how they are measured.
 """
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import json
-import math
-import os
-import re
 import statistics
-import subprocess
-import sys
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from importlib import metadata
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gpu import Check, EventClock, first_launches, measure_first_launches, relative_error
-from harness import Case, Timing, Work, interleave, print_table, write_results
-from hopper_cases import (
-    LARGE,
-    SMALL,
-    Call,
-    Contestant,
-    Grouped,
-    Product,
-    Sides,
-    cases,
-    estimated_ms,
-    launch,
-)
+from gpu import Check, first_launches, measure_first_launches
+from harness import Case
+from hopper_bench import Report, Suite, options_of, run_suite
+from hopper_cases import LARGE, SMALL, Call, cases, launch
 from triton_twins import twin
 
 HERE = Path(__file__).resolve()
 KERNELS = ("matmul_kernel", "fused_matmul_kernel", "weights_matmul_kernel", "grouped_matmul_kernel")
-BURST_MS = 6.0
-TUNING_BURST_MS = 3.0
-TUNING_ROUNDS = 3
-QUEUED_FROM_MS = 0.5
-"""The host issues a call in at most a twentieth of this, so that the device never waits for it."""
-
-GRAPH_MS = 1.0
-DRY_DIVISOR = 64
 COLD_SHARE = 0.5
 
 
@@ -68,178 +35,6 @@ def kernels_of(side: str) -> dict[str, Any]:
         return {name: twin(f"user_matmuls.{name}", sources=HERE.parent) for name in KERNELS}
     module = importlib.import_module("user_matmuls")
     return {name: getattr(module, name) for name in KERNELS}
-
-
-# --- sending calls --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Sender:
-    """How the calls of a case are sent; calls_in_graph: 0 where each is launched by the host."""
-
-    calls_in_graph: int = 0
-
-    @property
-    def name(self) -> str:
-        n = self.calls_in_graph
-        return f"CUDA graphs of {n} calls" if n else "by the host, queued"
-
-    def prepare(self, call: Call) -> Call:
-        """What is timed in place of the call."""
-        return captured(call, self.calls_in_graph) if self.calls_in_graph else call
-
-    def of_one_call(self, case: Case) -> Case:
-        """The case with times of single calls."""
-        n = max(1, self.calls_in_graph)
-        timings = {
-            name: Timing(name, t.calls_per_sample * n, tuple(ms / n for ms in t.samples_ms))
-            for name, t in case.timings.items()
-        }
-        return replace(case, timings=timings)
-
-
-def captured(call: Call, count: int) -> Call:
-    """The replay of a CUDA graph of so many calls; the call has run before."""
-    import torch
-
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for _ in range(count):
-            call()
-    return graph.replay
-
-
-# --- one case -------------------------------------------------------------------------------------
-
-
-@dataclass
-class Bench:
-    """Runs cases. clock: None on the CPU, where calls are too slow for graphs."""
-
-    sides: Sides
-    rounds: int
-    clock: EventClock | None
-
-    def run(self, case: Product | Grouped) -> Case:
-        """Check every candidate, choose the fastest of each contestant, and measure those.
-
-        A candidate that cannot run or is wrong is left out, and named in the parameters.
-        """
-        failed: dict[str, str] = {}
-        everybody = list(case.contestants(self.sides))
-        right = {c.name: dict(_right_ones(c, failed)) for c in everybody}
-        missing = [name for name, candidates in right.items() if not candidates]
-        sender = self._sender(case)
-        ready = {
-            (name, config): sender.prepare(call)
-            for name, candidates in right.items() for config, call in candidates.items()
-        }  # fmt: skip
-        tried = self._tuning(case.name, ready, sender)
-        chosen = {
-            name: min(candidates, key=lambda config: tried[name, config])
-            for name, candidates in right.items() if candidates
-        }  # fmt: skip
-        measured = interleave(
-            {name: ready[name, config] for name, config in chosen.items()}, self.rounds, BURST_MS,
-            name=case.name, baseline="torch", settle_ms=0.0, clock=self.clock,
-            goals={name: goal for name, goal in case.goals.items() if name in chosen},
-            work=Work(case.flops * 1e-12, "TFLOP"),
-            parameters={
-                "launches": sender.name, "chosen": chosen, "failed": failed, "missing": missing,
-                "tried_ms": {" ".join(key): ms for key, ms in tried.items()},
-            },
-        )  # fmt: skip
-        return sender.of_one_call(measured)
-
-    def _sender(self, case: Product | Grouped) -> Sender:
-        guess = estimated_ms(case)
-        if self.clock is None or guess >= QUEUED_FROM_MS:
-            return Sender()
-        return Sender(math.ceil(GRAPH_MS / guess))
-
-    def _tuning(
-        self, name: str, ready: Mapping[tuple[str, str], Call], sender: Sender
-    ) -> dict[tuple[str, str], float]:
-        """Milliseconds of a call of each candidate; 0 for those without another to choose."""
-        names = [key[0] for key in ready]
-        several = {" ".join(k): fn for k, fn in ready.items() if names.count(k[0]) > 1}
-        tried = dict.fromkeys(ready, 0.0)
-        if several:
-            found = sender.of_one_call(interleave(
-                several, TUNING_ROUNDS, TUNING_BURST_MS, name=f"{name}, configurations",
-                settle_ms=0.0, clock=self.clock,
-            ))  # fmt: skip
-            tried |= {
-                k: found.timings[" ".join(k)].spread.median for k in ready
-                if " ".join(k) in several
-            }  # fmt: skip
-        return tried
-
-
-def _right_ones(contestant: Contestant, failed: dict[str, str]) -> Iterator[tuple[str, Call]]:
-    """The candidates that compute the product; what went wrong with the others."""
-    for config, call in contestant.candidates.items():
-        key = f"{contestant.name} {config}".rstrip()
-        for out in contestant.out:
-            out.fill_(float("nan") if out.is_floating_point() else 0x55)
-        try:
-            call()
-            errors = [
-                relative_error(out, reference)
-                for out, reference in zip(contestant.out, contestant.reference, strict=True)
-            ]
-        except Exception as problem:
-            failed[key] = f"{type(problem).__name__}: {str(problem)[:300]}"
-            continue
-        if max(errors) <= contestant.error:
-            yield config, call
-        else:
-            failed[key] = f"wrong: error {max(errors):.3g}, limit {contestant.error:g}"
-
-
-# --- caches filled by many processes --------------------------------------------------------------
-
-
-def compile_ahead(pattern: str, jobs: int) -> None:
-    """Compile what the cases need in several processes, into the caches on disk."""
-    command = [sys.executable, str(HERE), "--case", pattern, "--compile"]
-    running = [subprocess.Popen([*command, f"{i}/{jobs}"]) for i in range(jobs)]
-    for process in running:
-        process.wait()
-
-
-def compile_share(chosen: Sequence[Product | Grouped], share: str, sides: Sides) -> None:
-    """Launch one in so many of all candidates, each with small operands of the same facts."""
-    import torch
-
-    index, of = (int(part) for part in share.split("/"))
-    calls: dict[str, Call] = {}
-    for case in chosen:
-        calls |= _launches_by_facts(case.smaller(DRY_DIVISOR), sides)
-    for call in list(calls.values())[index::of]:
-        _quietly(call)
-    torch.cuda.synchronize()
-
-
-def _launches_by_facts(case: Product | Grouped, sides: Sides) -> dict[str, Call]:
-    """The launches of a case by what tells their compilations apart."""
-    facts = "grouped"
-    if isinstance(case, Product):
-        facts = f"{case.kind} {[e % 16 for e in (case.m, case.n, case.k)]}"
-    return {
-        f"{facts} {contestant.name} {config}": call
-        for contestant in case.contestants(sides)
-        for config, call in contestant.candidates.items()
-        if config
-    }
-
-
-def _quietly(call: Call) -> None:
-    """Errors show up again where the candidate is checked."""
-    try:
-        call()
-    except Exception as problem:
-        print(f"  {type(problem).__name__}: {str(problem)[:100]}", file=sys.stderr)
 
 
 # --- first launches -------------------------------------------------------------------------------
@@ -280,27 +75,6 @@ def cold_checks(cold: Mapping[str, Sequence[Mapping[str, float]]]) -> list[Check
     ]
 
 
-# --- goals ----------------------------------------------------------------------------------------
-
-
-def checks_of(case: Product | Grouped, found: Case) -> Iterator[Check]:
-    """The goals of a case."""
-    for name, goal in case.goals.items():
-        ratio = found.ratios[name].median if name in found.ratios else 0.0
-        yield Check(f"{case.name}: {name} / torch", ratio, goal)
-    for (name, other), goal in case.shares.items():
-        yield Check(f"{case.name}: {name} / {other}", speed_over(found, name, other), goal)
-
-
-def speed_over(case: Case, name: str, other: str) -> float:
-    """Median over the rounds of one contestant's speed over another's; 0 if one is missing."""
-    if not {name, other} <= case.timings.keys():
-        return 0.0
-    times = case.timings
-    pairs = zip(times[other].samples_ms, times[name].samples_ms, strict=True)
-    return statistics.median(b / a for b, a in pairs)
-
-
 def means(found: Mapping[str, Case]) -> list[Check]:
     """Geometric means over the large products of each type."""
     checks: list[Check] = []
@@ -317,139 +91,25 @@ def means(found: Mapping[str, Case]) -> list[Check]:
     return checks
 
 
-# --- the run --------------------------------------------------------------------------------------
-
-
-@dataclass
-class Report:
-    """What was measured so far; written after every case, so that a run cut short leaves it."""
-
-    path: Path | None
-    cases: dict[str, Case] = field(default_factory=dict[str, Case])
-    checks: list[Check] = field(default_factory=list[Check])
-    cold: Mapping[str, object] = field(default_factory=dict[str, object])
-
-    def add(self, case: Product | Grouped, found: Case) -> None:
-        self.cases[case.name] = found
-        self.checks += checks_of(case, found)
-        print_table([found])
-        for key in ("chosen", "failed"):
-            print(f"{key}:", json.dumps(found.parameters[key], indent=1))
-        sys.stdout.flush()
-        self.write()
-
-    def show_checks(self) -> None:
-        for c in [*self.checks, *means(self.cases)]:
-            sign, verdict = "<=" if c.at_most else ">=", "met" if c.met else "MISSED"
-            print(f"{c.name:64} {c.value:7.3f} {sign} {c.limit:.3g} {verdict}")
-
-    def write(self) -> None:
-        if self.path is None:
-            return
-        write_results(self.path, "Matrix products on Hopper", list(self.cases.values()))
-        record = json.loads(self.path.read_text())
-        record["versions"]["triton"] = _version("triton")
-        record["versions"]["cuda"] = _cuda_version()
-        record["first_launch_ms"] = self.cold
-        record["goals"] = [
-            {"name": c.name, "value": c.value, "limit": c.limit, "at_most": c.at_most,
-             "met": c.met} for c in [*self.checks, *means(self.cases)]
-        ]  # fmt: skip
-        self.path.write_text(json.dumps(record, indent=2) + "\n")
-
-
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
-
-
-def _cuda_version() -> str | None:
-    import torch
-
-    return torch.version.cuda
-
-
-def run_cases(
-    chosen: Sequence[Product | Grouped], bench: Bench, report: Report, deadline: float
-) -> None:
-    """One after the other until the deadline, by `time.monotonic`."""
-    import torch
-
-    for number, case in enumerate(chosen, 1):
-        if time.monotonic() > deadline:
-            print("no time left for:", ", ".join(c.name for c in chosen[number - 1 :]))
-            return
-        print(f"[{number}/{len(chosen)}] {case.name}", flush=True)
-        start = time.monotonic()
-        try:
-            report.add(case, bench.run(case))
-        except Exception as problem:  # the next case may still succeed
-            print(f"{case.name} FAILED: {type(problem).__name__}: {str(problem)[:500]}")
-        print(f"{time.monotonic() - start:.1f} s", flush=True)
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
-
-
-def _parsed() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--case", default="", metavar="REGEX", help="only cases that it matches")
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--seconds", type=float, default=math.inf, help="no new case after them")
-    parser.add_argument("--json", type=Path)
+def main() -> None:
+    parser = options_of((__doc__ or "").splitlines()[0])
     parser.add_argument("--first-launches", type=int, default=0, metavar="N",
                         help="N fresh processes of each side, instead of cases")  # fmt: skip
-    parser.add_argument("--jobs", type=int, default=min(12, os.cpu_count() or 1),
-                        help="processes that compile ahead; 0: compile as needed")  # fmt: skip
-    parser.add_argument("--list", action="store_true")
-    parser.add_argument("--dry-run", action="store_true", help="small, on the CPU, no Triton")
-    parser.add_argument("--compile", metavar="I/N", help="one of the processes that compile")
     parser.add_argument("--cold", choices=("tilewright", "triton"), help="one fresh process")
     parser.add_argument("--seed", type=int, default=0)
-    return parser.parse_args()
-
-
-def main() -> None:
-    options = _parsed()
-    start = time.monotonic()
-    chosen = [case for case in cases() if re.search(options.case, case.name)]
-    if options.list:
-        print("\n".join(case.name for case in chosen))
-        return
+    options = parser.parse_args()
     if options.cold:
         print(json.dumps(first_launches(cold_calls(options.cold), options.seed)))
         return
-    report = Report(options.json)
-    if options.first_launches:
-        cold = measure_first_launches(options.first_launches, HERE)
-        report.cold, report.checks = cold, cold_checks(cold)
-    else:
-        measure(chosen, options, report, start + options.seconds)
+    suite = Suite("Matrix products on Hopper", HERE, cases(), kernels_of, summary=means)
+    report = Report(suite, options.json)
+    if not options.first_launches:
+        run_suite(suite, options, report)
+        return
+    cold = measure_first_launches(options.first_launches, HERE)
+    report.cold, report.checks = cold, cold_checks(cold)
     report.show_checks()
     report.write()
-
-
-def measure(
-    chosen: Sequence[Product | Grouped], options: argparse.Namespace, report: Report,
-    deadline: float,
-) -> None:  # fmt: skip
-    """Compile ahead, then run the cases; or one process's share of the first."""
-    import torch
-
-    torch.backends.cuda.matmul.allow_tf32 = True
-    names = ("tilewright",) if options.dry_run else ("tilewright", "triton")
-    sides = Sides({name: kernels_of(name) for name in names}, "cpu" if options.dry_run else "cuda")
-    if options.compile:
-        compile_share(chosen, options.compile, sides)
-        return
-    if options.dry_run:
-        chosen = [case.smaller(DRY_DIVISOR) for case in chosen]
-    elif options.jobs:
-        compile_ahead(options.case, options.jobs)
-        print(f"compiled after {time.monotonic() - deadline + options.seconds:.0f} s", flush=True)
-    clock = None if options.dry_run else EventClock()
-    run_cases(chosen, Bench(sides, options.rounds, clock), report, deadline)
 
 
 if __name__ == "__main__":
