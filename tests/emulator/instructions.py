@@ -185,6 +185,25 @@ def _atomic(match: re.Match[str], args: list[str]) -> Made:
     return run
 
 
+def _add_vector(match: re.Match[str], args: list[str]) -> Made:
+    """A sum that nobody reads, of several numbers that follow each other, each for itself."""
+    place, sources = args[0].strip("[]"), _list(args[1])
+    assert len(sources) == int(match["count"])
+
+    def run(r: Registers) -> None:
+        m, places = r.m, r.get(place)
+        for t in np.flatnonzero(r.predicate):
+            if places[t] % (4 * len(sources)):
+                raise EmulationError(f"a vector of {len(sources)} numbers that is not aligned")
+            for i, source in enumerate(sources):
+                at = places[t : t + 1] + np.uint64(4 * i)
+                old = m.memory.load(at, 4).view(np.float32)[0]
+                new = old + r.get(source)[t : t + 1].view(np.float32)
+                m.memory.store(at, values.to_bytes(new, ""), m.threads[t : t + 1], "an atomic")
+
+    return run
+
+
 def _ordered_access(match: re.Match[str], args: list[str]) -> Made:
     """A load or store that, as an atomic, meets those of other threads without a barrier."""
     is_load, size = match["word"] == "ld", int(match["bits"]) // 8
@@ -483,6 +502,7 @@ INSTRUCTIONS: list[tuple[str, Callable[[re.Match[str], list[str]], Made]]] = [
     (rf"ld{_HINTS}\.(?P<space>global|shared){_HINTS}{_VECTOR}", _load),
     (rf"st{_HINTS}\.(?P<space>global|shared){_HINTS}{_VECTOR}", _store),
     (r"red\.shared\.add\.u32", _shared_add),
+    (r"red\.relaxed\.(?:cta|gpu|sys)\.global\.add\.v(?P<count>[24])\.f32", _add_vector),
     (r"(ld|st)matrix\.sync\.aligned\.m8n8\.x(\d)(\.trans)?\.shared\.b16", _matrix),
     (r"cp\.async\.(?:ca|cg)\.shared\.global(?:\.L2::\w+)?", _copy),
     (r"cp\.async\.commit_group", _commit),

@@ -1,6 +1,7 @@
 """Products of what was computed of another product, against float64."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,6 +64,28 @@ def assert_rotated(code: str) -> None:
     """There is a producer, and the product that comes an iteration later has a last one behind."""
     products = re.findall(r"nvidia\.wgmma .*pending = none", code)
     assert "nvidia.roles" in code and len(products) == 2 and code.count("nvidia.wgmma ") == 3
+
+
+@pytest.mark.parametrize("rows", [1, 130])
+def test_products_added_by_several_programs(
+    device: Device, rng: np.random.Generator, rows: int
+) -> None:
+    x, y = (rng.normal(size=(n, 64)).astype(np.float16) for n in (256, rows))
+    out = device.array(np.zeros((rows, 64), np.float32))
+    compiled = run_added_products(device, device.array(x), device.array(y), out, 8)
+    x, y = x.astype(np.float64), y.astype(np.float64)
+    np.testing.assert_allclose(out, y @ x.T @ x, rtol=4e-3, atol=0.2)
+    if isinstance(device, EmulatedNvidia):
+        # Nobody reads what was there, so that loads may pass; pairs of sums are neighbours.
+        assert "nvidia.bulk_copy" in str(compiled.asm["ttgir"]) or rows == 1
+        assert "red.relaxed.gpu.global.add.v2.f32" in str(compiled.asm["llir"])
+
+
+def run_added_products(device: Device, x: Array, y: Array, out: Array, warps: int) -> Any:
+    return device.run(
+        chained_products.added_products, (len(x) // 128,), x, y, out, len(y), BM=64, STAGES=2,
+        num_warps=warps,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("stages", [2, 3])

@@ -14,7 +14,8 @@ than d iterations ahead keeps the meaning.
 * Accesses that start from different pointers (`roots`) do not meet, nor do two loads.
 * Addresses are compared as sums (access_overlap.py); what is no such sum may be anywhere.
 * Barriers, atomic operations and volatile loads are fences: no access crosses them. So is a loop or
-  a branch that contains one. Prints and assertions are none.
+  a branch that contains one. Prints and assertions are none, nor are relaxed atomic operations
+  whose result nobody uses: they are accesses as stores are.
 * Operations in an inner loop or a branch count as one operation, the op of the body they are in.
 """
 
@@ -51,7 +52,7 @@ class _Access:
 
     op: Op
     position: int
-    memory: LoadOp | StoreOp | DescriptorStoreOp | None
+    memory: LoadOp | StoreOp | DescriptorStoreOp | AtomicOp | None
     roots: frozenset[Value] = frozenset()
 
     @property
@@ -88,7 +89,7 @@ def _accesses(loop: ForOp) -> Iterator[_Access]:
         for inner in op.walk():
             if is_fence(inner):
                 yield _Access(op, position, None)
-            elif isinstance(inner, LoadOp | StoreOp | DescriptorStoreOp):
+            elif isinstance(inner, LoadOp | StoreOp | DescriptorStoreOp | AtomicOp):
                 yield _Access(op, position, inner, roots(inner.pointer))
 
 
@@ -98,9 +99,9 @@ def is_fence(op: Op) -> bool:
         return op.volatile or op.cache in _VOLATILE_CACHES
     if isinstance(op, StoreOp | DescriptorStoreOp):
         return False
-    return isinstance(op, AtomicOp | AtomicCasOp) or not op.effects.isdisjoint(
-        (Effect.WRITE, Effect.BARRIER)
-    )
+    if isinstance(op, AtomicOp):
+        return not op.is_reduction
+    return isinstance(op, AtomicCasOp) or not op.effects.isdisjoint((Effect.WRITE, Effect.BARRIER))
 
 
 def _distance(

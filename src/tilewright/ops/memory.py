@@ -157,6 +157,11 @@ class AtomicOp(Op, opcode="mem.atomic", effects=(Effect.READ, Effect.WRITE)):
     order: str = attr(default="acq_rel", choices=MEMORY_ORDERS)
     scope: str = attr(default="gpu", choices=SCOPES)
 
+    @property
+    def is_reduction(self) -> bool:
+        """Whether it only changes memory, and orders nothing: nobody uses what was there."""
+        return self.order == "relaxed" and not self.result.uses and self.kind != "load"
+
     def infer(self) -> Type:
         return pointee(self.pointer.type)
 

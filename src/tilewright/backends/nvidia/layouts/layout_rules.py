@@ -177,6 +177,11 @@ class _Access(LayoutRule[LoadOp | AtomicOp | AtomicCasOp]):
     def result(
         self, op: LoadOp | AtomicOp | AtomicCasOp, context: LayoutContext
     ) -> LinearLayout | None:
+        if isinstance(op, AtomicOp) and op.is_reduction:
+            # Pairs of sums of a product fill sectors: an exchange would cost more than lines gain.
+            made = context.layouts.get(op.operand)
+            if made is not None and made in context.product_layouts:
+                return made
         return context.access_layout(op.pointer)
 
 

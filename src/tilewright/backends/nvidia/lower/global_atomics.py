@@ -1,5 +1,6 @@
 """Atomic operations: one instruction for each element, by its owner, or a few where there is none.
 
+* Sums of f32 that nobody reads are added by two or four where they follow each other in memory.
 * The extrema of floats are those of integers: of two numbers without sign bit the larger one has
   the larger bits, of two with it the smaller bits as unsigned integers.
 * bf16 is added by compare and swap where the architecture has no addition.
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tilewright.backends.nvidia.layouts.access_vectors import vector_length
 from tilewright.backends.nvidia.lower.global_memory import both
 from tilewright.backends.nvidia.lower.gpu_lowering import (
     BODY,
@@ -19,7 +21,7 @@ from tilewright.backends.nvidia.lower.gpu_lowering import (
 )
 from tilewright.backends.nvidia.lower.register_packing import pack, unpack
 from tilewright.ir import Value
-from tilewright.ir.types import DType, TileType, dtype_of
+from tilewright.ir.types import DType, TileType, dtype_of, f32
 from tilewright.llvm import Val, integer_literal
 from tilewright.ops import AtomicCasOp, AtomicOp
 
@@ -33,6 +35,10 @@ _CONSTRAINTS = {"i64": "l", "i32": "r"}
 def _atomic(state: GpuLowering, op: AtomicOp) -> None:
     owner = _owner(state, op.pointer)
     masks = None if op.mask is None else state.registers_of(op.mask)
+    length = _vector(state, op)
+    if length > 1:
+        _add_vectors(state, op, length, owner)
+        return
     run = _operation(state, op)
     results: list[Val] = []
     for i, pointer in enumerate(state.registers_of(op.pointer)):
@@ -52,6 +58,31 @@ def _compare_and_swap(state: GpuLowering, op: AtomicCasOp) -> None:
         for pointer, old, new in zip(*columns, strict=True)
     ]
     state.set_registers(op.result, results)
+
+
+def _vector(state: GpuLowering, op: AtomicOp) -> int:
+    """How many elements one instruction combines."""
+    is_vector = op.is_reduction and op.kind == "add" and dtype_of(op.type) is f32
+    if not is_vector or not state.arch.f32_vector_atomic_add:
+        return 1
+    return vector_length(state.alignments, op.pointer, op.mask)
+
+
+def _add_vectors(state: GpuLowering, op: AtomicOp, length: int, owner: Val | None) -> None:
+    """PTX ISA, "red", vec_32_bit."""
+    pointers, values = state.registers_of(op.pointer), state.registers_of(op.operand)
+    masks = None if op.mask is None else state.registers_of(op.mask)
+    names = ", ".join(f"${i + 1}" for i in range(length))
+    text = f"red.relaxed.{op.scope}.global.add.v{length}.f32 [$0], {{{names}}};"
+    constraints = ",".join(["l", *["f"] * length])
+    for start in range(0, len(pointers), length):
+        mask = owner if masks is None else both(state, owner, masks[start])
+        operands = [pointers[start], *values[start : start + length]]
+        guard = "" if mask is None else f"@${length + 1} "
+        predicate = "" if mask is None else ",b"
+        guards = [] if mask is None else [mask]
+        state.asm(guard + text, f"{constraints}{predicate},~{{memory}}", "void", *operands, *guards)
+    state.set_registers(op.result, values)
 
 
 def _owner(state: GpuLowering, pointer: Value) -> Val | None:

@@ -42,6 +42,7 @@ from tilewright.ir import Block, Op, Trait, Value, is_pure
 from tilewright.ir.types import DType, TileType, element_of
 from tilewright.layout import REGISTER, LinearLayout
 from tilewright.ops import (
+    AtomicOp,
     ConstantOp,
     DescriptorLoadOp,
     DescriptorStoreOp,
@@ -56,7 +57,7 @@ from tilewright.ops import (
     TransposeOp,
 )
 
-STORES = (StoreOp, DescriptorStoreOp)
+STORES = (StoreOp, DescriptorStoreOp, AtomicOp)
 """What writes memory and is no fence."""
 
 MIN_COPY_BYTES = 4

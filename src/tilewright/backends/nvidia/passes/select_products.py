@@ -117,9 +117,16 @@ def _plan(op: DotOp, facts: Facts, arch: Arch, warps: int) -> _Plan | str:
         return obstacle
     sharing = wgmma_sharing(op, arch, warps)
     assert sharing is not None, op
-    left = _buffer(op.a, 1, facts) if loaded_by(_transposed(op.a)[0]) else None
+    left = _buffer(op.a, 1, facts) if _is_shared(op.a) else None
     interleaved = left is None and _is_interleaved(op, 0, facts)
     return _Plan((left, right), sharing, interleaved=interleaved)
+
+
+def _is_shared(left: Value) -> bool:
+    """Whether A is best read from shared memory: it is loaded, or goes through it anyway, since
+    other threads have it than those whose registers it would be in."""
+    value = _transposed(left)[0]
+    return loaded_by(value) is not None or value is not left
 
 
 def _only_adds(op: DotOp) -> bool:
