@@ -12,6 +12,7 @@ from tests.kernels.tutorial_matmul import tutorial_matmul
 from tilewright.backends.nvidia.arch import ARCHITECTURES
 from tilewright.kernels.attention import attention_kernel
 from tilewright.kernels.attention_backward import keys_gradient_kernel, queries_gradient_kernel
+from tilewright.kernels.attention_decode import decode_kernel, join_kernel
 from tilewright.kernels.attention_plan import gpu_backward_options as backward_options
 from tilewright.kernels.attention_plan import gpu_launch_options as attention_options
 from tilewright.kernels.dropout import dropout_kernel
@@ -36,7 +37,7 @@ HERE = 90
 """The architecture with all element types."""
 OPTIONS = (
     "num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion", "debug",
-    "launch_cooperative_grid", "bulk_loads",
+    "launch_cooperative_grid", "bulk_loads", "persistent",
 )  # fmt: skip
 BYTES = {"fp64": 8, "i64": 8, "fp32": 4, "i32": 4, "fp16": 2, "bf16": 2}
 """Of element types that have not one."""
@@ -265,7 +266,7 @@ def _attention_on(
     rows: tuple[int, ...], label: str, types: str, head: int, item_bytes: int, causal: bool
 ) -> Iterator[Variant]:
     for capability in rows:
-        words = attention_options(head, item_bytes, capability, causal)
+        words = attention_options(head, item_bytes, capability)
         words |= dict.fromkeys(("lse_ptr", "q_starts", "k_starts", "SCORE"))
         words |= {"HEAD": head, "VALUE": head, "SHARED": 1, "LEFT": -1, "AT_END": False,
                   "RIGHT": 0 if causal else -1, "DROPOUT": 0.0, "score_args": (),
@@ -295,10 +296,27 @@ def _attention_backward() -> Iterator[Variant]:
             )
 
 
+def _attention_decode() -> Iterator[Variant]:
+    """Four queries that share keys, in rows and in pages of 64; and the parts' sum."""
+    step = "i32/16"
+    arrays = f"{_pointers(3, 'fp16')} *fp32/16 *fp32/16 *i32/16"
+    rest = f"{' '.join([step] * 9)} i32 {step} fp32"
+    words = {"BLOCK_N": 64, "ROWS": 16, "SHARED": 4, "HEAD": 128, "VALUE": 128, "SPLITS": 4,
+             "num_warps": 4, "num_stages": 3}  # fmt: skip
+    for label, page, pages in (("rows", 0, {"pages_ptr": None}), ("pages", 64, {})):
+        types = f"{arrays} *i32/16 {rest}"
+        chosen = words | {"PAGE": page} | pages
+        yield from _on(_rows(True), f"fp16 128 {label}", decode_kernel, types, chosen)
+    joined = {"VALUE": 128, "SPLITS": 4, "PADDED": 4}
+    types = f"*fp32/16 *fp32/16 {_pointers(1, 'fp16')}"
+    yield from _on(_rows(True), "fp16 128 join", join_kernel, types, joined)
+
+
 CORPUS = {
     "add": tuple(_add()),
     "attention": tuple(_attention()),
     "attention_backward": tuple(_attention_backward()),
+    "attention_decode": tuple(_attention_decode()),
     "dropout": tuple(_dropout()),
     "grouped_matmul": tuple(_grouped_matmul()),
     "layer_norm": tuple(_layer_norm()),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.kernels.devices import Device
+from tests.kernels.devices import Device, EmulatedNvidia
 from tilewright.kernels import attention_blocks as blocks
 
 forward = importlib.import_module("tilewright.kernels.attention")
@@ -165,6 +165,49 @@ def test_attention_and_its_gradients(on: Device, rng: np.random.Generator, name:
         assert_close(on, one, gradient)
 
 
+def test_gradients_by_warpgroups(rng: np.random.Generator):
+    """Tiles of Hopper, with a producer; the last one of each kind is not whole."""
+    on, size, length = EmulatedNvidia(seed=3), 64, 200
+    exact = Exact(Case(heads=(1, 1), words={"causal": True}))
+    q, k, v, grad = rng.normal(size=(4, 1, 1, length, size)).astype("float16")
+    _, *expected = exact.backward(grad.astype(np.float64), q, k, v)
+    out, lse = exact.forward(q, k, v)
+    products = (out * grad).sum(-1).astype(np.float32)
+    arrays = [on.array(x) for x in (q, k, v, grad, lse.astype(np.float32), products)]
+    gradients = [on.array(np.zeros_like(q)) for _ in "kv"]
+    rows = (length * size, length * size, size)
+    compiled = on.run(
+        backward.keys_gradient_kernel, (2, 1), *arrays, *gradients, None, None, *rows * 6, length,
+        length, 1, length, length, size**-0.5, 0, (), BLOCK_M=64, BLOCK_N=128, num_warps=8,
+        num_stages=2, HEAD=size, VALUE=size, SHARED=1, LEFT=-1, RIGHT=0, AT_END=False, SCORE=None,
+        SLOPE=None, DROPOUT=0.0,
+    )  # fmt: skip
+    consumers, _, _ = str(compiled.asm["ttgir"]).partition("nvidia.bulk_copy")
+    loop = consumers[consumers.index("nvidia.mbarrier_wait") :]
+    # Sums of rows are loaded by each warp: nothing stops all of them.
+    assert loop.count("nvidia.wgmma ") == 4 and "mem.barrier" not in loop[: loop.index("cf.yield")]
+    assert "mem.barrier" not in loop[: loop.rindex("nvidia.mbarrier_arrive")]
+    for found, gradient in zip(gradients, expected, strict=True):
+        assert_close(on, found, gradient, "float16")
+
+
+def test_causal_programs_in_one_block(rng: np.random.Generator):
+    """Each with loops as long as its place says; by warpgroups, with a producer."""
+    on, size, length = EmulatedNvidia(seed=5), 64, 150
+    q, k, v = rng.normal(size=(3, 1, 2, length, size)).astype("float16")
+    expected, _ = Exact(Case(words={"causal": True})).forward(q, k, v)
+    arrays, out = [on.array(x) for x in (q, k, v)], on.array(np.zeros_like(q))
+    rows = (2 * length * size, length * size, size)
+    compiled = on.run(
+        forward.attention_kernel, (2, 3, 1), *arrays, out, None, None, None, *rows * 4, 0, 0, 2,
+        length, length, size**-0.5, 0, (), BLOCK_M=64, BLOCK_N=128, num_warps=4, num_stages=2,
+        HEAD=size, VALUE=size, SHARED=1, LEFT=-1, RIGHT=0, AT_END=False, SCORE=None, DROPOUT=0.0,
+        GROUP=2, persistent=True,
+    )  # fmt: skip
+    assert "nvidia.blocks" in str(compiled.asm["ttgir"])
+    assert_close(on, out, expected, "float16")
+
+
 def test_one_group_of_heads_after_the_other(
     on: Device, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ):
@@ -246,6 +289,34 @@ def test_sequences_of_several_lengths(on: Device, rng: np.random.Generator):
         gradients = Exact(case).backward(one[3], *one[:3])
         for gradient, x, (a, b) in zip(gradients, found, ((q0, q1), *[(k0, k1)] * 2), strict=True):
             assert_close(on, x[a:b].swapaxes(0, 1)[None], gradient)
+
+
+@pytest.mark.parametrize("lengths", [(0, 5), (5, 0), (0, 0)])
+def test_no_queries_or_no_keys(on: Device, rng: np.random.Generator, lengths: tuple[int, int]):
+    case = Case(batch=1, lengths=lengths)
+    q, k, v, grad = map(on.array, operands(case, rng, "float32"))
+    lse = on.empty(q.shape[:-1], np.float32)
+    out = forward.attention(q, k, v, lse=lse)
+    assert out.shape == q.shape and not np.asarray(out).any()
+    assert np.all(np.asarray(lse) == -np.inf)
+    found = backward.attention_backward(grad, q, k, v, out, lse)
+    for one, x in zip(found, (q, k, v), strict=True):
+        assert one.shape == x.shape and not np.asarray(one).any()
+
+
+def test_infinite_scores(on: Device, rng: np.random.Generator):
+    """A score of -inf hides a key, also all of a row; one of inf leaves NaN in its row alone."""
+    q, k, v, _ = operands(Case(batch=1, heads=(1, 1), lengths=(5, 40)), rng, "float32")
+    bias = np.zeros((5, 40), np.float32)
+    bias[1, ::2], bias[2], bias[3, 7] = -np.inf, -np.inf, np.inf
+    args = (on.array(bias), 0, 0, 40, 1, 5, 40)
+    words = {"score": blocks.add_mask, "score_args": args}
+    out = np.asarray(forward.attention(*map(on.array, (q, k, v)), **words))[0, 0]
+    scores = q[0, 0].astype(np.float64) @ k[0, 0].T / 4 + bias
+    weights = np.exp(np.minimum(scores, 80))
+    assert np.isnan(out[3]).all() and not out[2].any()
+    for row in (0, 1, 4):
+        assert_close(on, out[row], weights[row] @ v[0, 0] / weights[row].sum())
 
 
 def test_strided_operands(on: Device, rng: np.random.Generator):

@@ -35,6 +35,8 @@ class CommonOptions:
 
     What has no meaning on a backend is accepted there and changes nothing. Not Triton's are
     bulk_loads: which loads a copy engine may make: all, those by tensor descriptors, or none;
+    persistent: whether blocks may run several programs, one after the other, where a producer
+    copies for them; None: where the loops of all programs take as long;
     strict_triton: refuse what its language lacks; int64_offsets: program ids, ranges and integer
     arguments are int64, so that offsets computed from them do not wrap; check: some of
     `support.CHECK_KINDS`, with `+` between: accesses are checked by the kernel itself. It is set by
@@ -53,6 +55,7 @@ class CommonOptions:
     extern_libs: tuple[tuple[str, str], ...] = ()
     default_dot_input_precision: str = "ieee"
     bulk_loads: str = BULK_LOADS[1]
+    persistent: bool | None = None
     strict_triton: bool = False
     int64_offsets: bool = False
     check: str = ""

@@ -2,6 +2,7 @@
 
 from tilewright.kernels.attention import attention
 from tilewright.kernels.attention_backward import attention_backward
+from tilewright.kernels.attention_decode import attention_decode
 from tilewright.kernels.dropout import dropout
 from tilewright.kernels.elementwise import add
 from tilewright.kernels.grouped_matmul import grouped_matmul
@@ -15,6 +16,7 @@ __all__ = [
     "add",
     "attention",
     "attention_backward",
+    "attention_decode",
     "dropout",
     "grouped_matmul",
     "layer_norm",

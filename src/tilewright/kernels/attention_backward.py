@@ -81,7 +81,9 @@ def keys_gradient_kernel(
             rows = i + tl.arange(0, BLOCK_M)
             places = (rows + shift if AT_END else rows)[None, :]
             q = load_rows(q_base, rows, q_row, q_length, HEAD)
+            grad = load_rows(grad_base, rows, grad_row, q_length, VALUE)
             scores = raw = tl.dot(k, tl.trans(q))
+            change = tl.dot(v, tl.trans(grad))
             if SCORE is not None:
                 raw *= scale
                 scores = SCORE(raw, batch, head, places, columns[:, None], score_args)
@@ -89,8 +91,6 @@ def keys_gradient_kernel(
             weights = tl.exp2(scores * factor - exponent_of(lse)[None, :])
             seen = is_visible(places, columns[:, None], k_length, LEFT, RIGHT)
             used = weights = tl.where(seen, weights, 0.0)
-            grad = load_rows(grad_base, rows, grad_row, q_length, VALUE)
-            change = tl.dot(v, tl.trans(grad))
             if DROPOUT > 0:
                 pair = batch * heads + head
                 kept = is_kept(seed, pair, rows[None, :], columns[:, None], DROPOUT)
@@ -144,15 +144,15 @@ def queries_gradient_kernel(
     for j in range(begin, end, BLOCK_N):
         columns = j + tl.arange(0, BLOCK_N)
         k = load_rows(k_base, columns, k_row, k_length, HEAD)
+        v = load_rows(v_base, columns, v_row, k_length, VALUE)
         scores = raw = tl.dot(q, tl.trans(k))
+        change = tl.dot(grad, tl.trans(v))
         if SCORE is not None:
             raw *= scale
             scores = SCORE(raw, batch, head, places, columns[None, :], score_args)
         weights = tl.exp2(scores * factor - lse[:, None])
         seen = is_visible(places, columns[None, :], k_length, LEFT, RIGHT)
         weights = tl.where(seen, weights, 0.0)
-        v = load_rows(v_base, columns, v_row, k_length, VALUE)
-        change = tl.dot(grad, tl.trans(v))
         if DROPOUT > 0:
             kept = is_kept(seed, pair, rows[:, None], columns[None, :], DROPOUT)
             change = tl.where(kept, change / (1 - DROPOUT), 0.0)

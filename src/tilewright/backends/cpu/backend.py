@@ -62,6 +62,7 @@ _MEANINGLESS = (
     "launch_pdl",
     "launch_cooperative_grid",
     "bulk_loads",
+    "persistent",
 )
 
 

@@ -72,7 +72,7 @@ def options_pipeline(context: StageContext) -> Pipeline:
     options, arch = context.options, row_for(int(context.target.arch))
     # Roles move registers, so their number is theirs to say; clusters run one block.
     roles = options.maxnreg is None and options.num_ctas == 1
-    persistent = not options.launch_cooperative_grid
+    persistent = False if options.launch_cooperative_grid else options.persistent
     stages, chosen = options.num_stages, options.bulk_loads
     return layout_pipeline(arch, options.num_warps, stages, roles, chosen, persistent)
 
@@ -83,7 +83,7 @@ def layout_pipeline(
     stages: int,
     roles: bool = True,
     bulk_loads: str = "all",
-    persistent: bool = True,
+    persistent: bool | None = None,
 ) -> Pipeline:
     """Layouts, and what depends on them: asynchronous copies and barriers.
 

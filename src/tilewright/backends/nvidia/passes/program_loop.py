@@ -44,14 +44,16 @@ _STAGES = 2
 """Of what a program loads before its loops: one ahead."""
 
 
-def may_loop(function: Function, loads: Sequence[DescriptorLoadOp]) -> bool:
+def may_loop(function: Function, loads: Sequence[DescriptorLoadOp], are_equal: bool = True) -> bool:
     """Whether a block may run programs one after the other.
 
-    Not where programs may wait for each other, nor where the number of a program decides how long
-    its loops run: then the device spreads programs better.
+    Not where programs may wait for each other, nor, with are_equal, where the number of a program
+    decides how long its loops run: then the device spreads programs better, if they are long.
     """
     if any(isinstance(op, WhileOp | PrintOp) for op in function.walk()):
         return False
+    if not are_equal:
+        return True
     loops = [op for op in backward_slice(loads) if isinstance(op, ForOp)]
     bounds = [value.op for loop in loops for value in loop.operands[:3] if value.op is not None]
     return not any(isinstance(op, ProgramIdOp) for op in backward_slice(bounds))

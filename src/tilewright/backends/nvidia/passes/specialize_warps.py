@@ -54,7 +54,9 @@ from tilewright.ir import Function, Op, Pass, Value
 from tilewright.ops import ConstantOp, DescriptorLoadOp, ForOp
 from tilewright.support import errors
 
-_PRODUCER_REGISTERS = 40
+_PRODUCER_REGISTERS = (40, 24)
+"""Of a thread: fewer where a multiprocessor's only consumers would have too few with more."""
+
 _MOST_REGISTERS = 240
 """Of a thread: 40 and 232, or 24 and 240, are what two warpgroups of consumers get."""
 
@@ -92,13 +94,13 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
     """Split functions whose loads ahead are all made by the copy engine.
 
     stages: slots of a buffer in loops that do not say; warps: of a program instance, without the
-    producer; capability: of the architecture; persistent: whether blocks may run several programs.
+    producer; capability: of the architecture; persistent: see CommonOptions.
     """
 
     stages: int = 3
     warps: int = 4
     capability: int = 90
-    persistent: bool = True
+    persistent: bool | None = None
 
     def run(self, function: Function) -> bool:
         loads = [op for op in function.walk() if isinstance(op, DescriptorLoadOp) and op.bulk]
@@ -127,7 +129,9 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         """Whether a block runs several programs."""
         copied = [ahead.load for schedule in schedules for ahead in schedule.copies]
         loads = cast("list[DescriptorLoadOp]", copied)
-        return self.persistent and not is_nested(function, loads) and may_loop(function, loads)
+        if self.persistent is False or is_nested(function, loads):
+            return False
+        return may_loop(function, loads, are_equal=self.persistent is None)
 
     def _schedules(
         self, function: Function, loads: Sequence[DescriptorLoadOp]
@@ -205,14 +209,14 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         is_late = any(isinstance(r.op, ConvertOp) for ahead in copied for r in readers(ahead))
         may_turn = are_deferred and may_take_turns(function, schedules, self.warps)
         if before <= (1 if is_late else _GROUPS) and may_turn:
-            turns = self._plan_of(function, schedules, 1, _GROUPS)
+            turns = self._plan_of(function, schedules, needed, 1, _GROUPS)
             fits = turns.slots >= asked and turns.registers[-1] >= needed
             if fits and self._loops(function, schedules):
                 return turns
         # A warpgroup alone on a multiprocessor has no other to multiply while it stores.
         least = -(-_RESIDENT_WARPS // self.warps) if are_deferred else before
         numbers = range(before, 0 if nested else least - 1, -1)
-        plans = [self._plan_of(function, schedules, number) for number in numbers]
+        plans = [self._plan_of(function, schedules, needed, number) for number in numbers]
         fitting = [
             plan
             for plan in plans
@@ -225,11 +229,15 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         return next(iter(enough or (fitting if nested else ())), None)
 
     def _plan_of(
-        self, function: Function, schedules: Sequence[LoopSchedule], blocks: int, groups: int = 1
-    ) -> _Plan:
-        """With so many blocks on a multiprocessor."""
+        self, function: Function, schedules: Sequence[LoopSchedule], needed: int, blocks: int,
+        groups: int = 1,
+    ) -> _Plan:  # fmt: skip
+        """With so many blocks on a multiprocessor, and so many registers if there are."""
         slots = self._slots(function, schedules, blocks, groups)
-        return _Plan(slots, self._registers(blocks, groups), groups)
+        choices = _PRODUCER_REGISTERS if blocks == 1 else _PRODUCER_REGISTERS[:1]
+        splits = [self._registers(blocks, groups, given) for given in choices]
+        enough = (registers for registers in splits if registers[-1] >= needed)
+        return _Plan(slots, next(enough, splits[-1]), groups)
 
     def _programs_before(
         self, function: Function, schedules: Sequence[LoopSchedule], registers: int
@@ -242,15 +250,15 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         by_memory = arch.shared_sm // (size + arch.shared_reserved)
         return max(1, min(by_memory, arch.registers_sm // (registers * self.warps * 32)))
 
-    def _registers(self, programs: int, groups: int) -> tuple[int, ...]:
+    def _registers(self, programs: int, groups: int, of_producer: int) -> tuple[int, ...]:
         """As in RolesOp, of so many blocks on a multiprocessor."""
         arch, producer = row_for(self.capability), 32 * PRODUCER_WARPS
         consumers = groups * 32 * self.warps
-        given = producer * _PRODUCER_REGISTERS
+        given = producer * of_producer
         most = (given + consumers * _MOST_REGISTERS) // (consumers + producer)
         entry = min(arch.registers_sm // programs // (consumers + producer), most) & -8
         left = (entry * (consumers + producer) - given) // consumers & -8
-        return entry, _PRODUCER_REGISTERS, min(left, _MOST_REGISTERS)
+        return entry, of_producer, min(left, _MOST_REGISTERS)
 
     def _slots(
         self, function: Function, schedules: Sequence[LoopSchedule], programs: int, groups: int
