@@ -24,7 +24,7 @@ def _ours(name: str) -> Any:
     return getattr(importlib.import_module(where), function)
 
 
-def _theirs(name: str) -> Any:
+def theirs(name: str) -> Any:
     from triton_twins import twin
 
     return twin(name, sources=HERE) if _is_users(name) else twin(name)
@@ -38,7 +38,7 @@ def launches(side: str) -> dict[str, Callable[[], object]]:
     """Launches by kernel; "warm-up" has a signature that no other one shares."""
     import torch
 
-    kernel = {name: (_ours if side == "tilewright" else _theirs)(name) for name in TWINS}
+    kernel = {name: (_ours if side == "tilewright" else theirs)(name) for name in TWINS}
     x, y, out = (torch.randn(1024, 1024, device="cuda") for _ in range(3))
     a, b, c, d = (torch.randn(1024, 1024, device="cuda").half() for _ in range(4))
     n = 1024

@@ -30,9 +30,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cold_launches import TWINS, launches
+from cold_launches import TWINS, launches, theirs
 from harness import Case, Work, interleave, print_table, write_results
-from triton_twins import twin
 
 HERE = Path(__file__).resolve()
 SOFTMAX_COLUMNS = (256, 781, 1024, 2048, 4096, 8192, 12672, 16384, 32768)
@@ -437,7 +436,7 @@ def main() -> None:
         print(json.dumps(first_launches(launches(chosen.cold), chosen.seed)))
         return
     cold = measure_first_launches(chosen.repeats)
-    bench = Bench(chosen.rounds, EventClock(), {name: twin(name) for name in TWINS})
+    bench = Bench(chosen.rounds, EventClock(), {name: theirs(name) for name in TWINS})
     cases, launch = bench.cases(), launch_case(chosen.rounds)
     print_table([*cases, launch])
     for case in cases:

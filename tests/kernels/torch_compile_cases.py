@@ -4,6 +4,8 @@ A program of its own, since PyTorch decides once in a process whether there is a
 one line of JSON for each case. What is installed as `triton` is what compiles.
 """
 
+# pyright: reportMissingImports=false
+
 from __future__ import annotations
 
 import json

@@ -2,6 +2,8 @@
 as `torch_compile_cases`. Prints one line of JSON for each case.
 """
 
+# pyright: reportMissingImports=false
+
 from __future__ import annotations
 
 import json

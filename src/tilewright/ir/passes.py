@@ -202,7 +202,7 @@ def _option_value(cls: type[Pass], field: Field[Any], text: str) -> object:
     try:
         if text == "none":
             return None
-        if isinstance(default, bool):
+        if isinstance(default, bool) or "bool" in str(field.type):
             return {"true": True, "false": False}[text]
         if isinstance(default, str):
             return text

@@ -135,7 +135,8 @@ def test_measuring_in_another_way_is_measuring_anew() -> None:
 
 
 @needs_fork
-def test_a_kill_keeps_what_is_finished() -> None:
+def test_a_kill_keeps_what_is_finished(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_CPU_THREADS", "1")  # as children of a process have
     clock = Clock({16: 4.0, 32: 3.0, 64: 2.0, 128: 1.0})
 
     def work() -> None:

@@ -99,7 +99,7 @@ def test_cuda_without_torch_says_so() -> None:
 
 @pytest.mark.parametrize("device", ["tpu", "cuda:first", ""])
 def test_unknown_devices_name_the_known_ones(device: str) -> None:
-    with pytest.raises(NotAvailableError, match="use one of cpu, cuda"):
+    with pytest.raises(NotAvailableError, match="use one of .*cpu, cuda"):
         clock_for(device)
 
 

@@ -21,7 +21,11 @@ from tilewright.backends.nvidia.assemble.ptxas import (
     has_lines,
     parse_report,
 )
-from tilewright.backends.nvidia.driver.cuda_errors import CudaAfterFork, CudaCallFailed
+from tilewright.backends.nvidia.driver.cuda_errors import (
+    NOT_INITIALIZED,
+    CudaAfterFork,
+    CudaCallFailed,
+)
 from tilewright.backends.nvidia.driver.driver_api import (
     BACKEND,
     DriverApi,
@@ -189,6 +193,8 @@ class Driver:
             self.done("cuInit", self.api.cuInit(0))
             count = self.value("cuDeviceGetCount", self.api.cuDeviceGetCount())
         except CudaCallFailed as error:
+            if error.status == NOT_INITIALIZED:  # of cuInit itself: the parent had called it
+                raise CudaAfterFork from None
             raise errors.BackendUnavailable(BACKEND, error.message, error.hint or "") from None
         except RuntimeError as error:  # of the bindings: no libcuda, or one without a function
             raise errors.BackendUnavailable(
@@ -548,9 +554,15 @@ operating_system.at_fork(after_in_child=Driver.after_fork_in_child)
 
 @functools.cache
 def unavailable_reason() -> str | None:
-    """Why kernels cannot run here; None if they can."""
+    """Why kernels cannot run here; None if they can.
+
+    In a child that was forked after its parent had used CUDA the GPU is there, for what compiles
+    for it, as torch.compile's workers do; what would use it raises CudaAfterFork.
+    """
     try:
         driver()
     except errors.BackendUnavailable as error:
         return error.reason
+    except CudaAfterFork:
+        return None
     return None

@@ -162,9 +162,12 @@ _LOST = (
 )
 
 # CUresult of a call other than a launch -> what to try
+NOT_INITIALIZED = 3
+"""CUDA_ERROR_NOT_INITIALIZED: in a child that was forked from a process that uses CUDA."""
+
 _CALL_HINTS = {
     2: "free device memory, or lower the sizes",
-    3: _FORKED,
+    NOT_INITIALIZED: _FORKED,
     100: "check that nvidia-smi lists a GPU, and CUDA_VISIBLE_DEVICES",
     209: "the kernel was compiled for another architecture: clear the cache, or check the target",
     218: "please report it with the kernel's source: the driver's compiler refused its PTX",
@@ -175,7 +178,7 @@ _CALL_HINTS = {
 # CUresult of a launch -> what to try
 _LAUNCH_HINTS = {
     1: "a grid may be 2147483647 x 65535 x 65535 programs",
-    3: _FORKED,
+    NOT_INITIALIZED: _FORKED,
     201: "make the device current that the stream belongs to",
     400: "the stream was destroyed, or belongs to another device",
     701: "use fewer warps (num_warps), or limit registers (maxnreg)",

@@ -8,9 +8,9 @@
 Coalesced, each element is loaded once, and goes to the threads that need it through shared memory,
 between two barriers in each iteration. Caches serve those that load the same. What are too many
 loads of a thread in the layout of the use, each warp loads for itself, coalesced, and exchanges it
-between its own lanes. Beside products of one warpgroup, whose warps go along together anyway, only a
-few elements (on an H200: 32 a thread 19 % faster for two warpgroups, 10 % slower for one; 16 a thread
-6 % faster for one):
+between its own lanes. Beside products of one warpgroup, whose warps go along together anyway, only
+a few elements (on an H200: 32 of a thread made two warpgroups 19 % faster and one 10 % slower, 16
+made one 6 % faster):
 
     %s  register=(1..2) lane=(4..64) warp=(0)(0)          one vector of four
     %t  register=(1)(8..64) lane=(2..4)(0..) warp=(0)(0)  32 elements of a thread, from its warp
@@ -25,7 +25,16 @@ from tilewright.backends.nvidia.layouts.layout_context import LayoutContext
 from tilewright.backends.nvidia.layouts.layout_rules import rule_of
 from tilewright.ir import Block, Op, Trait, Value
 from tilewright.ir.types import element_of, shape_of
-from tilewright.layout import LANE, REGISTER, WARP, LinearLayout, log2
+from tilewright.layout import (
+    LANE,
+    REGISTER,
+    WARP,
+    LinearLayout,
+    RegisterPermute,
+    WarpShuffle,
+    log2,
+    plan,
+)
 from tilewright.ops import BroadcastOp, ExpandDimsOp, ForOp, LoadOp, WhileOp
 
 MOST_BYTES = 32
@@ -54,8 +63,17 @@ def direct_layout(load: LoadOp, context: LayoutContext) -> LinearLayout | None:
     is_one_group = layout.in_size(WARP) <= _WARPGROUP and _is_beside_wgmma(load)
     if is_one_group and layout.in_size(REGISTER) > _MOST_SHUFFLES:
         return None
-    within = _of_warps(layout, load, context)
-    return within if _is_cheap(load, within, context) else None
+    size = element_of(load.type).bytes
+    within = (_of_warps(layout, vector) for vector in (MAX_VECTOR_BYTES // size, 1))
+    return next(
+        (
+            chosen
+            for chosen in within
+            if _is_cheap(load, chosen, context)
+            and isinstance(plan(chosen, layout, 8 * size), WarpShuffle | RegisterPermute)
+        ),
+        None,
+    )
 
 
 def _is_beside_wgmma(load: LoadOp) -> bool:
@@ -67,31 +85,26 @@ def _is_beside_wgmma(load: LoadOp) -> bool:
 def _is_cheap(load: LoadOp, layout: LinearLayout, context: LayoutContext) -> bool:
     """Whether threads may make a load in a layout."""
     size, count = element_of(load.type).bytes, layout.in_size(REGISTER)
-    vector = min(_run(load, layout, context), MAX_VECTOR_BYTES // size)
+    (run,) = vector_runs(context.facts, load.pointer, load.mask, layout)
+    vector = min(run.length, MAX_VECTOR_BYTES // size)
     return count * size <= MOST_BYTES and count <= MOST_LOADS * vector
 
 
-def _run(load: LoadOp, layout: LinearLayout, context: LayoutContext) -> int:
-    (run,) = vector_runs(context.facts, load.pointer, load.mask, layout)
-    return run.length
-
-
-def _of_warps(layout: LinearLayout, load: LoadOp, context: LayoutContext) -> LinearLayout:
-    """The elements that each warp has in a layout, coalesced over its lanes."""
+def _of_warps(layout: LinearLayout, most: int) -> LinearLayout:
+    """The elements that each warp has in a layout, coalesced over its lanes; most: of a vector."""
     held = sorted({basis for name in (REGISTER, LANE) for (basis,) in layout.bases(name)} - {0})
-    lanes, warps = log2(layout.in_size(LANE)), layout.bases(WARP)
-    sizes = {name: layout.out_size(name) for name in layout.out_names}
-
-    def with_vectors(bits: int) -> LinearLayout:
-        across = held[bits : bits + lanes]
-        across += [0] * (lanes - len(across))
-        registers = held[:bits] + held[bits + lanes :]
-        bases = {REGISTER: [(b,) for b in registers], LANE: [(b,) for b in across], WARP: warps}
-        return LinearLayout.from_bases(bases, sizes)
-
-    most = max(0, len(held) - lanes)
-    vector = min(_run(load, with_vectors(most), context), 1 << most)
-    return with_vectors(log2(vector))
+    lanes = log2(layout.in_size(LANE))
+    first = min(max(0, len(held) - lanes), log2(most))
+    across = held[first : first + lanes]
+    registers = held[:first] + held[first + lanes :]
+    bases = {
+        REGISTER: [(basis,) for basis in registers],
+        LANE: [(basis,) for basis in across + [0] * (lanes - len(across))],
+        WARP: layout.bases(WARP),
+    }
+    return LinearLayout.from_bases(
+        bases, {name: layout.out_size(name) for name in layout.out_names}
+    )
 
 
 def _is_in_loop(op: Op) -> bool:

@@ -30,7 +30,7 @@ from tilewright.backends.cpu.driver.thread_pool import (
 )
 from tilewright.backends.cpu.driver.thread_pool_program import pool_program
 from tilewright.llvm import LoadedObject, compile_ir, host_cpu, host_target, load_object
-from tilewright.support import settings, thread_count, usable_cpus
+from tilewright.support import thread_count, usable_cpus
 
 # args: counters (i32 per program), what to write at scratch[0] and check at the end (i64),
 # iterations to burn per program (i64), address of grid copy (3 x i32), address of an error count
@@ -372,7 +372,7 @@ def launch_as_worker(pool: NativePool, threads: int) -> None:
 def test_workers_of_multiprocessing_have_a_thread_each(
     monkeypatch: pytest.MonkeyPatch, setting: int
 ) -> None:
-    monkeypatch.setattr(settings().cpu, "threads", setting)
+    monkeypatch.setenv("TILEWRIGHT_CPU_THREADS", str(setting))
     pool = NativePool(3)
     assert_runs_once(pool, (100, 1, 1))
     context = multiprocessing.get_context("fork")
@@ -395,7 +395,7 @@ def launch_in_child(pool: Pool) -> None:
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_pool_works_after_fork(pool: NativePool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings().cpu, "threads", pool.threads)  # else a child has one
+    monkeypatch.setenv("TILEWRIGHT_CPU_THREADS", str(pool.threads))  # else a child has one
     assert_runs_once(pool, (100, 1, 1))
     context = multiprocessing.get_context("fork")
     for _ in range(3):

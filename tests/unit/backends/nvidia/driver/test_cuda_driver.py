@@ -17,8 +17,13 @@ from tests.unit.backends.nvidia.fake_cuda import (
     FakeCuda,
 )
 from tests.unit.backends.nvidia.fake_launch import DEVICE
+from tilewright.backends.nvidia.driver import cuda_driver
 from tilewright.backends.nvidia.driver.cuda_driver import Driver, Pointer
-from tilewright.backends.nvidia.driver.cuda_errors import CudaAfterFork, CudaCallFailed
+from tilewright.backends.nvidia.driver.cuda_errors import (
+    NOT_INITIALIZED,
+    CudaAfterFork,
+    CudaCallFailed,
+)
 from tilewright.backends.nvidia.driver.event_timer import CudaEventTimer, DeviceMemory
 from tilewright.support import errors
 
@@ -58,6 +63,17 @@ def test_driver_that_finds_no_device() -> None:
     with pytest.raises(errors.BackendUnavailable, match="CUDA_ERROR_NO_DEVICE") as caught:
         cuda.driver()
     assert "CUDA_VISIBLE_DEVICES" in str(caught.value)
+
+
+def test_a_child_of_a_process_that_uses_cuda_knows_that_there_is_a_gpu(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cuda = FakeCuda()
+    cuda.fails["cuInit"] = NOT_INITIALIZED
+    with pytest.raises(CudaAfterFork, match="spawn"):
+        cuda.driver()
+    monkeypatch.setattr(cuda_driver, "driver", cuda.driver)
+    assert cuda_driver.unavailable_reason.__wrapped__() is None
 
 
 def test_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
