@@ -25,8 +25,7 @@ from tilewright.runtime.launch import bound_call
 from tilewright.runtime.tuning.array_restore import ArrayState
 from tilewright.support import errors
 
-AT = 0xFF00_0000_1000
-PINNED = 0xFE00_0000_0000
+AT, PINNED = 0xFF00_0000_1000, 0xFE00_0000_0000
 """Where no array of this process is: those have 47 bits."""
 CURRENT = (1, 0x57)
 """Device and stream."""
