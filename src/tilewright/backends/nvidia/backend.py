@@ -79,7 +79,7 @@ def _ttgir(module: Module, context: StageContext) -> Module:
 def _llir(module: Module, context: StageContext) -> str:
     arch, options = _arch(context), context.options
     _check_cluster(arch, options.num_ctas)
-    machine = Machine.of(arch, options.num_warps)
+    machine = Machine.of(arch)
     offsets, size = allocate_shared(module.kernel, machine)
     if size > arch.shared_optin:
         notes = largest_uses(module.kernel, machine)

@@ -96,7 +96,7 @@ def layout_pipeline(
     layouts = AssignLayouts(warps=warps, access=arch.access_bytes, stages=copied)
     expand = ExpandConversions(capability=arch.capability)
     exchanges = ExpandExchanges(warps=warps, capability=arch.capability)
-    shared_barriers = InsertSharedBarriers(warps=warps, capability=arch.capability)
+    shared_barriers = InsertSharedBarriers(capability=arch.capability)
     fragments = "coalesced accesses, tensor-core fragments, few conversions"
     products = SelectProducts(warps=warps, capability=arch.capability)
     steps = (

@@ -79,16 +79,14 @@ from tilewright.ops import (
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What the bytes of exchanges depend on. warps: of a program; matrix_stores: whether the
-    architecture has stmatrix."""
+    """What the bytes of exchanges depend on. matrix_stores: whether there is stmatrix."""
 
-    warps: int
     matrix_stores: bool
 
     @classmethod
-    def of(cls, arch: Arch, warps: int) -> Machine:
-        """Of a program of `warps` warps on an architecture."""
-        return cls(warps, arch.stmatrix)
+    def of(cls, arch: Arch) -> Machine:
+        """Of an architecture."""
+        return cls(arch.stmatrix)
 
 
 def _conversion_bytes(op: ConvertOp, machine: Machine) -> int:

@@ -118,14 +118,13 @@ Pending = frozenset[Use]
 class InsertSharedBarriers(Pass, name="nvidia-insert-shared-barriers"):
     """Insert barriers where threads may meet in shared memory.
 
-    warps: of a program instance; capability: of the architecture.
+    capability: of the architecture.
     """
 
-    warps: int = 4
     capability: int = 90
 
     def run(self, function: Function) -> bool:
-        machine = Machine.of(row_for(self.capability), self.warps)
+        machine = Machine.of(row_for(self.capability))
         offsets, _ = allocate_shared(function, machine)
         ordering = _Ordering(machine, offsets)
         barriers = ordering.block(function.body, frozenset()).barriers

@@ -90,10 +90,10 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
     def _no_room(self, function: Function, loop: ForOp) -> errors.OutOfResources:
         """The error for a loop whose operands only the copy engine loads, but do not fit twice."""
         arch = row_for(self.capability)
-        room = BufferRoom(function, Machine.of(arch, self.warps), loop, ())
+        room = BufferRoom(function, Machine.of(arch), loop, ())
         shared = [op for op in loop.walk() if isinstance(op, ShareOp)]
         size = room.bytes_with([buffer_type(op.result) for op in shared])
-        notes = largest_uses(function, Machine.of(arch, self.warps))
+        notes = largest_uses(function, Machine.of(arch))
         return errors.OutOfResources(size, arch.shared_optin, "shared memory", notes=notes)
 
     def _fitting(
@@ -101,7 +101,7 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
     ) -> LoopSchedule | None:
         """The schedule with the most slots that has room."""
         arch = row_for(self.capability)
-        machine = Machine.of(arch, self.warps)
+        machine = Machine.of(arch)
         most = stages if stages < HINT else MOST_SLOTS
         limit, resident = None, self._bytes_of_resident(function, arch)
         for schedule in schedule_loop(loop, facts, most):
@@ -125,7 +125,7 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
         roles = next((op for op in function.walk() if isinstance(op, RolesOp)), None)
         if roles is None:
             return arch.shared_optin
-        size = BufferRoom(function, Machine.of(arch, self.warps), None, ()).bytes_with([])
+        size = BufferRoom(function, Machine.of(arch), None, ()).bytes_with([])
         threads = 32 * (roles.groups * self.warps + PRODUCER_WARPS)
         by_registers = arch.registers_sm // (roles.registers[0] * threads)
         programs = max(1, min(arch.shared_sm // (size + arch.shared_reserved), by_registers))

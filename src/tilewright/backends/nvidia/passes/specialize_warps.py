@@ -244,7 +244,7 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
     ) -> int:
         """Programs that a multiprocessor runs without a producer."""
         arch = row_for(self.capability)
-        machine = Machine.of(arch, self.warps)
+        machine = Machine.of(arch)
         rooms = (BufferRoom(function, machine, s.loop, replaced_exchanges(s)) for s in schedules)
         size = max(r.bytes_with(buffers_of(s)) for r, s in zip(rooms, schedules, strict=True))
         by_memory = arch.shared_sm // (size + arch.shared_reserved)
@@ -266,7 +266,7 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         """The most slots with which so many blocks fit; 0: fewer than two."""
         arch = row_for(self.capability)
         replaced = [op for schedule in schedules for op in replaced_exchanges(schedule)]
-        room = BufferRoom(function, Machine.of(arch, self.warps), None, replaced)
+        room = BufferRoom(function, Machine.of(arch), None, replaced)
         limit = min(arch.shared_sm // programs - arch.shared_reserved, arch.shared_optin)
         asked = max(schedule.slots for schedule in schedules)
         for slots in range(MOST_SLOTS if asked >= HINT else asked, 1, -1):
@@ -281,9 +281,9 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         """The error for operands that do not fit twice."""
         arch = row_for(self.capability)
         replaced = [op for schedule in schedules for op in replaced_exchanges(schedule)]
-        room = BufferRoom(function, Machine.of(arch, self.warps), None, replaced)
+        room = BufferRoom(function, Machine.of(arch), None, replaced)
         size = room.bytes_with(ring_buffers(_with_slots(schedules, 2)))
-        notes = largest_uses(function, Machine.of(arch, self.warps))
+        notes = largest_uses(function, Machine.of(arch))
         return errors.OutOfResources(
             size + _BARRIER_BYTES, arch.shared_optin, "shared memory", notes=notes
         )

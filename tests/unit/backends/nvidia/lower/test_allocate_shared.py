@@ -12,7 +12,7 @@ from tilewright.ops import ForOp
 
 backend_named("cuda")
 
-MACHINE = Machine.of(row_for(90), 4)
+MACHINE = Machine.of(row_for(90))
 
 TILE = "tile<64x16xf16, register=(0,1..4) lane=(0,8)(1..8,0) warp=(16..32,0) -> dim0:64 dim1:16>"
 COLUMNS = (

@@ -32,7 +32,7 @@ def before(body: str) -> list[str]:
 }}
 """)
     assert verify(made) == []
-    changed = InsertSharedBarriers(warps=4, capability=90).run(made)
+    changed = InsertSharedBarriers(capability=90).run(made)
     barriers = [op for op in made.walk() if isinstance(op, BarrierOp)]
     assert changed == bool(barriers)
     following = [op.next for op in barriers]
