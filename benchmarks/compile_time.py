@@ -361,22 +361,17 @@ def show(summary: dict[str, Any]) -> None:
 
 def write(path: Path, summary: dict[str, Any], processes: int, ptxas: str, triton: str) -> None:
     """Results, machine and versions as JSON."""
-    from harness import describe_machine, versions
+    from harness import write_record
 
     asked = [triton, "-c", "import triton; print(triton.__version__)"]
     version = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
     release = subprocess.run([ptxas, "--version"], capture_output=True, text=True, check=True)
-    record = {
-        "title": "Compile-only time",
-        "target": f"sm_{CAPABILITY}",
-        "processes": processes,
-        "machine": describe_machine(),
-        "versions": versions() | {"triton": version, "ptxas": release.stdout.split()[-1]},
-        "kernels": summary,
-        "unrolled": measure_unrolled(),
-    }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(record, indent=2) + "\n")
+    write_record(
+        path, "Compile-only time",
+        target=f"sm_{CAPABILITY}", processes=processes, kernels=summary,
+        compilers={"triton": version, "ptxas": release.stdout.split()[-1]},
+        unrolled=measure_unrolled(),
+    )  # fmt: skip
 
 
 def main() -> None:

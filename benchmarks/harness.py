@@ -76,7 +76,7 @@ MAX_CALLS = 1 << 24
 BOOTSTRAP_RESAMPLES = 1000
 BOOTSTRAP_SEED = 20210728
 RESULTS_SCHEMA = 1
-VERSIONED_PACKAGES = ("tilewright", "numpy", "torch", "llvmlite", "ml_dtypes")
+VERSIONED_PACKAGES = ("tilewright", "numpy", "torch", "triton", "llvmlite", "ml_dtypes")
 # What the thread pools of the contestants read: ours, OpenMP's, and those of the BLAS libraries.
 THREAD_VARIABLES = (
     "TILEWRIGHT_CPU_THREADS",
@@ -385,7 +385,8 @@ def versions() -> dict[str, str | None]:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             found[package] = None
-    return found
+    torch = sys.modules.get("torch")
+    return found if torch is None else {**found, "cuda": torch.version.cuda}
 
 
 def _gpu_name() -> str | None:
@@ -478,8 +479,13 @@ def _spread_json(spread: Spread) -> dict[str, float]:
     }
 
 
-def write_results(path: str | Path, title: str, cases: Sequence[Case]) -> None:
-    """Write cases, machine, versions and date as JSON, whole or not at all."""
+def write_results(path: str | Path, title: str, cases: Sequence[Case], **more: object) -> None:
+    """Write cases and what more there is, as `write_record`."""
+    write_record(path, title, cases=[as_json(case) for case in cases], **more)
+
+
+def write_record(path: str | Path, title: str, **body: object) -> None:
+    """Write results, machine, versions and date as JSON, whole or not at all."""
     record = {
         "schema": RESULTS_SCHEMA,
         "title": title,
@@ -488,7 +494,7 @@ def write_results(path: str | Path, title: str, cases: Sequence[Case]) -> None:
         "machine": describe_machine(),
         "threads": thread_counts(),
         "versions": versions(),
-        "cases": [as_json(case) for case in cases],
+        **body,
     }
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)

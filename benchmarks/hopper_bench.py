@@ -22,7 +22,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -309,29 +308,12 @@ class Report:
     def write(self) -> None:
         if self.path is None:
             return
-        write_results(self.path, self.suite.title, list(self.cases.values()))
-        record = json.loads(self.path.read_text())
-        record["versions"]["triton"] = _version("triton")
-        record["versions"]["cuda"] = _cuda_version()
-        record["first_launch_ms"] = self.cold
-        record["goals"] = [
+        goals = [
             {"name": c.name, "value": c.value, "limit": c.limit, "at_most": c.at_most,
              "met": c.met} for c in [*self.checks, *self.suite.summary(self.cases)]
         ]  # fmt: skip
-        self.path.write_text(json.dumps(record, indent=2) + "\n")
-
-
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
-
-
-def _cuda_version() -> str | None:
-    import torch
-
-    return torch.version.cuda
+        found = list(self.cases.values())
+        write_results(self.path, self.suite.title, found, first_launch_ms=self.cold, goals=goals)
 
 
 def run_cases(chosen: Sequence[Measured], bench: Bench, report: Report, deadline: float) -> None:

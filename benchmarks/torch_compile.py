@@ -28,6 +28,7 @@ from typing import Any
 
 import torch
 import torch._inductor.config as inductor
+from harness import write_record
 from rich.console import Console
 from rich.table import Table
 from torch.utils._pytree import tree_leaves
@@ -314,7 +315,8 @@ def main() -> None:
             print(rows[-1], file=sys.stderr)
     Console(width=120).print(table_of(rows))
     if chosen.json:
-        chosen.json.write_text(json.dumps([asdict(row) for row in rows], indent=1), "utf-8")
+        title = f"torch.compile on {ours.device}, {chosen.threads} threads"
+        write_record(chosen.json, title, rows=[asdict(row) for row in rows])
 
 
 if __name__ == "__main__":
