@@ -106,7 +106,10 @@ class OffsetOp(Op, opcode="mem.offset", traits=(Trait.PURE, Trait.ELEMENTWISE)):
 
 
 class LoadOp(Op, opcode="mem.load", effects=(Effect.READ,)):
-    """result[i] = *pointer[i] where mask[i], else other[i], or 0 without `other`"""
+    """result[i] = *pointer[i] where mask[i], else other[i], or 0 without `other`
+
+    read_only: nothing writes what is loaded while the kernel runs
+    """
 
     pointer: Value = operand(pointer)
     mask: Value | None = optional_operand(boolean, default=None)
@@ -114,6 +117,7 @@ class LoadOp(Op, opcode="mem.load", effects=(Effect.READ,)):
     cache: str = attr(default="", choices=LOAD_MODIFIERS)
     eviction: str = attr(default="", choices=EVICTION_POLICIES)
     volatile: bool = attr(default=False)
+    read_only: bool = attr(default=False)
 
     def infer(self) -> Type:
         return pointee(self.pointer.type)

@@ -23,6 +23,7 @@ from tilewright.backends.nvidia.passes.insert_shared_barriers import InsertShare
 from tilewright.backends.nvidia.passes.legalize_arithmetic import LegalizeArithmetic
 from tilewright.backends.nvidia.passes.legalize_casts import LegalizeCasts
 from tilewright.backends.nvidia.passes.legalize_dots import LegalizeDots
+from tilewright.backends.nvidia.passes.mark_read_only_loads import MarkReadOnlyLoads
 from tilewright.backends.nvidia.passes.order_bulk_stores import OrderBulkStores
 from tilewright.backends.nvidia.passes.pad_tiles import PadTiles
 from tilewright.backends.nvidia.passes.promote_copies import PromoteCopies
@@ -100,6 +101,7 @@ def layout_pipeline(
     fragments = "coalesced accesses, tensor-core fragments, few conversions"
     products = SelectProducts(warps=warps, capability=arch.capability)
     steps = (
+        Step(MarkReadOnlyLoads(), "first: barriers between threads are no part of the source yet"),
         Step(products, "layouts depend on what computes them", selected_products(arch)),
         *_bulk_accesses(arch, stages, roles, bulk_loads),
         Step(RestartSums(), "before layouts: the zeros need none", selected_products(arch)),

@@ -47,7 +47,7 @@ def load_all(op: LoadOp, ctx: RuleContext) -> Value | None:
     """load(p, true, other) -> load(p)"""
     if op.mask is None or not is_constant(op.mask, 1):
         return None
-    return ctx.value(LoadOp(op.pointer, None, None, op.cache, op.eviction, op.volatile))
+    return ctx.value(LoadOp(op.pointer, **op.attrs))
 
 
 @rule(LoadOp)

@@ -137,3 +137,49 @@ def test_small_tiles_are_stored_once(block: int) -> None:
     kernel = compiled(copy, "*fp32/16 *fp32/16 i32/16", BLOCK=block)
     assert count(kernel, "ld.global") == count(kernel, "st.global") == 1
     assert "@%p" in next(line for line in kernel.asm["ptx"].splitlines() if "st.global" in line)
+
+
+# --- loads of what nothing stores to --------------------------------------------------------------
+
+
+@jit
+def scaled_rows(x, weight, out, counter, stride, HOW: tl.constexpr, LOAD: tl.constexpr):
+    i = tl.program_id(0) * stride + tl.arange(0, 512)
+    row = tl.load(x + i)
+    if HOW == "barrier":
+        tl.debug_barrier()
+    if HOW == "waits":
+        tl.atomic_add(counter, 1)
+    if HOW == "counts":
+        tl.atomic_add(counter, 1, sem="relaxed")
+    if HOW == "stored":
+        tl.store(weight + i, row)
+    if HOW == "looked up":
+        out = out + tl.load(counter)
+        out = tl.where(stride > 3, out, weight)
+    factors = tl.load(weight + tl.arange(0, 512), cache_modifier=LOAD)
+    tl.store(out + i, row * factors)
+
+
+SCALED = "*fp32/16 *fp32/16 *fp32/16 *i32/16 i32/16"
+
+
+def loads_of_scaled_rows(how: str, cache: str = "") -> set[str]:
+    kernel = compiled(scaled_rows, SCALED, HOW=how, LOAD=cache)
+    return {name for name in instructions(kernel) if name.startswith("ld.global")}
+
+
+@pytest.mark.parametrize("how", ["", "counts"])
+def test_loads_of_what_no_store_changes_have_no_order_with_stores(how: str) -> None:
+    """Rows may be scaled in place, by factors of all rows: these cannot be what is stored."""
+    assert loads_of_scaled_rows(how) == {"ld.global.v4.b32", "ld.global.nc.v4.b32"}
+
+
+@pytest.mark.parametrize("how", ["barrier", "waits", "stored", "looked up"])
+def test_loads_keep_their_order_where_something_may_store_to_them(how: str) -> None:
+    found = loads_of_scaled_rows(how)
+    assert "ld.global.v4.b32" in found and not any(".nc" in name for name in found)
+
+
+def test_a_cache_operator_stands_before_what_says_that_a_load_has_no_order() -> None:
+    assert "ld.global.cg.nc.v4.b32" in loads_of_scaled_rows("", ".cg")

@@ -52,7 +52,8 @@ _EVICTION = {"": "", "evict_first": ".L1::evict_first", "evict_last": ".L1::evic
 def load_instruction(op: LoadOp, shape: VectorShape) -> str:
     """What loads one vector, as in `ld.global.v4.b32`."""
     # PTX permits one of .volatile, a cache operator and an eviction priority.
-    kind = "ld.volatile.global" if op.volatile else f"ld.global{op.cache}"
+    order = ".nc" if op.read_only else ""
+    kind = "ld.volatile.global" if op.volatile else f"ld.global{op.cache}{order}"
     hint = "" if op.volatile or op.cache else _EVICTION[op.eviction]
     return f"{kind}{hint}{shape.suffix}"
 

@@ -94,7 +94,7 @@ def test_a_scalar_is_loaded_by_all_threads_and_modifiers_are_shown() -> None:
     explained = compiled(scaled, "*fp32/16 *fp32/16", BLOCK=1024).explain()
     tile, scalar = sorted(rows(explained, "load"), key=lambda row: row.tile == "f32")
     assert tile.how == "ld.global.cg.v4.b32"
-    assert (scalar.how, scalar.bytes) == ("ld.global.b32", 4)
+    assert (scalar.how, scalar.bytes) == ("ld.global.nc.b32", 4)
     assert scalar.notes == ("one element, the same for all threads",)
 
 

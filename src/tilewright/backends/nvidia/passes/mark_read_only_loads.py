@@ -1,0 +1,75 @@
+"""Loads of arrays that nothing writes while the kernel runs: they have no order with stores.
+
+    func @f(%w, %out) {                             func @f(%w, %out) {
+      %x = mem.load %w + d0                 ->        %x = mem.load %w + d0 {read_only = true}
+      mem.store %out + 4 n %row + d0, ...             mem.store %out + 4 n %row + d0, ...
+
+They become `ld.global.nc`, which ptxas may move behind stores. So what is loaded for each part of a
+tile needs registers only while this part is computed, where otherwise all loads come before the
+first store: layer norm's weight and bias are not in registers together with the row.
+
+An array is only read if no argument that the kernel stores to may be the same one: these two must
+not overlap (`analysis.argument_pairs`), of which a launch warns. Nothing is said of an array that
+may be worked on in place, nor of a kernel with atomic operations that order memory, barriers or
+assembly, since others may store what it waits for. Loads in loops are left alone: a loop's schedule
+gives them their place (schedule_loop.py), and a `while` may wait for what it loads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tilewright.analysis import argument_pairs, is_fence, roots
+from tilewright.ir import Block, Effect, Function, Pass, Value
+from tilewright.ops import AtomicOp, IfOp, LoadOp, StoreOp
+
+
+@dataclass(frozen=True)
+class MarkReadOnlyLoads(Pass, name="nvidia-mark-read-only-loads"):
+    """Mark the loads that stores of the kernel cannot change."""
+
+    def run(self, function: Function) -> bool:
+        read_only = _read_only_arguments(function)
+        marked = [
+            load for load in _straight_loads(function.body) if roots(load.pointer) <= read_only
+        ]
+        for load in marked:
+            load.attrs["read_only"] = True
+        return bool(marked)
+
+
+def _straight_loads(block: Block) -> Iterator[LoadOp]:
+    """Those that are not marked yet, and in no loop."""
+    for op in block:
+        if isinstance(op, LoadOp) and not op.read_only:
+            yield op
+        elif isinstance(op, IfOp):
+            for region in op.regions:
+                yield from _straight_loads(region)
+
+
+def _read_only_arguments(function: Function) -> frozenset[Value]:
+    """Pointers to arrays that may be none of those that the kernel writes."""
+    writes = [op for op in function.walk() if Effect.WRITE in op.effects]
+    if not all(isinstance(op, StoreOp | AtomicOp) for op in writes) or any(
+        is_fence(op) for op in function.walk()
+    ):
+        return frozenset()
+    written = frozenset(
+        start for op in writes if isinstance(op, StoreOp | AtomicOp) for start in roots(op.pointer)
+    )
+    arguments = function.args
+    apart = {
+        frozenset((arguments[pair.first], arguments[pair.second]))
+        for pair in argument_pairs(function)
+        if not pair.unless
+    }
+    return frozenset(
+        argument
+        for argument in arguments
+        if argument not in written and all(frozenset((argument, w)) in apart for w in written)
+    )
+
+
+__all__ = ["MarkReadOnlyLoads"]
