@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -129,3 +131,49 @@ def test_torch_finds_out_what_a_kernel_reads_and_writes(with_user_kernels: Outco
     accesses = with_user_kernels["accesses"]
     assert accesses["add"] == [["x", "y"], ["out"]]
     assert accesses["accumulate"] == [["count", "total", "x"], ["count", "total"]]
+
+
+needs_compiler = pytest.mark.skipif(
+    shutil.which("g++") is None, reason="PyTorch compiles C++ by g++"
+)
+
+
+CPP_PROGRAMS = "torch_cpp_programs.py"
+
+
+@needs_compiler
+def test_packages_have_all_that_launches_kernels(
+    program: Callable[..., Outcomes], tmp_path: Path
+) -> None:
+    package = str(tmp_path / "sources.pt2")
+    program(tmp_path, package, "--sources", script=CPP_PROGRAMS)
+    with zipfile.ZipFile(package) as files:
+        names = files.namelist()
+        (wrapper,) = [name for name in names if name.endswith(".wrapper.cpp")]
+        text = files.read(wrapper).decode()
+    kernels = text.count("_launcher_fn(\n")
+    assert kernels >= 4
+    assert text.count("uint32_t grid_0 = ") == text.count("loadCpuTritonKernel(\n") == kernels
+    assert sum(name.endswith(".so") for name in names) == 2 * kernels
+
+
+@needs_compiler
+@pytest.mark.exhaustive  # for C++ that takes half a minute to compile
+def test_packages_run_without_tilewright(program: Callable[..., Outcomes], tmp_path: Path) -> None:
+    package = str(tmp_path / "model.pt2")
+    made = program(tmp_path, package, script=CPP_PROGRAMS)["program"]
+    assert made["path"] == package
+    shutil.rmtree(tmp_path / "inductor")  # the package has all that it needs
+    command = [sys.executable, "-W", "ignore", str(Path(__file__).with_name(CPP_PROGRAMS))]
+    alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    text = subprocess.check_output([*command, "--load", package], env=alone, text=True)
+    loaded = json.loads(text)
+    assert loaded["error"] < 1e-5
+    assert "index out of bounds" in loaded["failure"]
+
+
+@needs_compiler
+@pytest.mark.exhaustive
+def test_gradients_by_cpp_wrapper(program: Callable[..., Outcomes], tmp_path: Path) -> None:
+    outcome = program(tmp_path, script=CPP_PROGRAMS)["program"]
+    assert outcome["error"] < 1e-5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from tilewright.backends import Backend, GPUTarget
@@ -12,6 +13,9 @@ from tilewright.support import errors
 
 Artifact = Module | str | bytes
 
+Maker = Callable[[Mapping[str, Any]], str | bytes]
+"""What makes an artifact from others."""
+
 SOURCE = "source"
 """Extension of the front end's tile IR, before any pass of a backend."""
 
@@ -20,10 +24,10 @@ class Artifacts(Mapping[str, Any]):
     """Artifacts by extension, text or bytes; what is not there yet is made at its first use.
 
     made: those of the stages; source: makes the front end's module; again: gets those of the stages
-    once more, from the disk cache or by compiling.
+    once more, from the disk cache or by compiling; offered: makes others, see `offer`.
     """
 
-    __slots__ = ("_again", "_backend", "_made", "_names", "_source", "_target")
+    __slots__ = ("_again", "_backend", "_made", "_names", "_offered", "_source", "_target")
 
     def __init__(
         self,
@@ -32,8 +36,10 @@ class Artifacts(Mapping[str, Any]):
         target: GPUTarget,
         source: Callable[[], Module] | None = None,
         again: Callable[[], dict[str, Artifact]] | None = None,
+        offered: Mapping[str, Maker] = MappingProxyType({}),
     ) -> None:
         self._made = made
+        self._offered = dict(offered)
         self._names: tuple[str, ...] = shared(tuple(made))
         self._backend = backend
         self._target = target
@@ -50,7 +56,11 @@ class Artifacts(Mapping[str, Any]):
     def __reduce__(self) -> tuple[type[Artifacts], tuple[object, ...]]:
         """With the artifacts of all stages, since another process may have another disk cache."""
         made = {extension: self[extension] for extension in self._names}
-        return Artifacts, (made, self._backend, self._target)
+        return Artifacts, (made, self._backend, self._target, None, None, self._offered)
+
+    def offer(self, extension: str, make: Maker) -> None:
+        """Have another artifact, which is made from these; it goes where they are pickled to."""
+        self._offered[extension] = make
 
     def forget(self) -> None:
         """Keep nothing in memory that can be had again."""
@@ -69,8 +79,10 @@ class Artifacts(Mapping[str, Any]):
             artifact = self._made[extension] = self._further(extension)
         return artifact
 
-    def _further(self, extension: str) -> str:
+    def _further(self, extension: str) -> str | bytes:
         """What is no stage's."""
+        if extension in self._offered:
+            return self._offered[extension](self)
         if extension == SOURCE and self._source is not None:
             return print_module(self._source())
         return self._backend.artifacts[extension](self, self._target)
@@ -79,7 +91,7 @@ class Artifacts(Mapping[str, Any]):
         yield from dict.fromkeys((*self._names, *self._made, *self._further_names()))
 
     def _further_names(self) -> Iterator[str]:
-        yield from self._backend.artifacts
+        yield from (*self._backend.artifacts, *self._offered)
         if self._source is not None:
             yield SOURCE
 

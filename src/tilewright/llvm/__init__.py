@@ -37,6 +37,7 @@ from .ir_emitter import (
 from .object_loader import LoadedObject, load_object
 from .scalar_instructions import constant, convert_element, lower_elementwise
 from .scalar_instructions import rule as lowering_rule
+from .shared_library import link_shared_library
 
 __all__ = [
     "CPU_NAMES",
@@ -64,6 +65,7 @@ __all__ = [
     "integer_literal",
     "is_long",
     "leave_out_passes",
+    "link_shared_library",
     "llvm_type",
     "llvm_version",
     "load_object",

@@ -1,4 +1,4 @@
-"""`triton.compile`: the binary of a kernel is a file, too, where programs for Triton look for it.
+"""`triton.compile`: a kernel with the files that programs for Triton look for.
 
 `torch.compile` hands the cubins below TRITON_CACHE_DIR to a launcher of its own, in C++, and keeps
 them with what else it caches of a graph; kernels that it does not find there go by `run`.
@@ -16,6 +16,7 @@ from tilewright.compiler import compile as compile_kernel
 from tilewright.support import environment_text
 from tilewright.support.disk_cache import replace_folder
 from tilewright.triton_alias.argument_paths import path_key
+from tilewright.triton_alias.shared_libraries import offer_libraries
 
 _WIDENED = ("f16", "bf16")
 """Types that are passed as float32 by launchers that know Triton's kernels."""
@@ -30,8 +31,11 @@ def compile(
     options: Mapping[str, Any] | None = None,
 ) -> CompiledKernel:
     """As `tilewright.compile`; with TRITON_CACHE_DIR, the cubin of a kernel that others can launch
-    is the file <folder>/<hash in base 32>/<name>.cubin there."""
+    is the file <folder>/<hash in base 32>/<name>.cubin there. One for a CPU has the artifacts "so"
+    and "launcher.so", see `shared_libraries`."""
     kernel = compile_kernel(src, target, options)
+    if kernel.target.backend == "cpu":
+        offer_libraries(kernel)
     folder = environment_text("TRITON_CACHE_DIR")
     if folder is not None and isinstance(src, KernelSource) and _is_plain(kernel):
         place = Path(folder) / path_key(kernel.hash)

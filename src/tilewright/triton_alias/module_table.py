@@ -119,7 +119,7 @@ MODULES: dict[str, Row] = {
         instance="tilewright.runtime:driver",
     ),
     "triton.runtime.cache": _with_modules(
-        _row("compiler: triton_key=package_version", _HERE + "argument_paths: _base32=path_key"),
+        _row(_HERE + "torch_version: triton_key", _HERE + "argument_paths: _base32=path_key"),
         knobs="triton.knobs",
     ),
     "triton.runtime.errors": _row(
@@ -139,7 +139,7 @@ MODULES: dict[str, Row] = {
     ),
     "triton.compiler.compiler": _row(
         _COMPILER, _COMPILE, _SOURCE, _LAZY, _ERRORS + "CompilationError",
-        "compiler: triton_key=package_version",
+        _HERE + "torch_version: triton_key",
         _BACKENDS + "make_backend max_shared_mem backends BaseBackend GPUTarget Language",
         "runtime: driver", _ERRORS + "OutOfResources",
     ),

@@ -13,6 +13,7 @@ from tilewright.backends.cpu.driver.thread_pool_program import pool_program
 from tilewright.backends.nvidia.driver.launch_structures import LAUNCH, LAUNCH_HALF
 from tilewright.native import METH_FASTCALL, NativeProgram, builtin_function
 from tilewright.runtime.launch.native_dispatch_structures import DISPATCH
+from tilewright.triton_alias.shared_libraries import Launch
 
 SOURCES = Path(tilewright.__file__).parent
 PROGRAMS = {
@@ -20,6 +21,9 @@ PROGRAMS = {
     "launch": LAUNCH,
     "launch of halves": LAUNCH_HALF,
     "cache flush": CACHE_FLUSH,
+    "library": Launch(
+        "kernel", ("ptr<f32>", "i1", "f16", "f64"), (0, 1, 3, 5), 0, 1, True
+    ).program(),
     **{f"pool on {arch}": pool_program(arch) for arch in ("x86_64", "aarch64", "riscv64")},
 }
 

@@ -47,6 +47,7 @@ from .host_errors import (
     NegativeTileIndex,
     NotAKernel,
     NotExplained,
+    NotInLibrary,
     OffsetOverflow,
     OutOfBounds,
     OutOfResources,
@@ -61,6 +62,7 @@ from .host_errors import (
     UnknownName,
     UnknownTarget,
     UnsupportedArgument,
+    UnsupportedTorch,
 )
 from .kernel_errors import (
     AccessMismatch,
@@ -144,6 +146,7 @@ __all__ = [
     "LoweringMissing",
     "NotAKernel",
     "NotExplained",
+    "NotInLibrary",
     "MissingArgument",
     "MissingInTriton",
     "MissingDefine",
@@ -187,6 +190,7 @@ __all__ = [
     "UnsupportedArgument",
     "UnsupportedGlobal",
     "UnsupportedLanguageConstruct",
+    "UnsupportedTorch",
     "did_you_mean",
     "listed",
     "with_article",

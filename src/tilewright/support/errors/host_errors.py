@@ -235,6 +235,24 @@ class MissingInTriton(LaunchError, ModuleNotFoundError):
     reason: str
 
 
+@dataclass(eq=False)
+class UnsupportedTorch(LaunchError, RuntimeError):
+    """A PyTorch whose Inductor asks Triton for other things than are met here."""
+
+    code = "TW223"
+    template = "torch.compile is not supported of PyTorch {version}, only of {wanted}"
+    hint_template = (
+        "install PyTorch {wanted}; kernels that are launched without torch.compile run with any"
+    )
+
+    version: str
+    supported: Iterable[str]
+
+    @property
+    def wanted(self) -> str:
+        return ", ".join(self.supported)
+
+
 # --- TW3xx: backends and tools --------------------------------------------------------------------
 
 
@@ -344,6 +362,16 @@ class NotExplained(BackendError, NotImplementedError):
     hint_template = "compile for a GPU, for instance target sm_90; no device is needed"
 
     backend: str
+
+
+@dataclass(eq=False)
+class NotInLibrary(BackendError, RuntimeError):
+    """A kernel that a program without Python is to call, as AOTInductor's, and that it cannot."""
+
+    code = "TW308"
+    template = "a kernel cannot be put into a shared library: {reason}"
+
+    reason: str
 
 
 # --- TW4xx: while a kernel runs -------------------------------------------------------------------

@@ -1,0 +1,57 @@
+"""Links object files into a shared library, by the linker of the system.
+
+In this process objects are linked without one (`object_loader`); a file that other programs load is
+left to the C++ compiler's driver, which knows the formats and libraries of its system.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tilewright.llvm.code_generation import compile_ir
+from tilewright.llvm.code_targets import host_target
+from tilewright.llvm.float_conversions import CONVERSION_SYMBOLS, conversions_ir
+from tilewright.support import environment_text, errors
+
+__all__ = ["link_shared_library"]
+
+_DRIVERS = ("c++", "g++", "clang++", "cc", "gcc", "clang")
+
+
+def link_shared_library(objects: Sequence[bytes]) -> bytes:
+    """A shared library that exports what object files of this machine's kind define.
+
+    Errors: ToolMissing without a C or C++ compiler (one of the usual names, or what CXX names),
+    NotInLibrary with what it says.
+    """
+    parts = list(objects)
+    if any(name.encode() in obj for obj in parts for name in CONVERSION_SYMBOLS):
+        parts.append(compile_ir(conversions_ir(), host_target(), level=1).obj)
+    driver = _driver()
+    with TemporaryDirectory(prefix="tilewright-") as folder:
+        files = [Path(folder) / f"{number}.o" for number in range(len(parts))]
+        for file, part in zip(files, parts, strict=True):
+            file.write_bytes(part)
+        library = Path(folder) / "linked.so"
+        command = [driver, "-shared", "-o", str(library), *map(str, files), "-lm"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode or not library.exists():
+            said = done.stderr.strip() or f"status {done.returncode}"
+            raise errors.NotInLibrary(f"{driver} does not link it: {said}")
+        return library.read_bytes()
+
+
+def _driver() -> str:
+    """The path of the compiler that links."""
+    named = environment_text("CXX")
+    names = _DRIVERS if named is None else (named,)
+    for name in names:
+        found = shutil.which(name)
+        if found is not None:
+            return found
+    instead = "install one, g++ for instance: PyTorch needs it, too, for the code around kernels"
+    raise errors.ToolMissing("C++ compiler", f"PATH for {', '.join(names)}", instead)

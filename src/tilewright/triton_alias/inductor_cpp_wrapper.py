@@ -1,0 +1,147 @@
+"""What Inductor's C++ around kernels lacks where Triton's kernels run on a CPU.
+
+AOTInductor and `cpp_wrapper` write C++ that launches kernels. For CPUs PyTorch 2.13 does so for
+users' kernels alone, in programs of AOTInductor alone: a kernel that Inductor generates gets no
+grid, and outside such programs the loaded kernel has no place. Its hook for back ends of others
+(`register_backend_for_device`) takes the classes below instead, in which both are there.
+
+Needs torch.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from typing import Any
+
+_common: Any = importlib.import_module("torch._inductor.codegen.common")
+_config: Any = importlib.import_module("torch._inductor.config")
+_heuristics: Any = importlib.import_module("torch._inductor.runtime.triton_heuristics")
+_utils: Any = importlib.import_module("torch._inductor.codegen.cpp_utils")
+_virtualized: Any = importlib.import_module("torch._inductor.virtualized")
+_wrapper: Any = importlib.import_module("torch._inductor.codegen.cpp_wrapper_cpu")
+_cache: Any = importlib.import_module("torch._inductor.codecache").CpuTritonKernelCache
+
+_Call: Any = _wrapper.DeferredCpuTritonCallWrapper
+_Wrapper: Any = _wrapper.CppWrapperCpu
+
+_GRID = ("grid_0", "grid_1", "grid_2")
+
+_NUMBERS = {
+    **dict.fromkeys(("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"), "int64_t"),
+    "i1": "bool", "u1": "bool", "fp32": "float", "fp64": "double",
+}  # fmt: skip
+"""How the launcher of a kernel takes numbers, by their types in signatures."""
+
+
+class KernelCall(_Call):
+    """The C++ function `call_<kernel>(arguments)`: it loads the kernel once, and launches it."""
+
+    def _resolve_arg_names(self) -> tuple[list[str], list[str], list[str]]:
+        """Names of what the function gets, of what the kernel gets of that, and of grid values."""
+        wrapper, kernel, grid = _Call._resolve_arg_names(self)
+        if "declared_constexpr_names" in self.inductor_meta:
+            return wrapper, kernel, grid
+        # a generated kernel: its tuned constants come last, and are not passed
+        names = [*_cache.get(self.kernel_name)["signature"]]
+        return [*names[: len(self.arg_types) - len(grid)], *grid], kernel, grid
+
+    def _get_cpp_param_type(self, name: str, arg_type: Any) -> str:
+        """The declaration of a parameter; a float as the kernel takes it."""
+        if arg_type is float:
+            return f"{_NUMBERS[_cache.get(self.kernel_name)['signature'][name]]} {name}"
+        return _Call._get_cpp_param_type(self, name, arg_type)
+
+    def _generate_load_kernel(self, prefix: Any, *files: str) -> None:
+        if not _virtualized.V.graph.aot_mode:  # there, a member of the program's class
+            prefix.splice(
+                f"""
+                static struct {{
+                    void* {self.kernel_name}_kernel_fn;
+                    torch::aot_inductor::CpuTritonLauncherFn {self.kernel_name}_launcher_fn;
+                }} kernels_;
+                """
+            )
+        _Call._generate_load_kernel(self, prefix, *files)
+
+    def _generate_launch(
+        self, prefix: Any, kernel_arg_names: Any, grid_arg_names: Any, signature: Any
+    ) -> None:
+        config = _tuned[self.kernel_name]
+        grid = _heuristics.GridExpr.from_meta(self.inductor_meta, config, mode="cpp")
+        prefix.writelines(grid.prefix)
+        extents = (grid.x_grid, grid.y_grid, grid.z_grid)
+        for name, extent in zip(_GRID, extents, strict=True):
+            prefix.writeline(f"uint32_t {name} = {extent};")
+        _Call._generate_launch(self, prefix, kernel_arg_names, _GRID, self._read(prefix, signature))
+
+    def _read(self, prefix: Any, signature: dict[str, str]) -> dict[str, str]:
+        """Read the numbers that come as tensors without dimensions; the signature with these."""
+        names, _, _ = self._resolve_arg_names()
+        given = dict(zip(names, self.arg_types, strict=True))
+        passed: dict[str, str] = {}
+        for name, kind in signature.items():
+            dtype = given.get(name)
+            is_number = dtype in _utils.DTYPE_TO_CPP and kind in _NUMBERS
+            passed[f"{name}_number" if is_number else name] = kind
+            if is_number:
+                memory = f"static_cast<const {_utils.DTYPE_TO_CPP[dtype]}*>({name}.data_ptr())"
+                prefix.writeline(f"{_NUMBERS[kind]} {name}_number = *{memory};")
+        return passed
+
+
+class CppWrapper(_Wrapper):
+    """Writes the C++ around the kernels of a graph."""
+
+    def __init__(self) -> None:
+        # The kernels must be there when the C++ is written. Inductor's only default for
+        # AOTInductor; who made this object restores what is set here.
+        if _config.cpu_backend == "triton":
+            _config.triton.autotune_at_compile_time = True
+        _Wrapper.__init__(self)
+
+    @staticmethod
+    def create(*_subgraph: Any, **_named: Any) -> CppWrapper:
+        """As of the class above: of the graph or of a part of it."""
+        return CppWrapper()
+
+    def _generate_kernel_call_helper(self, kernel_name: str, *args: Any, **named: Any) -> None:
+        _Wrapper._generate_kernel_call_helper(self, kernel_name, *args, **named)
+        calls = self._cpu_triton_call_wrappers
+        call = calls.get(f"call_{kernel_name}")
+        if call is not None and not isinstance(call, KernelCall):
+            fields = {f.name: getattr(call, f.name) for f in dataclasses.fields(call)}
+            calls[call.wrapper_name] = KernelCall(**fields)
+
+    def make_zero_buffer(self, name: str) -> str:
+        """The statement of C++ that clears a workspace."""
+        return f"AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_zero_({name}.get()));"
+
+    def generate_and_run_autotune_block(self) -> None:
+        """Compile and tune the kernels, by a program that lacks a name if they have a workspace,
+        and keep what was chosen."""
+        self.kernel_autotune_defs.splice(
+            "from torch._C._dynamo.guards import _empty_strided_cpu as empty_strided_cpu"
+        )
+        self.kernel_autotune_calls.splice(f"import {__name__} as kept; kept.keep(globals())")
+        _Wrapper.generate_and_run_autotune_block(self)
+
+
+_tuned: dict[str, Any] = {}
+"""The configuration of each kernel of the graph that was tuned last."""
+
+
+def keep(names: dict[str, Any]) -> None:
+    """Note the configurations of the kernels among the names of a program that has tuned them."""
+    for value in names.values():
+        if isinstance(value, _heuristics.CachingAutotuner):
+            _tuned[value.inductor_meta["kernel_name"]] = value.launchers[0].config
+
+
+def register() -> None:
+    """Have Inductor write C++ for CPUs by `CppWrapper`, all else as before."""
+    _common.init_backend_registration()
+    cpu = _common.device_codegens["cpu"]
+    _common.register_backend_for_device(
+        "cpu", cpu.scheduling, cpu.wrapper_codegen, CppWrapper, cpu.fx_wrapper_codegen
+    )

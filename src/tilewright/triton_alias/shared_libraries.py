@@ -1,0 +1,139 @@
+"""Kernels for CPUs as shared libraries, which AOTInductor's programs call without Python.
+
+PyTorch 2.13 (`aoti_runtime/cpu_triton_runtime_wrappers.h`) loads two libraries for each kernel: one
+that has the kernel under its name, and one with a function of C that launches it,
+
+    run_from_nativert(uint32 x, uint32 y, uint32 z, int threads, void **args, void *kernel)
+
+args has an entry for each parameter of the source: a pointer itself; the address of a number, which
+is an int64_t, bool, double (of a float64) or float (of others); null for a constant. They are the
+artifacts "so" and "launcher.so" of a kernel, made at their first use; a linker of the system is
+needed then.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tilewright.compiler import CompiledKernel
+from tilewright.llvm import link_shared_library
+from tilewright.native import NativeProgram
+from tilewright.support import errors
+
+ENTRY = "run_from_nativert"
+
+
+class LibraryJob(ctypes.Structure):
+    """A launch, for the threads that share it."""
+
+    _fields_ = (
+        ("code", ctypes.c_void_p),  # the kernel's function
+        ("slots", ctypes.c_void_p),  # its arguments, 8 bytes each
+        ("total", ctypes.c_int64),  # programs
+        ("grid", ctypes.c_int32 * 3),
+        ("poll", ctypes.c_int32),  # 0: nobody interrupts it
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What launches a kernel.
+
+    title: of the kernel, for people; parameters: types of the run-time arguments; places: where
+    they are among all parameters of the source, None if some have no place of their own; scratch:
+    bytes for each thread; alone: programs of the largest grid that one thread runs; together:
+    whether programs wait for each other.
+    """
+
+    title: str
+    parameters: tuple[str, ...]
+    places: tuple[int, ...] | None
+    scratch: int
+    alone: int
+    together: bool
+
+    def __call__(self, artifacts: Mapping[str, Any]) -> bytes:
+        """The library. Errors: NotInLibrary, ToolMissing."""
+        return link_shared_library([self.program().compile()])
+
+    def program(self) -> NativeProgram:
+        """Its code."""
+        if self.places is None:
+            raise errors.NotInLibrary(f"{self.title} takes tuples or tensor descriptors")
+        title = self.title.encode() + b"\0"
+        text = "".join(f"\\{byte:02X}" for byte in title)
+        return NativeProgram(
+            files=[Path(__file__).with_name("library_launcher.ll")],
+            exports=[ENTRY],
+            structures=[LibraryJob],
+            constants={
+                "SLOTS": len(self.parameters),
+                "SCRATCH": self.scratch,
+                "ALONE": self.alone,
+                "TOGETHER": int(self.together),
+                # the defaults serve Windows only, where PyTorch refuses such libraries
+                "LOADED_ALREADY": getattr(os, "RTLD_NOLOAD", 4) | getattr(os, "RTLD_LAZY", 1),
+            },
+            extra=f'@kernel.title = private constant [{len(title)} x i8] c"{text}"\n'
+            + _pack_function(self.parameters, self.places),
+        )
+
+
+def offer_libraries(kernel: CompiledKernel) -> None:
+    """Have a kernel for a CPU make its libraries when they are asked for."""
+    metadata = kernel.metadata.as_dict()
+    places = kernel.src.run_time_places()
+    launch = Launch(
+        title=f"the kernel '{kernel.name}'",
+        parameters=kernel.parameters,
+        places=None if places is None else places[0],
+        scratch=metadata["scratch_bytes"],
+        alone=metadata["alone"],
+        together=metadata["together"],
+    )
+    kernel.asm.offer("so", _linked)
+    kernel.asm.offer("launcher.so", launch)
+
+
+def _linked(artifacts: Mapping[str, Any]) -> bytes:
+    return link_shared_library([artifacts["obj"]])
+
+
+_STORED = {"i1": "i8", "f32": "float", "f64": "double"}
+"""Types of numbers in slots; all others are whole words."""
+
+_NARROW = {"f16": "half", "bf16": "bfloat"}
+"""Those that are passed as float32."""
+
+
+def _pack_function(parameters: Sequence[str], places: Sequence[int]) -> str:
+    lines: list[str] = []
+    for i, (parameter, place) in enumerate(zip(parameters, places, strict=True)):
+        lines += [
+            f"%at{i} = getelementptr ptr, ptr %args, i64 {place}",
+            f"%given{i} = load ptr, ptr %at{i}",
+            f"%slot{i} = getelementptr i64, ptr %slots, i64 {i}",
+            *_stored(i, parameter),
+        ]
+    body = "\n".join(f"  {line}" for line in [*lines, "ret void"])
+    return f"define internal void @pack(ptr %args, ptr %slots) nounwind {{\n{body}\n}}"
+
+
+def _stored(i: int, parameter: str) -> list[str]:
+    """Lines that store what argument i points to, or the pointer that it is."""
+    if parameter.startswith("ptr"):
+        return [f"store ptr %given{i}, ptr %slot{i}"]
+    if parameter in _NARROW:
+        narrow = _NARROW[parameter]
+        return [
+            f"%n{i} = load float, ptr %given{i}",
+            f"%narrow{i} = fptrunc float %n{i} to {narrow}",
+            f"store {narrow} %narrow{i}, ptr %slot{i}",
+        ]
+    stored = _STORED.get(parameter, "i64")
+    return [f"%n{i} = load {stored}, ptr %given{i}", f"store {stored} %n{i}, ptr %slot{i}"]

@@ -1,0 +1,40 @@
+"""Which PyTorch has the Inductor whose interface to Triton is met here.
+
+It is no public interface and changes with each minor version, so that others would fail somewhere
+in the middle, or worse, compute something else.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from tilewright.compiler import package_version
+from tilewright.support import errors, import_late
+
+SUPPORTED = ("2.13",)
+"""Minor versions of PyTorch that the tests marked `torch` pass with."""
+
+
+def check_torch() -> None:
+    """Errors: UnsupportedTorch, if another version has been imported."""
+    version = str(getattr(sys.modules.get("torch"), "__version__", ""))
+    if version and ".".join(version.split(".")[:2]) not in SUPPORTED:
+        raise errors.UnsupportedTorch(version, SUPPORTED)
+
+
+def triton_key() -> str:
+    """What changes with the compiler: a part of the keys of Inductor's caches, which is the first
+    that it asks for. Errors: UnsupportedTorch."""
+    check_torch()
+    return package_version()
+
+
+def register_cpp_wrapper() -> None:
+    """Have AOTInductor, and `torch.compile` with `cpp_wrapper`, call kernels of the CPU from C++.
+
+    Needs torch and a C++ compiler. Where Inductor's `cpu_backend` is not "triton", C++ is written
+    as before. Errors: UnsupportedTorch.
+    """
+    import_late("torch")
+    check_torch()
+    import_late("tilewright.triton_alias.inductor_cpp_wrapper").register()
