@@ -247,7 +247,11 @@ def _tutorial() -> Iterator[Variant]:
         yield from _on(_rows(True), label, tutorial_matmul, types, words)
 
 
-_ATTENTION = " ".join([*["*fp32"] * 3, *["i32/16"] * 14, "i32", *["i32/16"] * 2, "fp32 i32 i32"])
+_STEP = "i32/16 "
+_ATTENTION_REST = f"{_STEP * 5} i32 {_STEP * 2} fp32 i32 i32"
+_ATTENTION = f"{'*fp32 ' * 3} {_STEP * 9} i32=1 {_ATTENTION_REST}"
+_TURNED_ATTENTION = f"{'*fp32 ' * 3} {_STEP * 8} i32=1 i32/16 {_ATTENTION_REST}"
+"""With columns of values that follow each other."""
 
 
 def _attention() -> Iterator[Variant]:
@@ -260,6 +264,9 @@ def _attention() -> Iterator[Variant]:
         yield from _attention_on(rows, f"{dtype} 64", types, 64, BYTES[dtype], False)
     types = f"{_pointers(4, 'fp16')} {_ATTENTION}"
     yield from _attention_on((HERE,), "fp16 128", types, 128, 2, False)
+    for dtype, head in (("fp8e4nv", 64), ("fp8e4nv", 128), ("fp8e5", 128), ("fp8e4nv", 256)):
+        types = f"{_pointers(3, dtype)} *fp16/16 {_TURNED_ATTENTION}"
+        yield from _attention_on((HERE,), f"{dtype} {head}", types, head, 1, False)
 
 
 def _attention_on(
@@ -267,7 +274,7 @@ def _attention_on(
 ) -> Iterator[Variant]:
     for capability in rows:
         words = attention_options(head, item_bytes, capability)
-        words |= dict.fromkeys(("lse_ptr", "q_starts", "k_starts", "SCORE"))
+        words |= dict.fromkeys(("lse_ptr", "q_starts", "k_starts", "scales", "SCORE"))
         words |= {"HEAD": head, "VALUE": head, "SHARED": 1, "LEFT": -1, "AT_END": False,
                   "RIGHT": 0 if causal else -1, "DROPOUT": 0.0, "score_args": (),
                   "GROUP": 8 if causal else 1}  # fmt: skip

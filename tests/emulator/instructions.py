@@ -417,6 +417,21 @@ def _move(match: re.Match[str], args: list[str]) -> Made:
     return lambda r: r.put(args[0], r.get(args[1]).astype(whole))
 
 
+def _permute(match: re.Match[str], args: list[str]) -> Made:
+    """Bytes of two words by number; no signs, which a number above 7 asks for."""
+
+    def run(r: Registers) -> None:
+        words = [np.ascontiguousarray(r.get(a).astype("<u4")) for a in args[1:3]]
+        bytes_ = np.concatenate([word[:, None].view(np.uint8) for word in words], axis=1)
+        numbers = r.get(args[3]).astype("<u4")[:, None] >> np.arange(0, 16, 4, dtype="<u4") & 15
+        if (numbers > 7).any():
+            raise EmulationError("prmt of signs")
+        chosen = np.take_along_axis(bytes_, numbers.astype(np.intp), axis=1)
+        r.put(args[0], np.ascontiguousarray(chosen).view("<u4")[:, 0])
+
+    return run
+
+
 _INTEGER: dict[str, Any] = {
     "add": np.add, "sub": np.subtract, "and": np.bitwise_and, "or": np.bitwise_or,
     "xor": np.bitwise_xor, "shl": np.left_shift, "shr": np.right_shift,
@@ -518,6 +533,7 @@ INSTRUCTIONS: list[tuple[str, Callable[[re.Match[str], list[str]], Made]]] = [
     (r"cvt\.rn\.satfinite\.(e4m3|e5m2)x2\.f32", _to_eight),
     (r"cvt\.rn\.f16x2\.(e4m3|e5m2)x2", _from_eight),
     (r"mov\.[bsuf](\d+)", _move),
+    (r"prmt\.b32", _permute),
     (r"(?P<name>add|sub|mul|min|max)(?:\.rn)?\.(?P<type>f32|f64)", _float_arithmetic),
     (r"cvt(?:\.rn)?\.(?P<to>[fsu]\d+)\.(?P<source>[su]\d+)", _convert),
     (

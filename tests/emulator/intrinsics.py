@@ -53,6 +53,7 @@ _TEMPLATES: list[tuple[str, str]] = [
     (r"cp\.async\.bulk\.tensor\.reduce\.(\w+)\.tile\.(\d)d", "tensor reduce"),
     (r"prefetch\.tensormap.*|cp\.async\.bulk\.tensor\.prefetch.*", "prefetch.tensormap a"),
     (r"griddepcontrol\.(wait|launch\.dependents)", "griddepcontrol.{0}"),
+    (r"prmt", "prmt.b32 d, a, b, c"),
     (r"nanosleep", "nanosleep.u32 a"),
 ]  # fmt: skip
 

@@ -104,31 +104,43 @@ class Exact:
         return x.reshape(x.shape[0], of_keys, heads // of_keys, *x.shape[2:]).sum(2)
 
 
+@dataclass(frozen=True)
+class Launched:
+    """A kernel that runs on a device; small: in blocks of 16."""
+
+    device: Device
+    kernel: Any
+    small: bool = True
+
+    def __getitem__(self, grid: Any) -> Any:
+        def launch(*args: Any, **words: Any) -> Any:
+            if not self.small:
+                return self.device.run(self.kernel, grid, *args, **words)
+            small = {name: 16 for name in words if name.startswith("BLOCK")}
+            return self.device.run(self.kernel, _of_16(grid, words), *args, **(words | small))
+
+        return launch
+
+
 @pytest.fixture
 def on(device: Device, monkeypatch: pytest.MonkeyPatch) -> Device:
     """The device, on which the functions of the modules run."""
-
-    class Launched:
-        def __init__(self, kernel: Any) -> None:
-            self.kernel = kernel
-
-        def __getitem__(self, grid: Any) -> Any:
-            def launch(*args: Any, **words: Any) -> Any:
-                small = {name: 16 for name in words if name.startswith("BLOCK")}
-                return device.run(self.kernel, _of_16(grid, words), *args, **(words | small))
-
-            return launch
-
     for module in (forward, backward):
         for name in [name for name in vars(module) if name.endswith("_kernel")]:
-            monkeypatch.setattr(module, name, Launched(getattr(module, name)))
-        monkeypatch.setattr(module, "empty", lambda like, shape: device.empty(shape, like.dtype))
+            monkeypatch.setattr(module, name, Launched(device, getattr(module, name)))
+        monkeypatch.setattr(module, "empty", lambda *args: empty_on(device, *args))
     return device
 
 
 def _of_16(grid: Any, words: dict[str, Any]) -> Any:
     """The grid for blocks of 16 instead of 64."""
-    return 4 * grid[0], *grid[1:]
+    if words.get("GROUP", 1) == 1:
+        return 4 * grid[0], *grid[1:]
+    return grid[0], 4 * grid[1], *grid[2:]
+
+
+def empty_on(device: Device, like: Array, shape: Any, dtype: str | None = None) -> Array:
+    return device.empty(shape, like.dtype if dtype is None else np.dtype(dtype))
 
 
 def operands(case: Case, rng: np.random.Generator, dtype: str) -> list[Array]:
@@ -199,10 +211,10 @@ def test_causal_programs_in_one_block(rng: np.random.Generator):
     arrays, out = [on.array(x) for x in (q, k, v)], on.array(np.zeros_like(q))
     rows = (2 * length * size, length * size, size)
     compiled = on.run(
-        forward.attention_kernel, (2, 3, 1), *arrays, out, None, None, None, *rows * 4, 0, 0, 2,
-        length, length, size**-0.5, 0, (), BLOCK_M=64, BLOCK_N=128, num_warps=4, num_stages=2,
-        HEAD=size, VALUE=size, SHARED=1, LEFT=-1, RIGHT=0, AT_END=False, SCORE=None, DROPOUT=0.0,
-        GROUP=2, persistent=True,
+        forward.attention_kernel, (2, 3, 1), *arrays, out, None, None, None, *rows * 3, 1, *rows,
+        0, 0, 2, length, length, size**-0.5, None, 0, (), BLOCK_M=64, BLOCK_N=128, num_warps=4,
+        num_stages=2, HEAD=size, VALUE=size, SHARED=1, LEFT=-1, RIGHT=0, AT_END=False, SCORE=None,
+        DROPOUT=0.0, GROUP=2, persistent=True,
     )  # fmt: skip
     assert "nvidia.blocks" in str(compiled.asm["ttgir"])
     assert_close(on, out, expected, "float16")
@@ -225,6 +237,68 @@ def test_one_group_of_heads_after_the_other(
 def assert_close(device: Device, found: Array, expected: Array, dtype: str = "float32") -> None:
     tolerance = 2e-2 if dtype != "float32" else 2e-3 if device.is_approximate else 2e-5
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])
+@pytest.mark.parametrize("name", ["full", "causal", "shared keys", "rows without keys", "soft cap"])
+def test_fp8_with_scales(on: Device, rng: np.random.Generator, name: str, dtype: str):
+    """Scales are numbers, or one for each pair of batch and head of keys."""
+    case = replace(CASES[name], batch=1, sizes=(32, 32))
+    q, k, v, _ = operands(case, rng, "float32")
+    q, k, v = (x.astype(dtype) for x in (q, k, v))
+    of_v = np.array([0.5, 3.0], np.float32)
+    scaled = [x.astype(np.float32) * by for x, by in ((q, 0.5), (k, 1.5))]
+    expected, logs = Exact(case).forward(*scaled, v.astype(np.float32) * of_v[:, None, None])
+    lse = on.empty(q.shape[:-1], np.float32)
+    words = words_of(case, on) | {"scales": (0.5, 1.5, on.array(of_v)), "lse": lse}
+    out = forward.attention(*map(on.array, (q, k, v)), **words)
+    assert out.dtype == np.float16
+    assert_close(on, lse, logs)
+    # weights have four bits, or three
+    error = np.abs(out - expected).max() / np.abs(expected).max()
+    assert error < (0.04 if dtype == "float8_e4m3fn" else 0.08), error
+
+
+def test_values_of_fp8_with_their_columns_turned(
+    on: Device, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+):
+    case = Case(heads=(4, 2), lengths=(40, 50), sizes=(32, 48))
+    q, k, v = (x.astype("float8_e4m3fn") for x in operands(case, rng, "float32")[:3])
+    transposition = importlib.import_module("tilewright.kernels.transpose")
+    launched = Launched(on, transposition.transpose_heads_kernel, small=False)
+    monkeypatch.setattr(transposition, "transpose_heads_kernel", launched)
+    monkeypatch.setattr(transposition, "empty", lambda *args: empty_on(on, *args))
+    monkeypatch.setattr(forward, "is_on_cpu", lambda _: False)
+    monkeypatch.setattr(forward, "has_turned_values", lambda: True)
+    words = {"BLOCK_M": 16, "BLOCK_N": 16}
+    monkeypatch.setattr(forward, "launch_options", lambda *_: dict(words))
+    expected, _ = Exact(case).forward(*(x.astype(np.float32) for x in (q, k, v)))
+    found = forward.attention(*map(on.array, (q, k, v)))
+    assert np.abs(found - expected).max() < 0.04 * np.abs(expected).max()
+
+
+def test_fp8_by_warpgroups(rng: np.random.Generator):
+    """Weights go from the sums of a product to the operand of the next one between lanes."""
+    on, size, length = EmulatedNvidia(seed=7), 64, 150
+    q, k, v = rng.normal(size=(3, 1, 2, length, size)).astype("float8_e4m3fn")
+    expected, _ = Exact(Case(words={"causal": True})).forward(
+        *(x.astype(np.float32) for x in (q, k, v))
+    )
+    rows = (2 * length * size, length * size, size)
+    padded = np.zeros((1, 2, size, 160), v.dtype)
+    padded[..., :length] = v.swapaxes(-1, -2)
+    arrays, out = [on.array(x) for x in (q, k, padded)], on.empty(q.shape, np.float16)
+    compiled = on.run(
+        forward.attention_kernel, (2, 2), *arrays, out, None, None, None, *rows * 2,
+        2 * 160 * size, 160 * size, 1, 160, *rows, 0, 0, 2, length, length, size**-0.5, None, 0,
+        (), BLOCK_M=128, BLOCK_N=128, num_warps=8, num_stages=2, HEAD=size, VALUE=size, SHARED=1,
+        LEFT=-1, RIGHT=0, AT_END=False, SCORE=None, DROPOUT=0.0,
+    )  # fmt: skip
+    ttgir, llvm = str(compiled.asm["ttgir"]), str(compiled.asm["llir"])
+    # behind the loop's products stands that of its last iteration
+    assert ttgir.count("nvidia.wgmma ") == 3 and "nvidia.bulk_copy" in ttgir
+    assert "llvm.nvvm.prmt" in llvm and "shfl.sync.idx" in llvm
+    assert np.abs(out - expected).max() < 0.04 * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -337,6 +411,7 @@ def test_strided_operands(on: Device, rng: np.random.Generator):
         (((8, 16), (8, 16), (8, 16)), {}, "3 or 4 dims"),
         (((2, 8, 16),) * 3, {"window": (-2, 0)}, "cannot be negative"),
         (((2, 8, 16),) * 3, {"dropout": 1.0}, r"in \[0, 1\)"),
+        (((2, 8, 16),) * 3, {"scales": (1.0, 2.0)}, "scales are three, of q, k and v, not 2"),
     ],
 )
 def test_operands_that_do_not_fit(shapes: Any, words: dict[str, Any], message: str):
@@ -351,6 +426,12 @@ def test_operands_of_several_types():
         forward.attention(x, x.astype(np.float16), x)
     with pytest.raises(ValueError, match="must follow each other"):
         forward.attention(*[x.swapaxes(-1, -2)] * 3)
+
+
+def test_fp8_has_no_gradients():
+    x, lse = np.zeros((2, 8, 16), "float8_e5m2"), np.zeros((2, 8), np.float32)
+    with pytest.raises(ValueError, match="no gradients of fp8"):
+        backward.attention_backward(x, x, x, x, x, lse)
 
 
 def test_a_misspelt_word_is_told():

@@ -356,6 +356,35 @@ def test_tiles_whose_elements_move_each_iteration(device: Device, rng: np.random
 
 
 @jit
+def carried_bytes_kernel(x, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    state = tl.load(x + i)
+    for k in range(n):
+        if k % 2 == 0:
+            state = state * 3
+        else:
+            state = state + 1
+    while n > 2:
+        state = state ^ 5
+        n -= 1
+    tl.store(out + i, state)
+
+
+@pytest.mark.parametrize("n", [0, 1, 6])
+def test_tiles_of_bytes_are_passed_on(device: Device, rng: np.random.Generator, n: int):
+    """Through loops of both kinds and branches; four elements of a thread are one register."""
+    x = rng.integers(-128, 128, 1024).astype(np.int8)
+    out = device.empty(1024, np.int8)
+    device.run(carried_bytes_kernel, (1,), device.array(x), out, n, BLOCK=1024)
+    state = x
+    for k in range(n):
+        state = state * np.int8(3) if k % 2 == 0 else state + np.int8(1)
+    for _ in range(2, n):
+        state = state ^ np.int8(5)
+    assert_same(out, state)
+
+
+@jit
 def carried_pointers_kernel(x, out, rows, stride, BLOCK: tl.constexpr):
     pointers = x + tl.arange(0, BLOCK)
     base = x

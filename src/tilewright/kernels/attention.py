@@ -9,7 +9,13 @@ from typing import Any
 
 import tilewright.language as tl
 from tilewright.kernels.arrays import Array, empty, is_on_cpu
-from tilewright.kernels.attention_arrays import row_strides, sizes_of, sum_strides, variant_of
+from tilewright.kernels.attention_arrays import (
+    row_strides,
+    sizes_of,
+    sum_strides,
+    value_strides,
+    variant_of,
+)
 from tilewright.kernels.attention_blocks import (
     LOG2_E,
     as_they_are,
@@ -17,28 +23,31 @@ from tilewright.kernels.attention_blocks import (
     is_kept,
     is_visible,
     keys_seen,
+    lift_of,
     load_rows,
+    scale_of,
     sequence,
     store_rows,
 )
-from tilewright.kernels.attention_plan import launch_options
+from tilewright.kernels.attention_plan import grid_of, has_turned_values, launch_options
+from tilewright.kernels.transpose import transposed_heads
 from tilewright.runtime import cdiv, jit
 
 
 @jit
 def attention_kernel(
     q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, q_starts, k_starts,
-    q_batch, q_head, q_row, k_batch, k_head, k_row, v_batch, v_head, v_row,
+    q_batch, q_head, q_row, k_batch, k_head, k_row, v_batch, v_head, v_row, v_inner,
     out_batch, out_head, out_row, lse_batch, lse_head,
-    heads, q_length, k_length, scale, seed, score_args,
+    heads, q_length, k_length, scale, scales, seed, score_args,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HEAD: tl.constexpr, VALUE: tl.constexpr,
     SHARED: tl.constexpr, LEFT: tl.constexpr, RIGHT: tl.constexpr, AT_END: tl.constexpr,
     SCORE: tl.constexpr, DROPOUT: tl.constexpr, GROUP: tl.constexpr = tl.constexpr(1),
 ):  # fmt: skip
     """One block of queries of one head, beside all keys that it sees.
 
-    The grid is blocks x pairs of batch and head, or of GROUP pairs x blocks x groups: their first
-    blocks come first or, if later keys are hidden, the last, which take longest. scale is positive.
+    The grid is that of `block_and_head`: first blocks come first or, if later keys are hidden, the
+    last, which take longest. scale is positive. v_inner: elements from one to the next in a row.
     Running maximum and sum per row, as in Milakov and Gimelshein, "Online normalizer calculation
     for softmax" (2018), and Dao et al., "FlashAttention" (2022).
     """
@@ -57,7 +66,11 @@ def attention_kernel(
     v_base = v_ptr + batch * v_batch + head // SHARED * v_head + k_first * v_row
     out_base = out_ptr + batch * out_batch + head * out_head + q_first * out_row
     q = load_rows(q_base, rows, q_row, q_length, HEAD)
+    of_k = pair // SHARED
+    if scales is not None:
+        scale *= scale_of(scales[0], of_k) * scale_of(scales[1], of_k)
     factor = (scale if SCORE is None else 1.0) * LOG2_E
+    lift = lift_of(v_ptr.dtype.element_ty)
     top, total = tl.full((BLOCK_M,), -float("inf"), tl.float32), tl.zeros((BLOCK_M,), tl.float32)
     acc = tl.zeros((BLOCK_M, VALUE), tl.float32)
     begin, end = keys_seen(block * BLOCK_M + shift, BLOCK_M, k_length, BLOCK_N, LEFT, RIGHT)
@@ -71,19 +84,22 @@ def attention_kernel(
         scores = tl.where(seen, scores, -float("inf"))
         higher = tl.maximum(top, tl.max(scores, axis=1))
         base = tl.where(higher == -float("inf"), 0.0, higher * factor)
-        weights = tl.exp2(scores * factor - base[:, None])
+        weights = tl.exp2(scores * factor - (base - lift)[:, None])
         shrink = tl.exp2(top * factor - base)
         total = total * shrink + tl.sum(weights, axis=1)
         if DROPOUT > 0:
             kept = is_kept(seed, pair, rows[:, None], columns[None, :], DROPOUT)
-            weights = tl.where(kept, weights / (1 - DROPOUT), 0.0)
-        v = load_rows(v_base, columns, v_row, k_length, VALUE)
+            weights = tl.where(kept, weights, 0.0)
+        v = load_rows(v_base, columns, v_row, k_length, VALUE, v_inner)
         acc = tl.dot(weights.to(v.dtype), v, acc * shrink[:, None])
         top = higher
-    acc /= tl.where(total == 0, 1.0, total)[:, None]
+    share = 1 / (tl.where(total == 0, 1.0, total) * (1 - DROPOUT))
+    if scales is not None:
+        share *= scale_of(scales[2], of_k)
+    acc *= share[:, None]
     store_rows(out_base, rows, out_row, q_length, acc)
     if lse_ptr is not None:
-        lse = tl.where(total == 0, -float("inf"), (top * factor + tl.log2(total)) / LOG2_E)
+        lse = tl.where(total == 0, -float("inf"), (top * factor + tl.log2(total) - lift) / LOG2_E)
         lse_ptr += batch * lse_batch + head * lse_head + q_first
         tl.store(lse_ptr + rows, lse, mask=rows < q_length)
 
@@ -96,15 +112,17 @@ def attention(
     scale: float = 0.0,
     *,
     lse: Array | None = None,
+    out: Array | None = None,
     **variant: Any,
 ) -> Array:
-    """softmax(q @ k^T * scale) @ v, as an array like q with rows of v's size.
+    """softmax(q @ k^T * scale) @ v, as an array like q with rows of v's size, of fp16 for fp8.
 
     q, k, v: arrays ([batch,] heads, length, head size), with any strides but 1 along rows; several
     heads of queries in a row may share one of keys. scale: 1 / sqrt(head size) unless given.
 
     lse: an fp32 array ([batch,] heads, length), or (heads, rows), for the logarithms of the sums of
     the exponentials, which `attention_backward` needs; its rows follow each other.
+    out: an array for the result, of any element type.
 
     causal: a window whose right is 0.
     window: (left, right): a query does not see keys further than `left` before or `right` behind
@@ -117,26 +135,32 @@ def attention(
     heads, head size).
     dropout: the share of weights that is left out, by Philox with `seed`, an int, or an
     array that holds one.
+    scales: of q, k and v, which are multiplied by them: numbers, or fp32 arrays (batch, heads of
+    keys). What fp8 holds has them; its weights are rounded to v's type. Hopper multiplies fp8 only
+    along rows, so that values are copied with theirs turned, unless they come so.
 
     A query that sees no key gets zeros, and -inf. Raises ValueError: arrays that do not fit
     together, a window below -1, a dropout outside [0, 1).
     """
     asked = variant_of("attention", causal, scale, variant)
     sizes, packed = sizes_of(q, k, v, asked), asked.starts is not None
-    result = empty(q, (*q.shape[:-1], sizes.value))
-    options = launch_options(sizes, int(q.itemsize), is_on_cpu(q), asked.right >= 0)
-    blocks, group = cdiv(sizes.q_length, options["BLOCK_M"]), options.get("GROUP", 1)
-    pairs = sizes.batch * sizes.heads
-    grid = (blocks, pairs) if group == 1 else (group, blocks, pairs // group)
-    steps = [step for x in (q, k, v, result) for step in row_strides(x, packed)]
+    if out is None:
+        out = empty(q, (*q.shape[:-1], sizes.value), "float16" if int(q.itemsize) == 1 else None)
+    on_cpu = is_on_cpu(q)
+    if not packed and int(v.itemsize) == 1 and not on_cpu and has_turned_values():
+        v = transposed_heads(v)
+    options = launch_options(sizes, int(q.itemsize), on_cpu, asked.right >= 0)
+    blocks, pairs = cdiv(sizes.q_length, options["BLOCK_M"]), sizes.batch * sizes.heads
+    grid, options["GROUP"] = grid_of(blocks, pairs, options.get("GROUP", 1))
+    steps = [*row_strides(q, packed), *row_strides(k, packed), *value_strides(v, packed)]
     scale = scale or sizes.head**-0.5
     if scale < 0 and asked.score is None:
         # the maximum is that of scores before they are scaled
         asked = replace(asked, score=as_they_are)
     if all(grid):
         attention_kernel[grid](
-            q, k, v, result, lse, *asked.first_rows, *steps, *sum_strides(lse), sizes.heads,
-            sizes.q_length, sizes.k_length, scale, asked.seed, tuple(asked.score_args),
-            **options, **asked.constants(sizes),
+            q, k, v, out, lse, *asked.first_rows, *steps, *row_strides(out, packed),
+            *sum_strides(lse), sizes.heads, sizes.q_length, sizes.k_length, scale, asked.scales,
+            asked.seed, tuple(asked.score_args), **options, **asked.constants(sizes),
         )  # fmt: skip
-    return result
+    return out

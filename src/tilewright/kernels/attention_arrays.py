@@ -24,12 +24,15 @@ class Variant:
     starts: tuple[Array, Array, int, int] | None = None
     dropout: float = 0.0
     seed: int | Array = 0
+    scales: tuple[float | Array, float | Array, float | Array] | None = None
 
     def __post_init__(self) -> None:
         if min(self.window) < -1:
             raise ValueError(f"a window cannot be negative: {self.window}; -1 is without limit")
         if not 0 <= self.dropout < 1:
             raise ValueError(f"the share that dropout leaves out is in [0, 1), not {self.dropout}")
+        if self.scales is not None and len(self.scales) != 3:
+            raise ValueError(f"scales are three, of q, k and v, not {len(self.scales)}")
 
     @property
     def right(self) -> int:
@@ -111,6 +114,16 @@ def row_strides(array: Array, packed: bool = False) -> tuple[int, int, int]:
     if last != 1 and int(array.shape[-1]) > 1:
         raise ValueError("the elements of a row of queries, keys and values must follow each other")
     return (0, row, head) if packed else (outer[0] if outer else 0, head, row)
+
+
+def value_strides(array: Array, packed: bool = False) -> tuple[int, int, int, int]:
+    """The same of values, and elements from one to the next in a row: those of a column may follow
+    each other instead."""
+    *_, row, last = strides(array)
+    if row == 1 and last != 1 and not packed:
+        batch, head, _ = row_strides(array.swapaxes(-1, -2))
+        return batch, head, 1, last
+    return *row_strides(array, packed), 1
 
 
 def sum_strides(sums: Array | None) -> tuple[int, int]:

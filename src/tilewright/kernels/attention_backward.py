@@ -16,6 +16,7 @@ from tilewright.kernels.arrays import Array, empty, is_on_cpu
 from tilewright.kernels.attention_arrays import row_strides, sizes_of, sum_strides, variant_of
 from tilewright.kernels.attention_blocks import (
     LOG2_E,
+    block_and_head,
     exponent_of,
     is_kept,
     is_visible,
@@ -25,7 +26,7 @@ from tilewright.kernels.attention_blocks import (
     sequence,
     store_rows,
 )
-from tilewright.kernels.attention_plan import backward_options
+from tilewright.kernels.attention_plan import backward_options, grid_of
 from tilewright.runtime import cdiv, jit
 
 
@@ -33,10 +34,12 @@ from tilewright.runtime import cdiv, jit
 def row_products_kernel(
     out_ptr, grad_ptr, result_ptr, out_batch, out_head, out_row, grad_batch, grad_head, grad_row,
     result_batch, result_head, heads, length, BLOCK: tl.constexpr, VALUE: tl.constexpr,
+    GROUP: tl.constexpr = tl.constexpr(1),
 ):  # fmt: skip
     """The sum of out * grad of each row, which the gradient of softmax subtracts."""
-    rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    batch, head = tl.program_id(1) // heads, tl.program_id(1) % heads
+    block, pair = block_and_head(GROUP, False)
+    rows = block * BLOCK + tl.arange(0, BLOCK)
+    batch, head = pair // heads, pair % heads
     out_base = out_ptr + batch * out_batch + head * out_head
     grad_base = grad_ptr + batch * grad_batch + head * grad_head
     out = load_rows(out_base, rows, out_row, length, VALUE).to(tl.float32)
@@ -54,10 +57,12 @@ def keys_gradient_kernel(
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HEAD: tl.constexpr, VALUE: tl.constexpr,
     SHARED: tl.constexpr, LEFT: tl.constexpr, RIGHT: tl.constexpr, AT_END: tl.constexpr,
     SCORE: tl.constexpr, SLOPE: tl.constexpr, DROPOUT: tl.constexpr,
+    GROUP: tl.constexpr = tl.constexpr(1),
 ):  # fmt: skip
     """The gradients of one block of keys and values of one head, over all queries that see them."""
-    start, of_k = tl.program_id(0) * BLOCK_N, heads // SHARED
-    batch, group = tl.program_id(1) // of_k, tl.program_id(1) % of_k
+    block, pair = block_and_head(GROUP, False)
+    start, of_k = block * BLOCK_N, heads // SHARED
+    batch, group = pair // of_k, pair % of_k
     q_first, q_length = sequence(q_starts, batch, q_length)
     k_first, k_length = sequence(k_starts, batch, k_length)
     if q_starts is not None:
@@ -117,9 +122,11 @@ def queries_gradient_kernel(
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HEAD: tl.constexpr, VALUE: tl.constexpr,
     SHARED: tl.constexpr, LEFT: tl.constexpr, RIGHT: tl.constexpr, AT_END: tl.constexpr,
     SCORE: tl.constexpr, SLOPE: tl.constexpr, DROPOUT: tl.constexpr,
+    GROUP: tl.constexpr = tl.constexpr(1),
 ):  # fmt: skip
     """The gradient of one block of queries of one head, over all keys that they see."""
-    start, pair = (tl.num_programs(0) - 1 - tl.program_id(0)) * BLOCK_M, tl.program_id(1)
+    block, pair = block_and_head(GROUP, True)
+    start = block * BLOCK_M
     batch, head = pair // heads, pair % heads
     q_first, q_length = sequence(q_starts, batch, q_length)
     k_first, k_length = sequence(k_starts, batch, k_length)
@@ -178,9 +185,12 @@ def attention_backward(
     """The gradients of q, k and v, for that of `attention`'s result.
 
     grad: of out; out, lse: what `attention` computed of the same arguments. The gradients of keys
-    are the same in each run, as those of queries. Raises ValueError as `attention` does.
+    are the same in each run, as those of queries. Raises ValueError as `attention` does, and for
+    fp8 or scales, of which there are no gradients.
     """
     asked = variant_of("attention_backward", causal, scale, variant)
+    if asked.scales is not None or int(q.itemsize) == 1:
+        raise ValueError("attention has no gradients of fp8, nor of what scales multiply")
     sizes, packed = sizes_of(q, k, v, asked), asked.starts is not None
     scale = scale or sizes.head**-0.5
     dq, dk, dv = (empty(x, tuple(x.shape)) for x in (q, k, v))
@@ -190,9 +200,10 @@ def attention_backward(
     of_keys, of_queries = backward_options(sizes, int(q.itemsize), is_on_cpu(q))
     pairs = sizes.batch * sizes.heads
     rows = int(lse.shape[-1])
-    row_products_kernel[(cdiv(rows, 64), pairs if not packed else sizes.heads)](
+    grid, of_group = grid_of(cdiv(rows, 64), pairs if not packed else sizes.heads)
+    row_products_kernel[grid](
         out, grad, products, *of_out, *of_grad, *sum_strides(products), sizes.heads, rows,
-        BLOCK=64, VALUE=sizes.value,
+        BLOCK=64, VALUE=sizes.value, GROUP=of_group,
     )  # fmt: skip
     shared = q, k, v, grad, lse, products
     steps = *of_q, *of_k, *of_v, *of_grad
@@ -200,12 +211,14 @@ def attention_backward(
         *sum_strides(lse), sizes.heads, sizes.q_length, sizes.k_length, scale, asked.seed,
         tuple(asked.score_args),
     )  # fmt: skip
-    keys_gradient_kernel[(cdiv(sizes.k_length, of_keys["BLOCK_N"]), pairs // sizes.shared)](
+    grid, of_group = grid_of(cdiv(sizes.k_length, of_keys["BLOCK_N"]), pairs // sizes.shared)
+    keys_gradient_kernel[grid](
         *shared, dk, dv, *asked.first_rows, *steps, *row_strides(dk, packed),
-        *row_strides(dv, packed), *last, **of_keys, **constants,
+        *row_strides(dv, packed), *last, **of_keys, **constants, GROUP=of_group,
     )  # fmt: skip
-    queries_gradient_kernel[(cdiv(sizes.q_length, of_queries["BLOCK_M"]), pairs)](
+    grid, of_group = grid_of(cdiv(sizes.q_length, of_queries["BLOCK_M"]), pairs)
+    queries_gradient_kernel[grid](
         *shared, dq, *asked.first_rows, *steps, *row_strides(dq, packed), *last,
-        **of_queries, **constants,
+        **of_queries, **constants, GROUP=of_group,
     )  # fmt: skip
     return dq, dk, dv

@@ -13,9 +13,12 @@ LOG2_E = tl.constexpr(1.4426950408889634)
 @jit
 def block_and_head(GROUP: tl.constexpr, LAST_FIRST: tl.constexpr):
     """Which block of which pair of batch and head a program computes, in a grid of blocks x pairs,
-    or of GROUP pairs x blocks x groups. LAST_FIRST: the last blocks come first."""
+    or of GROUP pairs x blocks x groups, or, for a GROUP of 0, of pairs x blocks. LAST_FIRST: the
+    last blocks come first."""
     if GROUP == 1:
         block, blocks, pair = tl.program_id(0), tl.num_programs(0), tl.program_id(1)
+    elif GROUP == 0:
+        block, blocks, pair = tl.program_id(1), tl.num_programs(1), tl.program_id(0)
     else:
         block, blocks = tl.program_id(1), tl.num_programs(1)
         pair = tl.program_id(2) * GROUP + tl.program_id(0)
@@ -33,9 +36,10 @@ def sequence(starts, batch, length):
 
 
 @jit
-def load_rows(base, rows, step, length, SIZE: tl.constexpr):
-    """A tile of rows of SIZE elements, zeros from `length` on; step: from row to row."""
-    inner = tl.arange(0, SIZE)
+def load_rows(base, rows, step, length, SIZE: tl.constexpr, inner_step=1):
+    """A tile of rows of SIZE elements, zeros from `length` on; step: from row to row; inner_step:
+    from element to element."""
+    inner = tl.arange(0, SIZE) * inner_step
     where = base + rows[:, None] * step + inner[None, :]
     return tl.load(where, mask=rows[:, None] < length, other=0.0)
 
@@ -87,6 +91,21 @@ def is_visible(places, columns, length, LEFT: tl.constexpr, RIGHT: tl.constexpr)
 def exponent_of(lse):
     """Of two, for the sums of rows; 0 where a row sees nothing, so that its weights are zeros."""
     return tl.where(lse == -float("inf"), 0.0, lse * LOG2_E)
+
+
+@jit
+def lift_of(dtype: tl.constexpr):
+    """Powers of two by which weights up to 1 are raised before they are rounded: those of fp8
+    would lose bits below 2**-6. All sums of weights are raised alike."""
+    return 8.0 if dtype.is_fp8() else 0.0
+
+
+@jit
+def scale_of(scale, pair):
+    """A number, or that of a pair of batch and head of keys where `scale` points to them."""
+    if tl.to_tensor(scale).dtype.is_ptr():
+        scale = tl.load(scale + pair)
+    return scale
 
 
 @jit

@@ -14,8 +14,11 @@ _LARGE_CPU_BLOCK = {"BLOCK_M": 128, "BLOCK_N": 256}
 """Of queries and keys: 128 KiB of scores. At heads of 64 it takes 0.84 to 0.89 of the time of
 64 x 64, half as many keys 0.87 to 0.89 (Zen 5, Emerald Rapids)."""
 
-_HOPPER_TILES = {64: (64, 128, 4, 2), 128: (128, 128, 8, 2), 256: (128, 64, 8, 2)}
-"""Blocks of queries and keys, warps and stages for elements of 16 bits, by the size of a head:
+_HOPPER_TILES = {
+    2: {64: (64, 128, 4, 2), 128: (128, 128, 8, 2), 256: (128, 64, 8, 2)},
+    1: {64: (128, 128, 8, 2), 128: (128, 128, 8, 2), 256: (128, 64, 8, 2)},
+}
+"""Blocks of queries and keys, warps and stages, by bytes of an element and the size of a head:
 products of 64 rows of a warpgroup, beside which the exponentials of other scores are computed."""
 
 _BACKWARD_TILES = {
@@ -41,8 +44,9 @@ def gpu_launch_options(head: int, item_bytes: int, capability: int = 0) -> dict[
     Elsewhere, up to heads of 128, they fit the 99 KB of shared memory that the smallest
     architectures have; fp32 with heads of 256 needs 139 KB, and spills.
     """
-    if capability == HOPPER and item_bytes == 2 and head in _HOPPER_TILES:
-        return _named(_HOPPER_TILES[head])
+    tiles = _HOPPER_TILES.get(item_bytes, {}) if capability == HOPPER else {}
+    if head in tiles:
+        return _named(tiles[head])
     wide = item_bytes > 2
     return {
         "BLOCK_M": 128 if head <= (32 if wide else 128) else 64,
@@ -57,6 +61,22 @@ def _group(pairs: int, length: int, row_bytes: int) -> int:
     that divides their number."""
     fitting = max(_CACHED_BYTES // max(2 * length * row_bytes, 1), 1)
     return min(1 << fitting.bit_length() - 1, pairs & -pairs or 1)
+
+
+MOST_PROGRAMS = 65535
+"""Of a grid's second and third dims."""
+
+
+def grid_of(blocks: int, pairs: int, group: int = 1) -> tuple[tuple[int, ...], int]:
+    """The grid of `block_and_head`, and its GROUP: that asked for, or 0 if it is too small."""
+    if pairs // group > MOST_PROGRAMS:
+        return (pairs, blocks), 0
+    return ((blocks, pairs) if group == 1 else (group, blocks, pairs // group)), group
+
+
+def has_turned_values() -> bool:
+    """Whether products of fp8 read values along columns alone."""
+    return current_gpu().capability == HOPPER
 
 
 def launch_options(sizes: Sizes, item_bytes: int, on_cpu: bool, causal: bool) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""Structured control flow as basic blocks; carried tiles are one phi for each register."""
+"""Structured control flow as basic blocks; carried tiles are one phi for each register.
+
+Tiles of bytes are one for each four elements: a phi of a byte would take a register of its own.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from tilewright.backends.nvidia.lower.gpu_lowering import (
     register_count,
     register_type,
 )
+from tilewright.backends.nvidia.lower.register_packing import pack, unpack
 from tilewright.backends.nvidia.role_ops import is_over_programs
 from tilewright.ir import Block, Op, Value
 from tilewright.ir.types import dtype_of
@@ -27,17 +31,17 @@ from tilewright.ops import (
 
 
 class _Phis:
-    """The phis of a loop head: made first, completed once the body is lowered."""
+    """The phis of a loop head: made first, completed once the body is lowered.
 
-    def __init__(self, state: GpuLowering, args: Sequence[Value], inits: Sequence[Value]) -> None:
+    inits: the registers that `_registers` gives of the values before the loop
+    """
+
+    def __init__(self, state: GpuLowering, args: Sequence[Value], inits: Sequence[Val]) -> None:
         self.state = state
-        self.lines: list[tuple[Val, Val]] = []
-        for arg, init in zip(args, inits, strict=True):
-            type_ = register_type(arg)
-            names = [Val(state.code.name("c"), type_, BODY) for _ in range(register_count(arg))]
-            self.lines += zip(names, state.registers_of(init), strict=True)
-            state.set_registers(arg, names)
+        names = [Val(state.code.name("c"), init.type, BODY) for init in inits]
+        self.lines = list(zip(names, inits, strict=True))
         self.position = len(state.code.sections[-1])
+        _set_registers(state, args, names)
 
     def add(self, init: Val) -> Val:
         """A further register, carried by the loop alone."""
@@ -55,7 +59,30 @@ class _Phis:
 
 
 def _registers(state: GpuLowering, values: Sequence[Value]) -> list[Val]:
-    return [register for v in values for register in state.registers_of(v)]
+    """What a block passes on of values."""
+    passed: list[Val] = []
+    for value in values:
+        registers = state.registers_of(value)
+        passed += pack(state, registers, dtype_of(value.type)) if _has_words(value) else registers
+    return passed
+
+
+def _set_registers(state: GpuLowering, values: Sequence[Value], passed: Sequence[Val]) -> None:
+    """The registers of values, of what a block has passed on of them all."""
+    rest = list(passed)
+    for value in values:
+        count = register_count(value)
+        taken = count // _WORD if _has_words(value) else count
+        words, rest = rest[:taken], rest[taken:]
+        registers = unpack(state, words, count, dtype_of(value.type)) if taken < count else words
+        state.set_registers(value, registers)
+
+
+_WORD = 4  # bytes
+
+
+def _has_words(value: Value) -> bool:
+    return register_type(value) == "i8" and register_count(value) % _WORD == 0
 
 
 def _labels(state: GpuLowering, *names: str) -> list[str]:
@@ -84,8 +111,9 @@ def _for(state: GpuLowering, op: ForOp) -> None:
     step, upper = state.scalar(op.step), state.scalar(op.upper)
     # A program should not begin with a division.
     trips = None if is_over_programs(op) else _trips(state, op)
+    inits = _registers(state, [op.lower, *op.inits])
     _open(state, before, head)
-    phis = _Phis(state, op.body.args, [op.lower, *op.inits])
+    phis = _Phis(state, op.body.args, inits)
     left = None if trips is None else phis.add(trips)
     index = state.scalar(op.index)
     test = f"icmp ult {index.typed}, {upper}" if left is None else f"icmp ne {left.typed}, 0"
@@ -93,6 +121,7 @@ def _for(state: GpuLowering, op: ForOp) -> None:
     code.line(f"br i1 {goes_on}, label %{body}, label %{done}")
     code.line(f"{body}:")
     state.lower_block(state, op.body)
+    yielded = _registers(state, _terminator(op.body))
     # The body may have ended in another block than it began: the latch has a label of its own.
     code.line(f"br label %{latch}")
     code.line(f"{latch}:")
@@ -101,7 +130,6 @@ def _for(state: GpuLowering, op: ForOp) -> None:
     fewer = [] if left is None else [code.let_here(f"sub {left.typed}, 1", left.type)]
     code.line(f"br label %{head}")
     code.line(f"{done}:")
-    yielded = _registers(state, _terminator(op.body))
     phis.complete([following, *yielded, *fewer], before, latch)
     for arg, result in zip(op.carried, op.results, strict=True):
         state.set_registers(result, state.registers_of(arg))
@@ -136,8 +164,9 @@ def _trips(state: GpuLowering, loop: ForOp) -> Val:
 def _while(state: GpuLowering, op: WhileOp) -> None:
     code = state.code
     before, head, body, latch, done = _labels(state, "before", "head", "body", "latch", "done")
+    inits = _registers(state, op.inits)
     _open(state, before, head)
-    phis = _Phis(state, op.before.args, op.inits)
+    phis = _Phis(state, op.before.args, inits)
     state.lower_block(state, op.before)
     go, *passed = _terminator(op.before)
     for value, arg, result in zip(passed, op.body.args, op.results, strict=True):
@@ -146,11 +175,12 @@ def _while(state: GpuLowering, op: WhileOp) -> None:
     code.line(f"br i1 {state.scalar(go)}, label %{body}, label %{done}")
     code.line(f"{body}:")
     state.lower_block(state, op.body)
+    yielded = _registers(state, _terminator(op.body))
     code.line(f"br label %{latch}")
     code.line(f"{latch}:")
     code.line(f"br label %{head}")
     code.line(f"{done}:")
-    phis.complete(_registers(state, _terminator(op.body)), before, latch)
+    phis.complete(yielded, before, latch)
 
 
 @lowering(IfOp)
@@ -163,27 +193,24 @@ def _if(state: GpuLowering, op: IfOp) -> None:
     for label, block in ((then, op.then), (orelse, op.orelse)):
         code.line(f"{label}:")
         state.lower_block(state, block)
+        passed = _registers(state, _terminator(block))
         # As with latches: the branch may have ended in another block than it began.
         end = code.label("end")
         code.line(f"br label %{end}")
         code.line(f"{end}:")
         code.line(f"br label %{join}")
-        ends.append((end, _registers(state, _terminator(block))))
+        ends.append((end, passed))
     code.line(f"{join}:")
     _merge(state, op, ends)
 
 
 def _merge(state: GpuLowering, op: Op, ends: list[tuple[str, list[Val]]]) -> None:
     """The results of an op at the start of a block, from the registers at each end before it."""
-    position = 0
-    for result in op.results:
-        type_ = register_type(result)
-        merged: list[Val] = []
-        for _ in range(register_count(result)):
-            sources = ", ".join(f"[ {values[position]}, %{end} ]" for end, values in ends)
-            merged.append(state.code.let_here(f"phi {type_} {sources}", type_))
-            position += 1
-        state.set_registers(result, merged)
+    merged: list[Val] = []
+    for position, one in enumerate(ends[0][1]):
+        sources = ", ".join(f"[ {passed[position]}, %{end} ]" for end, passed in ends)
+        merged.append(state.code.let_here(f"phi {one.type} {sources}", one.type))
+    _set_registers(state, op.results, merged)
 
 
 @lowering(YieldOp, ConditionOp, AssumeOp)

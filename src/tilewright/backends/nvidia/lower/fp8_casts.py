@@ -19,17 +19,17 @@ def _cast(state: GpuLowering, op: CastOp) -> None:
     values = state.registers_of(op.operands[0])
     # A tile of one register makes a single, which the instruction takes as a pair, too.
     pairs = [list(values[i : i + 2]) for i in range(0, len(values), 2)]
+    fours = [list(values[i : i + 4]) for i in range(0, len(values), 4)]
     if target in _NAMES and source is not target:
-        made = [_narrow(state, pair, _NAMES[target]) for pair in pairs]
+        made = [_narrow(state, four, _NAMES[target]) for four in fours]
     elif source in _NAMES and source is not target:
         made = [_widen(state, pair, _NAMES[source]) for pair in pairs]
     elif source in (i8, u8) and target in (f16, f32) and len(values) % 4 == 0:
-        fours = [list(values[i : i + 4]) for i in range(0, len(values), 4)]
         made = [_floats_of_bytes(state, four, source is i8, target) for four in fours]
     else:
         lower_by_register(state, op)
         return
-    state.set_registers(op.results[0], [value for pair in made for value in pair])
+    state.set_registers(op.results[0], [value for group in made for value in group])
 
 
 @lowering(BitcastOp)
@@ -93,16 +93,20 @@ def _single_of_byte(state: GpuLowering, bytes_: Val, lane: int, moved: float) ->
     return code.let_here(f"fsub {one.typed}, {float_text(2.0**23 + moved, 'float')}", "float")
 
 
-def _narrow(state: GpuLowering, pair: list[Val], target: str) -> list[Val]:
-    """One or two f32 as fp8; the second is the upper byte."""
+def _narrow(state: GpuLowering, values: list[Val], target: str) -> list[Val]:
+    """Up to four f32 as fp8: bytes of one vector, which is a register where there are four."""
+    code = state.code
     # PTX has it with .satfinite only. Its first source becomes the upper byte.
     text = f"cvt.rn.satfinite.{target}.f32 $0, $1, $2;"
-    both = state.pure_asm(text, "=h,f,f", "i16", pair[-1], pair[0])
-    low = state.code.let_here(f"trunc i16 {both} to i8", "i8")
-    if len(pair) == 1:
-        return [low]
-    shifted = state.code.let_here(f"lshr i16 {both}, 8", "i16")
-    return [low, state.code.let_here(f"trunc i16 {shifted} to i8", "i8")]
+    pairs = [values[i : i + 2] for i in range(0, len(values), 2)]
+    words = [state.pure_asm(text, "=h,f,f", "i16", pair[-1], pair[0]) for pair in pairs]
+    joined = words[0]
+    if len(words) == 2:
+        # Not by LLVM, which makes three instructions of it.
+        joined = state.pure_asm("mov.b32 $0, {$1, $2};", "=r,h,h", "i32", *words)
+    bytes_ = f"<{2 * len(words)} x i8>"
+    split = code.let_here(f"bitcast {joined.typed} to {bytes_}", bytes_)
+    return [code.extract(split, lane) for lane in range(len(values))]
 
 
 def _widen(state: GpuLowering, pair: list[Val], source: str) -> list[Val]:

@@ -11,20 +11,20 @@ from collections.abc import Sequence
 from tilewright.backends.nvidia.layouts.layout_propagation import part_along
 from tilewright.backends.nvidia.lower.global_memory import VectorShape, fields, vector_shape
 from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, layout_of, lowering
+from tilewright.backends.nvidia.lower.lane_exchange import exchange_lanes
 from tilewright.backends.nvidia.lower.register_packing import Element, pack, unpack
 from tilewright.backends.nvidia.ops import ConvertOp, WarpBarrierOp
 from tilewright.ir.types import element_of
 from tilewright.layout import (
     LANE,
+    REGISTER,
     WARP,
     ConversionPlan,
     Identity,
-    LaneMap,
     LinearLayout,
     RegisterPermute,
     SharedAccess,
     SharedMemory,
-    Shuffles,
     plan,
 )
 from tilewright.llvm import Val
@@ -78,7 +78,12 @@ def _convert(state: GpuLowering, op: ConvertOp) -> None:
         state.set_registers(op.result, [source[i] for i in chosen.sources])
     else:
         assert not isinstance(chosen, SharedMemory), f"{op} is to be expanded"
-        state.set_registers(op.result, _shuffle(state, chosen.exchange, op, element))
+        state.set_registers(
+            op.result,
+            exchange_lanes(
+                state, chosen.exchange, source, layout_of(op.result).in_size(REGISTER), element
+            ),
+        )
 
 
 # ---- shared memory ------------------------------------------------------------------------------
@@ -255,118 +260,10 @@ def _asm_results(
     return fields(state, got, count, register)
 
 
-# ---- shuffles -----------------------------------------------------------------------------------
-
-
-def _shuffle(state: GpuLowering, exchange: Shuffles, op: ConvertOp, element: Element) -> list[Val]:
-    source = state.registers_of(op.x)
-    count = layout_of(op.result).in_size("register")
-    received: dict[int, Val] = {}
-    for entry in exchange.rounds:
-        values = [_pick(state, entry.publish, source, e) for e in exchange.published]
-        packed = pack(state, values, element)
-        if not entry.source.is_own_lane:
-            lane = _lane_value(state, entry.source)
-            packed = [shuffle_packed(state, "idx", w, lane) for w in packed]
-        arrived = unpack(state, packed, len(values), element)
-        _deliver(state, entry.receive, exchange.received, arrived, received)
-    return [received[register] for register in range(count)]
-
-
-def shuffle_packed(state: GpuLowering, mode: str, register: Val, lane: Val) -> Val:
-    """Exchange one packed register of 32 or 64 bits (narrower ones are widened) between lanes."""
-    code = state.code
-    if register.type == "i64":
-        # A shuffle moves 32 bits: the halves of 64 go one by one.
-        low = code.let_here(f"trunc i64 {register} to i32", "i32")
-        shifted = code.let_here(f"lshr i64 {register}, 32", "i64")
-        high = code.let_here(f"trunc i64 {shifted} to i32", "i32")
-        parts = [shuffle_packed(state, mode, part, lane) for part in (low, high)]
-        wide = [code.let_here(f"zext i32 {p} to i64", "i64") for p in parts]
-        top = code.let_here(f"shl i64 {wide[1]}, 32", "i64")
-        return code.let_here(f"or i64 {top}, {wide[0]}", "i64")
-    if register.type != "i32":
-        wide = code.let_here(f"zext {register.typed} to i32", "i32")
-        moved = shuffle_packed(state, mode, wide, lane)
-        return code.let_here(f"trunc i32 {moved} to {register.type}", register.type)
-    # 31: no segments; -1: all lanes take part, since control flow is the same for all.
-    text = f"shfl.sync.{mode}.b32 $0, $1, $2, 31, -1;"
-    return state.asm(text, "=r,r,r", "i32", register, lane)
-
-
-def _lane_value(state: GpuLowering, entry: LaneMap) -> Val:
-    value = state.linear(list(entry.bases), state.lane)
-    if entry.constant:
-        return state.code.let_here(f"xor i32 {value}, {entry.constant}", "i32")
-    return value
-
-
-def _pick(state: GpuLowering, publish: LaneMap, source: Sequence[Val], extra: int) -> Val:
-    """source[publish(lane) ^ extra]: a tree of selects over the bits that the lane decides."""
-    return _select_tree(state, publish, source, publish.constant ^ extra, 0)
-
-
-def _select_tree(
-    state: GpuLowering, entry: LaneMap, source: Sequence[Val], number: int, bit: int
-) -> Val:
-    while bit < len(entry.bases) and entry.bases[bit] == 0:
-        bit += 1
-    if bit == len(entry.bases):
-        return source[number]
-    without = _select_tree(state, entry, source, number, bit + 1)
-    with_bit = _select_tree(state, entry, source, number ^ entry.bases[bit], bit + 1)
-    return _select_bit(state, bit, with_bit, without)
-
-
-def _select_bit(state: GpuLowering, bit: int, when_set: Val, when_clear: Val) -> Val:
-    # Both lead to one register, as with broadcasts: nothing to select.
-    if when_set.text == when_clear.text:
-        return when_set
-    masked = state.code.let_here(f"and i32 {state.lane}, {1 << bit}", "i32")
-    test = state.code.let_here(f"icmp ne i32 {masked}, 0", "i1")
-    text = f"select i1 {test}, {when_set.typed}, {when_clear.typed}"
-    return state.code.let_here(text, when_set.type)
-
-
-def _deliver(
-    state: GpuLowering,
-    receive: LaneMap,
-    extras: Sequence[int],
-    arrived: Sequence[Val],
-    received: dict[int, Val],
-) -> None:
-    """Assign received[receive(lane) ^ extra] = value by selects: the number depends on the lane."""
-    reachable = _span(receive.bases)
-    for value, extra in zip(arrived, extras, strict=True):
-        for delta in reachable:
-            number = receive.constant ^ extra ^ delta
-            old = received.get(number)
-            # The first value needs no select: lanes it is wrong for get theirs in another round.
-            if receive.is_constant or old is None:
-                received[number] = value
-                continue
-            received[number] = _select_where(state, receive, delta, value, old)
-
-
-def _span(bases: Sequence[int]) -> list[int]:
-    span = {0}
-    for basis in bases:
-        span |= {n ^ basis for n in span}
-    return sorted(span)
-
-
-def _select_where(state: GpuLowering, entry: LaneMap, delta: int, value: Val, old: Val) -> Val:
-    """`value` in the lanes whose register differs from the constant by `delta`, else `old`."""
-    moved = state.linear(list(entry.bases), state.lane)
-    test = state.code.let_here(f"icmp eq i32 {moved}, {delta}", "i1")
-    return state.code.let_here(f"select i1 {test}, {value.typed}, {old.typed}", value.type)
-
-
 __all__ = [
     "conversion",
     "halved_axes",
     "load_vector",
     "read_group",
-    "shuffle_packed",
     "write_shared",
 ]

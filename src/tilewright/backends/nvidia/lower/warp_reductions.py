@@ -12,7 +12,7 @@ from tilewright.backends.nvidia.lower.gpu_lowering import (
     layout_of,
     lowering,
 )
-from tilewright.backends.nvidia.lower.layout_conversion import shuffle_packed
+from tilewright.backends.nvidia.lower.lane_exchange import shuffle_packed
 from tilewright.backends.nvidia.lower.register_packing import pack, unpack
 from tilewright.ir.types import element_of
 from tilewright.layout import LANE, REGISTER, WARP, LinearLayout
