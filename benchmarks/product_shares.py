@@ -40,7 +40,7 @@ def square_shares() -> Iterator[None]:
 
 def launcher(kernel: Any, q: Any, k: Any, v: Any, out: Any, causal: bool) -> Callable[[], object]:
     heads, length, size = q.shape
-    words = gpu_launch_options(size, q.element_size(), current_gpu().capability, causal)
+    words = gpu_launch_options(size, q.element_size(), current_gpu().capability)
     grid = (tilewright.cdiv(length, words["BLOCK_M"]), heads)
     arguments = (q, k, v, out, *q.stride()[:2], length, size**-0.5)
     return lambda: kernel[grid](*arguments, **words, HEAD=size, CAUSAL=causal)

@@ -264,18 +264,24 @@ def _attention() -> Iterator[Variant]:
         yield from _attention_on(rows, f"{dtype} 64", types, 64, BYTES[dtype], False)
     types = f"{_pointers(4, 'fp16')} {_ATTENTION}"
     yield from _attention_on((HERE,), "fp16 128", types, 128, 2, False)
-    for dtype, head in (("fp8e4nv", 64), ("fp8e4nv", 128), ("fp8e5", 128), ("fp8e4nv", 256)):
-        types = f"{_pointers(3, dtype)} *fp16/16 {_TURNED_ATTENTION}"
-        yield from _attention_on((HERE,), f"{dtype} {head}", types, head, 1, False)
+    for head, value in ((80, 80), (96, 96), (192, 128)):
+        yield from _attention_on((HERE,), f"fp16 {head} {value}", types, head, 2, False, value)
+    types = f"{_pointers(3, 'fp8e4nv')} *fp16/16 {_TURNED_ATTENTION}"
+    for head, value in ((64, 64), (96, 96), (128, 128), (192, 128), (256, 256)):
+        yield from _attention_on((HERE,), f"fp8e4nv {head} {value}", types, head, 1, False, value)
+    types = types.replace("fp8e4nv", "fp8e5")
+    yield from _attention_on((HERE,), "fp8e5 128", types, 128, 1, False)
 
 
 def _attention_on(
-    rows: tuple[int, ...], label: str, types: str, head: int, item_bytes: int, causal: bool
-) -> Iterator[Variant]:
+    rows: tuple[int, ...], label: str, types: str, head: int, item_bytes: int, causal: bool,
+    value: int = 0,
+) -> Iterator[Variant]:  # fmt: skip
+    value = value or head
     for capability in rows:
-        words = attention_options(head, item_bytes, capability)
+        words = attention_options(head, item_bytes, capability, value)
         words |= dict.fromkeys(("lse_ptr", "q_starts", "k_starts", "scales", "SCORE"))
-        words |= {"HEAD": head, "VALUE": head, "SHARED": 1, "LEFT": -1, "AT_END": False,
+        words |= {"HEAD": head, "VALUE": value, "SHARED": 1, "LEFT": -1, "AT_END": False,
                   "RIGHT": 0 if causal else -1, "DROPOUT": 0.0, "score_args": (),
                   "GROUP": 8 if causal else 1}  # fmt: skip
         yield from _on((capability,), label, attention_kernel, types, words)
@@ -287,15 +293,16 @@ def _attention_backward() -> Iterator[Variant]:
     words = dict.fromkeys(("q_starts", "k_starts", "SCORE", "SLOPE"))
     words |= {"SHARED": 1, "LEFT": -1, "AT_END": False, "RIGHT": 0, "DROPOUT": 0.0,
               "score_args": ()}  # fmt: skip
-    for dtype, head, rows in (
-        ("fp16", 64, _rows(True)), ("fp16", 128, _rows(True)), ("fp32", 64, _rows(False))
+    for dtype, head, value, rows in (
+        ("fp16", 64, 64, _rows(True)), ("fp16", 128, 128, _rows(True)), ("fp32", 64, 64, (HERE,)),
+        ("fp16", 96, 96, (HERE,)), ("fp16", 192, 128, (HERE,)),
     ):  # fmt: skip
-        words |= {"HEAD": head, "VALUE": head}
+        words |= {"HEAD": head, "VALUE": value}
         pointers = f"{_pointers(4, dtype)} *fp32/16 *fp32/16"
         keys = f"{pointers} {_pointers(2, dtype)} *i32 *i32 {'i32/16 ' * 18} {rest}"
         queries = f"{pointers} {_pointers(1, dtype)} *i32 *i32 {'i32/16 ' * 15} {rest}"
         for row in rows:
-            of_keys, of_queries = backward_options(head, BYTES[dtype], row)
+            of_keys, of_queries = backward_options(head, BYTES[dtype], row, value)
             label = f"{dtype} {head}"
             yield from _on((row,), f"{label} keys", keys_gradient_kernel, keys, words | of_keys)
             yield from _on(

@@ -177,6 +177,44 @@ def test_attention_and_its_gradients(on: Device, rng: np.random.Generator, name:
         assert_close(on, one, gradient)
 
 
+def test_rows_of_keys_and_values_in_parts(rng: np.random.Generator):
+    """On Hopper products of 192 and 96 columns are those of 128 and 64, and of 64 and 32."""
+    on, (size, value), length = EmulatedNvidia(seed=9), (192, 96), 140
+    case = Case(heads=(1, 1), lengths=(length, length), sizes=(size, value), batch=1)
+    case = replace(case, words={"causal": True})
+    q, k, v, grad = operands(case, rng, "float16")
+    exact = Exact(case)
+    expected, lse = exact.forward(q, k, v)
+    shared = {"HEAD": size, "VALUE": value, "SHARED": 1, "LEFT": -1, "RIGHT": 0, "AT_END": False,
+              "SCORE": None, "DROPOUT": 0.0}  # fmt: skip
+    of_q, of_v = ((length * n, length * n, n) for n in (size, value))
+    rest = 1, length, length, size**-0.5
+    arrays, out = [on.array(x) for x in (q, k, v)], on.empty(grad.shape, np.float16)
+    compiled = on.run(
+        forward.attention_kernel, (2, 1), *arrays, out, None, None, None, *of_q * 2, *of_v, 1,
+        *of_v, 0, 0, *rest, None, 0, (), BLOCK_M=128, BLOCK_N=128, num_warps=8, num_stages=2,
+        **shared,
+    )  # fmt: skip
+    consumers, _, producer = str(compiled.asm["ttgir"]).partition("nvidia.bulk_copy")
+    # two products of queries and keys, two of values, and those of the last iteration
+    assert consumers.count("nvidia.wgmma ") == 6 and "128x32xf32" in consumers and producer
+    assert "256x" not in consumers and "x256x" not in consumers
+    assert_close(on, out, expected, "float16")
+    products = (expected * grad).sum(-1).astype(np.float32)
+    arrays += [on.array(x) for x in (grad, lse.astype(np.float32), products)]
+    gradients = exact.backward(grad.astype(np.float64), q, k, v)
+    dq, dk, dv = (on.array(np.zeros_like(x)) for x in (q, k, v))
+    steps = *of_q * 2, *of_v * 2
+    last = 0, 0, *rest, 0, ()
+    words = {**shared, "SLOPE": None, "num_warps": 8, "num_stages": 2}
+    on.run(backward.keys_gradient_kernel, (2, 1), *arrays, dk, dv, None, None, *steps, *of_q, *of_v,
+           *last, **words, BLOCK_M=32, BLOCK_N=128)  # fmt: skip
+    on.run(backward.queries_gradient_kernel, (2, 1), *arrays, dq, None, None, *steps, *of_q,
+           *last, **words, BLOCK_M=128, BLOCK_N=64)  # fmt: skip
+    for found, gradient in zip((dq, dk, dv), gradients, strict=True):
+        assert_close(on, found, gradient, "float16")
+
+
 def test_gradients_by_warpgroups(rng: np.random.Generator):
     """Tiles of Hopper, with a producer; the last one of each kind is not whole."""
     on, size, length = EmulatedNvidia(seed=3), 64, 200

@@ -14,18 +14,28 @@ _LARGE_CPU_BLOCK = {"BLOCK_M": 128, "BLOCK_N": 256}
 """Of queries and keys: 128 KiB of scores. At heads of 64 it takes 0.84 to 0.89 of the time of
 64 x 64, half as many keys 0.87 to 0.89 (Zen 5, Emerald Rapids)."""
 
-_HOPPER_TILES = {
-    2: {64: (64, 128, 4, 2), 128: (128, 128, 8, 2), 256: (128, 64, 8, 2)},
-    1: {64: (128, 128, 8, 2), 128: (128, 128, 8, 2), 256: (128, 64, 8, 2)},
+Tile = tuple[int, int, int, int]
+"""Blocks of queries and of keys, warps, stages."""
+
+_SMALL, _WIDE, _HALF = (64, 128, 4, 2), (128, 128, 8, 2), (128, 64, 8, 2)
+
+_HOPPER_TILES: dict[int, dict[tuple[int, int], Tile]] = {
+    2: {(64, 64): _SMALL, (96, 96): _WIDE, (128, 128): _WIDE, (192, 128): _WIDE, (256, 256): _HALF},
+    1: {(64, 64): _WIDE, (96, 96): _WIDE, (128, 128): _WIDE, (192, 128): _WIDE, (256, 256): _HALF},
 }
-"""Blocks of queries and keys, warps and stages, by bytes of an element and the size of a head:
+"""By bytes of an element and sizes of rows of keys and of values, up to which they are taken:
 products of 64 rows of a warpgroup, beside which the exponentials of other scores are computed."""
 
-_BACKWARD_TILES = {
-    64: ((64, 64, 4, 2), (64, 128, 4, 2)),
-    128: ((64, 128, 8, 2), (128, 64, 8, 2)),
+_LEAST_HEAD = 32
+"""Rows up to it take the tiles of all architectures."""
+
+_BACKWARD_TILES: dict[tuple[int, int], tuple[Tile, Tile]] = {
+    (64, 64): ((64, 64, 4, 2), (64, 128, 4, 2)),
+    (128, 128): ((64, 128, 8, 2), (128, 64, 8, 2)),
+    (192, 128): ((32, 128, 8, 2), (128, 64, 8, 2)),
 }
-"""The same for the gradients of keys and of queries: the fastest of seven on an H200."""
+"""The same for the gradients of keys and of queries, for elements of 16 bits: the fastest of seven
+on an H200; those of keys of 192 hold 160 sums in a thread."""
 
 TURING = 75
 """Products take more registers there than behind it."""
@@ -38,16 +48,27 @@ _CACHED_BYTES = 32 << 20
 """Of keys and values, which stay in the second-level cache of Hopper."""
 
 
-def gpu_launch_options(head: int, item_bytes: int, capability: int = 0) -> dict[str, int]:
-    """Blocks and launch options: the fastest on an H200, at a length of 4096.
+def _covering_tile(tiles: dict[tuple[int, int], Any], head: int, value: int) -> Any:
+    """The first of tiles in order that rows of such sizes fit; None: none."""
+    fitting = (tile for (h, v), tile in tiles.items() if head <= h and value <= v)
+    return next(fitting, None) if max(head, value) > _LEAST_HEAD else None
+
+
+def gpu_launch_options(
+    head: int, item_bytes: int, capability: int = 0, value: int = 0
+) -> dict[str, int]:
+    """Blocks and launch options: the fastest on an H200, at a length of 4096. value: size of a row
+    of values, `head` unless given.
 
     Elsewhere, up to heads of 128, they fit the 99 KB of shared memory that the smallest
     architectures have; fp32 with heads of 256 needs 139 KB, and spills.
     """
+    value = value or head
     tiles = _HOPPER_TILES.get(item_bytes, {}) if capability == HOPPER else {}
-    if head in tiles:
-        return _named(tiles[head])
-    wide = item_bytes > 2
+    tile = _covering_tile(tiles, head, value)
+    if tile is not None:
+        return _named(tile)
+    wide, head = item_bytes > 2, max(head, value)
     return {
         "BLOCK_M": 128 if head <= (32 if wide else 128) else 64,
         "BLOCK_N": 32 if wide or head > 128 else 64,
@@ -85,7 +106,9 @@ def launch_options(sizes: Sizes, item_bytes: int, on_cpu: bool, causal: bool) ->
         threads = settings().cpu.threads or thread_count()
         return dict(cpu_launch_options(sizes, causal, threads))
     capability = current_gpu().capability
-    options: dict[str, Any] = {**gpu_launch_options(sizes.head, item_bytes, capability)}
+    options: dict[str, Any] = {
+        **gpu_launch_options(sizes.head, item_bytes, capability, sizes.value)
+    }
     if causal and capability == HOPPER and sizes.q_length <= _SHORT:
         options["persistent"] = True
     pairs = sizes.batch * sizes.heads
@@ -116,16 +139,21 @@ def backward_options(
     """Blocks and launch options of the kernels for the gradients of keys and of queries."""
     if on_cpu:
         return dict(CPU_BLOCKS), dict(CPU_BLOCKS)
-    return gpu_backward_options(sizes.head, item_bytes, current_gpu().capability)
+    capability = current_gpu().capability
+    return gpu_backward_options(sizes.head, item_bytes, capability, sizes.value)
 
 
 def gpu_backward_options(
-    head: int, item_bytes: int, capability: int
+    head: int, item_bytes: int, capability: int, value: int = 0
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """The same for a GPU."""
-    if capability == HOPPER and item_bytes == 2 and head in _BACKWARD_TILES:
-        keys, queries = _BACKWARD_TILES[head]
+    """The same for a GPU. value: size of a row of values, `head` unless given."""
+    value = value or head
+    tiles = _BACKWARD_TILES if capability == HOPPER and item_bytes == 2 else {}
+    found = _covering_tile(tiles, head, value)
+    if found is not None:
+        keys, queries = found
     else:
+        head = max(head, value)
         block = 32 if item_bytes > 2 or head > 64 else 64
         keys = queries = (block, block, 8 if head > 64 or capability == TURING else 4, 2)
     return _named(keys), _named(queries)

@@ -10,7 +10,7 @@ from tilewright.transforms.checks import (
 )
 from tilewright.transforms.count_trips import trip_count
 from tilewright.transforms.cse import Cse
-from tilewright.transforms.dce import Dce, backward_slice, keep_slice
+from tilewright.transforms.dce import Dce, backward_slice, is_root, keep_slice
 from tilewright.transforms.expand_descriptors import ExpandDescriptors
 from tilewright.transforms.licm import Licm
 from tilewright.transforms.narrow_integers import NarrowIntegers
@@ -44,6 +44,7 @@ __all__ = [
     "add_slot",
     "backward_slice",
     "defining_block",
+    "is_root",
     "keep_slice",
     "layout_problem",
     "set_operands",

@@ -31,7 +31,7 @@ class Dce(Pass, name="dce"):
     """Remove ops, carried values and results of branches that nothing needs."""
 
     def run(self, function: Function) -> bool:
-        return keep_slice(function.body, [op for op in function.walk() if _is_root(op)])
+        return keep_slice(function.body, [op for op in function.walk() if is_root(op)])
 
 
 def backward_slice(roots: Iterable[Op]) -> set[Op]:
@@ -54,7 +54,7 @@ def keep_slice(block: Block, roots: Iterable[Op]) -> bool:
     return bool(dead) or any(shrunk)
 
 
-def _is_root(op: Op) -> bool:
+def is_root(op: Op) -> bool:
     """Ops that are needed for what they do; a loop or branch only if it may run for ever."""
     if Trait.TERMINATOR in op.traits:
         return isinstance(op.parent, Block) and isinstance(op.parent.owner, Function)

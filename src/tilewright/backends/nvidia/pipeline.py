@@ -38,6 +38,7 @@ from tilewright.backends.nvidia.passes.software_pipeline import SoftwarePipeline
 from tilewright.backends.nvidia.passes.specialize_warps import SpecializeWarps
 from tilewright.backends.nvidia.passes.split_products import SplitProducts
 from tilewright.backends.nvidia.passes.split_reductions import SplitReductions
+from tilewright.backends.nvidia.passes.split_tiles import SplitTiles
 from tilewright.ir import Contract, Pipeline, Step
 from tilewright.transforms import SHARED, Canonicalize, Cse, Dce, ExpandDescriptors, Licm
 
@@ -64,8 +65,9 @@ def front_pipeline(capability: int, bulk_loads: str = "all") -> Pipeline:
     stores = Step(SelectBulkStores(capability=capability), before)
     kept = (stores,) if bulk_loads == "none" else (loads, stores)
     odd = Step(ExpandDescriptors(odd_blocks=True), "padding knows pointers, not descriptors")
+    split = Step(SplitTiles(), "before padding, which it spares products")
     pad = Step(PadTiles(), "then: all that follows knows powers of two only", padded_tiles())
-    return Pipeline("nvidia-front", (odd, pad, *kept, *SHARED.steps, *own), front_end())
+    return Pipeline("nvidia-front", (odd, split, pad, *kept, *SHARED.steps, *own), front_end())
 
 
 def options_pipeline(context: StageContext) -> Pipeline:

@@ -34,6 +34,7 @@ from tilewright.backends.nvidia.passes.schedule_loop import (
     Load,
     form_obstacle,
     inputs,
+    whole_sums,
 )
 from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Trait, Value
 from tilewright.ir.types import TileType, dtype_of, i1
@@ -66,8 +67,9 @@ class RotateProducts(Pass, name="nvidia-rotate-products"):
         for loop, rotations in candidates.items():
             fit = [r for r in rotations if _is_copied(r.load, facts)]
             if fit and self._has_registers(loop, fit):
+                slots: dict[Value, int] = {}
                 for rotation in fit:
-                    rotation.apply()
+                    rotation.apply(slots)
                 changed = True
         return changed
 
@@ -75,8 +77,8 @@ class RotateProducts(Pass, name="nvidia-rotate-products"):
         return (self.stages if loop.stages is None else loop.stages) > 1
 
     def _has_registers(self, loop: ForOp, rotations: list[_Rotation]) -> bool:
-        sums = [op.result for op in loop.body if isinstance(op, WgmmaOp)]
-        tiles = [*sums, *(rotation.product.a for rotation in rotations)]
+        sums = whole_sums([op for op in loop.body if isinstance(op, WgmmaOp)])
+        tiles = [*sums, *{rotation.product.a for rotation in rotations}]
         bits = sum(_bits(value) for value in tiles)
         used = bits // (32 * 32 * self.warps) + _OTHER_REGISTERS
         arch = row_for(self.capability)
@@ -98,9 +100,12 @@ class _Rotation:
     load: Load
     carried: Value
 
-    def apply(self) -> None:
+    def apply(self, slots: dict[Value, int]) -> None:
+        """slots: of operands that are carried already, for other products."""
         product, slot = self.product, self.carried.index - 1
-        left = self._carry(product.a, "left")
+        if product.a not in slots:
+            slots[product.a] = self._carry(product.a, "left")
+        left = slots[product.a]
         right = self._carry(self.load.result, "right")
         body = Builder.after(self.first)
         operand = self._shared(body, self.loop.body.args[right + 1])

@@ -21,7 +21,7 @@ products come one iteration later: the load runs ahead by one less.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import copysign
 from typing import cast
@@ -393,7 +393,13 @@ def sums_of(loop: ForOp) -> int:
     sums = {value for op in products for value in (op.result, op.acc)}
     yielded = zip(loop.carried, loop.body.terminator.operands, strict=True)
     beside = [v for v, y in yielded if not sums & {v, y} and _is_held(v)]
-    return sum(registers_of(value) for value in [*(op.result for op in products), *beside])
+    return sum(registers_of(value) for value in [*whole_sums(products), *beside])
+
+
+def whole_sums(products: Iterable[WgmmaOp]) -> list[Value]:
+    """The results of products, but those to which another product adds in the same registers."""
+    added_to = {op.acc for op in products}
+    return [op.result for op in products if op.result not in added_to]
 
 
 def _is_held(value: Value) -> bool:
