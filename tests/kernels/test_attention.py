@@ -286,7 +286,9 @@ def test_fp8_with_scales(on: Device, rng: np.random.Generator, name: str, dtype:
     q, k, v = (x.astype(dtype) for x in (q, k, v))
     of_v = np.array([0.5, 3.0], np.float32)
     scaled = [x.astype(np.float32) * by for x, by in ((q, 0.5), (k, 1.5))]
-    expected, logs = Exact(case).forward(*scaled, v.astype(np.float32) * of_v[:, None, None])
+    expected, logs = Exact(case).forward(
+        scaled[0], scaled[1], v.astype(np.float32) * of_v[:, None, None]
+    )
     lse = on.empty(q.shape[:-1], np.float32)
     words = words_of(case, on) | {"scales": (0.5, 1.5, on.array(of_v)), "lse": lse}
     out = forward.attention(*map(on.array, (q, k, v)), **words)
@@ -310,7 +312,8 @@ def test_values_of_fp8_with_their_columns_turned(
     monkeypatch.setattr(forward, "has_turned_values", lambda: True)
     words = {"BLOCK_M": 16, "BLOCK_N": 16}
     monkeypatch.setattr(forward, "launch_options", lambda *_: dict(words))
-    expected, _ = Exact(case).forward(*(x.astype(np.float32) for x in (q, k, v)))
+    wide = [x.astype(np.float32) for x in (q, k, v)]
+    expected, _ = Exact(case).forward(wide[0], wide[1], wide[2])
     found = forward.attention(*map(on.array, (q, k, v)))
     assert np.abs(found - expected).max() < 0.04 * np.abs(expected).max()
 
@@ -319,9 +322,8 @@ def test_fp8_by_warpgroups(rng: np.random.Generator):
     """Weights go from the sums of a product to the operand of the next one between lanes."""
     on, size, length = EmulatedNvidia(seed=7), 64, 150
     q, k, v = rng.normal(size=(3, 1, 2, length, size)).astype("float8_e4m3fn")
-    expected, _ = Exact(Case(words={"causal": True})).forward(
-        *(x.astype(np.float32) for x in (q, k, v))
-    )
+    wide = [x.astype(np.float32) for x in (q, k, v)]
+    expected, _ = Exact(Case(words={"causal": True})).forward(wide[0], wide[1], wide[2])
     rows = (2 * length * size, length * size, size)
     padded = np.zeros((1, 2, size, 160), v.dtype)
     padded[..., :length] = v.swapaxes(-1, -2)
