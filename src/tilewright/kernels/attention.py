@@ -25,7 +25,7 @@ from tilewright.kernels.attention_blocks import (
     keys_seen,
     lift_of,
     load_rows,
-    scale_of,
+    scales_of,
     sequence,
     store_rows,
 )
@@ -46,8 +46,7 @@ def attention_kernel(
 ):  # fmt: skip
     """One block of queries of one head, beside all keys that it sees.
 
-    The grid is that of `block_and_head`: first blocks come first or, if later keys are hidden, the
-    last, which take longest. scale is positive. v_inner: elements from one to the next in a row.
+    The blocks that take longest come first. scale: positive; v_inner: of the elements in a row.
     Running maximum and sum per row, as in Milakov and Gimelshein, "Online normalizer calculation
     for softmax" (2018), and Dao et al., "FlashAttention" (2022).
     """
@@ -66,11 +65,8 @@ def attention_kernel(
     v_base = v_ptr + batch * v_batch + head // SHARED * v_head + k_first * v_row
     out_base = out_ptr + batch * out_batch + head * out_head + q_first * out_row
     q = load_rows(q_base, rows, q_row, q_length, HEAD)
-    of_k = pair // SHARED
-    if scales is not None:
-        scale *= scale_of(scales[0], of_k) * scale_of(scales[1], of_k)
-    factor = (scale if SCORE is None else 1.0) * LOG2_E
-    lift = lift_of(v_ptr.dtype.element_ty)
+    scale, of_values = scales_of(scale, scales, pair // SHARED)
+    factor, lift = (scale if SCORE is None else 1.0) * LOG2_E, lift_of(v_ptr.dtype.element_ty)
     top, total = tl.full((BLOCK_M,), -float("inf"), tl.float32), tl.zeros((BLOCK_M,), tl.float32)
     acc = tl.zeros((BLOCK_M, VALUE), tl.float32)
     begin, end = keys_seen(block * BLOCK_M + shift, BLOCK_M, k_length, BLOCK_N, LEFT, RIGHT)
@@ -93,11 +89,8 @@ def attention_kernel(
         v = load_rows(v_base, columns, v_row, k_length, VALUE, v_inner)
         acc = tl.dot(weights.to(v.dtype), v, acc * shrink[:, None])
         top = higher
-    share = 1 / (tl.where(total == 0, 1.0, total) * (1 - DROPOUT))
-    if scales is not None:
-        share *= scale_of(scales[2], of_k)
-    acc *= share[:, None]
-    store_rows(out_base, rows, out_row, q_length, acc)
+    share = of_values / (tl.where(total == 0, 1.0, total) * (1 - DROPOUT))
+    store_rows(out_base, rows, out_row, q_length, acc * share[:, None])
     if lse_ptr is not None:
         lse = tl.where(total == 0, -float("inf"), (top * factor + tl.log2(total) - lift) / LOG2_E)
         lse_ptr += batch * lse_batch + head * lse_head + q_first

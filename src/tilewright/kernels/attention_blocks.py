@@ -101,8 +101,18 @@ def lift_of(dtype: tl.constexpr):
 
 
 @jit
-def scale_of(scale, pair):
-    """A number, or that of a pair of batch and head of keys where `scale` points to them."""
+def scales_of(scale, scales, pair):
+    """What scores, and what results of a pair of batch and head of keys are multiplied by; scale:
+    of scores; scales: of queries, keys and values, or None."""
+    if scales is None:
+        return scale, 1.0
+    of_q, of_k, of_v = scales
+    return scale * _scale_of(of_q, pair) * _scale_of(of_k, pair), _scale_of(of_v, pair)
+
+
+@jit
+def _scale_of(scale, pair):
+    """A number, or that of a pair where `scale` points to them."""
     if tl.to_tensor(scale).dtype.is_ptr():
         scale = tl.load(scale + pair)
     return scale
