@@ -292,7 +292,7 @@ def _attention_backward() -> Iterator[Variant]:
     rest = "i32/16 i32/16 i32 i32/16 i32/16 fp32 i32 i32"
     words = dict.fromkeys(("q_starts", "k_starts", "SCORE", "SLOPE"))
     words |= {"SHARED": 1, "LEFT": -1, "AT_END": False, "RIGHT": 0, "DROPOUT": 0.0,
-              "score_args": ()}  # fmt: skip
+              "score_args": (), "GROUP": 1}  # fmt: skip
     for dtype, head, value, rows in (
         ("fp16", 64, 64, _rows(True)), ("fp16", 128, 128, _rows(True)), ("fp32", 64, 64, (HERE,)),
         ("fp16", 96, 96, (HERE,)), ("fp16", 192, 128, (HERE,)),

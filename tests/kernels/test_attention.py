@@ -206,7 +206,7 @@ def test_rows_of_keys_and_values_in_parts(rng: np.random.Generator):
     dq, dk, dv = (on.array(np.zeros_like(x)) for x in (q, k, v))
     steps = *of_q * 2, *of_v * 2
     last = 0, 0, *rest, 0, ()
-    words = {**shared, "SLOPE": None, "num_warps": 8, "num_stages": 2}
+    words = {**shared, "SLOPE": None, "GROUP": 1, "num_warps": 8, "num_stages": 2}
     on.run(backward.keys_gradient_kernel, (2, 1), *arrays, dk, dv, None, None, *steps, *of_q, *of_v,
            *last, **words, BLOCK_M=32, BLOCK_N=128)  # fmt: skip
     on.run(backward.queries_gradient_kernel, (2, 1), *arrays, dq, None, None, *steps, *of_q,
@@ -230,7 +230,7 @@ def test_gradients_by_warpgroups(rng: np.random.Generator):
         backward.keys_gradient_kernel, (2, 1), *arrays, *gradients, None, None, *rows * 6, length,
         length, 1, length, length, size**-0.5, 0, (), BLOCK_M=64, BLOCK_N=128, num_warps=8,
         num_stages=2, HEAD=size, VALUE=size, SHARED=1, LEFT=-1, RIGHT=0, AT_END=False, SCORE=None,
-        SLOPE=None, DROPOUT=0.0,
+        SLOPE=None, DROPOUT=0.0, GROUP=1,
     )  # fmt: skip
     consumers, _, _ = str(compiled.asm["ttgir"]).partition("nvidia.bulk_copy")
     loop = consumers[consumers.index("nvidia.mbarrier_wait") :]

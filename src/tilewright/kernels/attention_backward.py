@@ -34,7 +34,7 @@ from tilewright.runtime import cdiv, jit
 def row_products_kernel(
     out_ptr, grad_ptr, result_ptr, out_batch, out_head, out_row, grad_batch, grad_head, grad_row,
     result_batch, result_head, heads, length, BLOCK: tl.constexpr, VALUE: tl.constexpr,
-    GROUP: tl.constexpr = 1,
+    GROUP: tl.constexpr,
 ):  # fmt: skip
     """The sum of out * grad of each row, which the gradient of softmax subtracts."""
     block, pair = block_and_head(GROUP, False)
@@ -56,7 +56,7 @@ def keys_gradient_kernel(
     lse_batch, lse_head, heads, q_length, k_length, scale, seed, score_args,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HEAD: tl.constexpr, VALUE: tl.constexpr,
     SHARED: tl.constexpr, LEFT: tl.constexpr, RIGHT: tl.constexpr, AT_END: tl.constexpr,
-    SCORE: tl.constexpr, SLOPE: tl.constexpr, DROPOUT: tl.constexpr, GROUP: tl.constexpr = 1,
+    SCORE: tl.constexpr, SLOPE: tl.constexpr, DROPOUT: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
     """The gradients of one block of keys and values of one head, over all queries that see them."""
     block, pair = block_and_head(GROUP, False)
@@ -119,7 +119,7 @@ def queries_gradient_kernel(
     lse_batch, lse_head, heads, q_length, k_length, scale, seed, score_args,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HEAD: tl.constexpr, VALUE: tl.constexpr,
     SHARED: tl.constexpr, LEFT: tl.constexpr, RIGHT: tl.constexpr, AT_END: tl.constexpr,
-    SCORE: tl.constexpr, SLOPE: tl.constexpr, DROPOUT: tl.constexpr, GROUP: tl.constexpr = 1,
+    SCORE: tl.constexpr, SLOPE: tl.constexpr, DROPOUT: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
     """The gradient of one block of queries of one head, over all keys that they see."""
     block, pair = block_and_head(GROUP, True)
