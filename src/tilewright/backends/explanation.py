@@ -100,7 +100,8 @@ class Bound:
 class Explanation:
     """How a kernel was compiled for a target; as text a table and the resources.
 
-    rows: in the order of the source; bound: where the sizes of a launch were given.
+    rows: in the order of the source; bound: where the sizes of a launch were given; notes: on the
+    whole kernel, as on blocks that work together.
     """
 
     kernel: str
@@ -108,6 +109,7 @@ class Explanation:
     rows: Sequence[OpRow]
     resources: Resources
     bound: Bound | None = None
+    notes: tuple[str, ...] = ()
 
     def table(self) -> Any:
         """The rows as a table of rich."""
@@ -148,6 +150,7 @@ class Explanation:
             f"{r.spills} spilled, {r.shared} bytes of shared memory",
             f"{r.programs} programs per multiprocessor ({r.occupancy:.0%} of its warps), "
             f"limited by {r.limit}",
+            *self.notes,
         ]
         return lines if self.bound is None else [*lines, *_bound_lines(self.bound)]
 

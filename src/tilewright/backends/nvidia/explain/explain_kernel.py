@@ -5,14 +5,16 @@ from __future__ import annotations
 from tilewright.backends.explanation import Explanation, LaunchSizes
 from tilewright.backends.manifest import StageContext
 from tilewright.backends.nvidia.arch import row_for
+from tilewright.backends.nvidia.bulk_ops import BulkCopyOp
 from tilewright.backends.nvidia.explain.occupancy import resources_of
 from tilewright.backends.nvidia.explain.op_rows import Obstacles, op_rows
 from tilewright.backends.nvidia.explain.roofline import bound_of
 from tilewright.backends.nvidia.passes.legalize_dots import fma_reason
 from tilewright.backends.nvidia.passes.promote_copies import PromoteCopies
 from tilewright.backends.nvidia.passes.select_products import product_obstacles
+from tilewright.backends.nvidia.passes.share_copies import ShareCopies
 from tilewright.backends.nvidia.pipeline import front_pipeline, options_pipeline
-from tilewright.ir import Module
+from tilewright.ir import Function, Module
 from tilewright.ops import DotOp
 
 __all__ = ["explain_kernel"]
@@ -27,7 +29,7 @@ def explain_kernel(module: Module, context: StageContext, sizes: LaunchSizes | N
     by_fma = {op.loc: fma_reason(op, arch) for op in _products(module)}
     front_pipeline(int(context.target.arch), options.bulk_loads).run(module)
     obstacles = by_fma | product_obstacles(module.kernel, arch, options.num_warps)
-    not_promoted = _not_promoted(module, context)
+    not_promoted, not_shared = _refusals(module.kernel.clone(), context)
     options_pipeline(context).run(module)
     # With the warps that only ask for copies.
     warps = int(metadata.get("threads") or arch.warp_size * options.num_warps) // arch.warp_size
@@ -35,18 +37,37 @@ def explain_kernel(module: Module, context: StageContext, sizes: LaunchSizes | N
         arch, warps, metadata["registers"], metadata["spills"], metadata["shared"]
     )
     rows = op_rows(module.kernel, arch, obstacles, not_promoted)
-    return Explanation(metadata["name"], arch.name, rows, resources, bound)
+    notes = _cluster_notes(module.kernel, options.num_ctas, not_shared)
+    return Explanation(metadata["name"], arch.name, rows, resources, bound, notes)
 
 
-def _not_promoted(module: Module, context: StageContext) -> Obstacles:
-    """Why the copy engine does not make loads through pointers that products read."""
-    trial = module.kernel.clone()
-    if context.options.bulk_loads == "all":
-        for step in options_pipeline(context).steps:
-            if isinstance(step.work, PromoteCopies):
-                return step.work.promote(trial)
-            step.work.run(trial)
-    return {}
+def _refusals(trial: Function, context: StageContext) -> tuple[Obstacles, str]:
+    """Why the copy engine does not make loads through pointers that products read; and why the
+    blocks of clusters share no copies, of which nothing may be known. The function is changed."""
+    not_promoted: Obstacles = {}
+    for step in options_pipeline(context).steps:
+        if isinstance(step.work, ShareCopies):
+            return not_promoted, step.work.obstacle(trial)
+        if isinstance(step.work, PromoteCopies):
+            not_promoted = step.work.promote(trial.clone())
+        step.work.run(trial)
+    return not_promoted, "maxnreg or num_ctas leaves no producer that asks for copies"
+
+
+def _cluster_notes(function: Function, num_ctas: int, not_shared: str) -> tuple[str, ...]:
+    """What blocks do together: clusters that were asked for, and copies that are shared."""
+    if num_ctas > 1:
+        return (f"clusters of {num_ctas} blocks (num_ctas), of which the first runs the program",)
+    copies = [op for op in function.walk() if isinstance(op, BulkCopyOp)]
+    if not copies:
+        return ()
+    if not any(copy.is_shared is not None for copy in copies):
+        return (f"blocks share no copies in clusters: {not_shared}",)
+    lines = sorted({copy.x.op.loc.line for copy in copies if copy.x.op and copy.x.op.loc})
+    return (
+        f"clusters of 2 blocks share the copies of lines {', '.join(map(str, lines))} wherever "
+        "both copy the same, one half each: rows begin between sectors, of which L2 sends one more",
+    )
 
 
 def _products(module: Module) -> list[DotOp]:

@@ -22,6 +22,7 @@ from tilewright.backends.nvidia.buffer_ops import (
 )
 from tilewright.backends.nvidia.bulk_ops import BulkCopyOp
 from tilewright.backends.nvidia.exchange_ops import CountOp, SharedFmaDotOp, is_scratch
+from tilewright.backends.nvidia.explain.operand_sources import operand_source, reads_of
 from tilewright.backends.nvidia.explain.vector_notes import vector_notes
 from tilewright.backends.nvidia.layouts.access_vectors import MAX_VECTOR_BYTES, vector_length
 from tilewright.backends.nvidia.layouts.operand_chains import carried_tile
@@ -42,12 +43,16 @@ from tilewright.backends.nvidia.lower.global_memory import (
 from tilewright.backends.nvidia.lower.gpu_lowering import layout_of
 from tilewright.backends.nvidia.lower.layout_conversion import conversion, shared_instruction
 from tilewright.backends.nvidia.lower.tensor_cores import product_instruction
-from tilewright.backends.nvidia.lower.warpgroup_mma import block_of, shared_operands
+from tilewright.backends.nvidia.lower.warpgroup_mma import (
+    block_of,
+    instruction_operands,
+    shared_operands,
+)
 from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.backends.nvidia.passes.schedule_loop import copy_obstacle, feeds_products
 from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.ir import Function, Op, Value
-from tilewright.ir.types import TileType, Type, element_of
+from tilewright.ir.types import TileType, Type, dtype_of, element_of
 from tilewright.layout import WARP, WarpShuffle, WgmmaOperand
 from tilewright.ops import (
     DescriptorLoadOp,
@@ -173,6 +178,8 @@ class _Explainer:
         asks = "a producer" if _is_in_roles(op) else "a thread of the program"
         how = "cp.async.bulk.tensor"
         through = f"global -> shared ({slots} slots), asked for by {asks}"
+        if op.is_shared is not None:
+            through += "; one half for both blocks of a cluster of 2 where both copy the same"
         yield self._row(load, "load", load.type, how, size, through)
 
     def store(self, op: StoreOp) -> Iterator[OpRow]:
@@ -215,22 +222,25 @@ class _Explainer:
         if isinstance(op, PartOp):
             return self._operand(name, op.x)
         if isinstance(op, ReadOp):
-            access = read_access(buffer_type(op.buffer), layout_of(op.result), op.axis)
-            instruction = shared_instruction(access, element_of(op.type), store=False)
+            instruction, access = reads_of(op)
             start = "registers -> " if is_scratch(alloc_of(op.buffer)) else ""
             text = f"{name}: {start}shared -> registers by {_short(instruction)}"
             return _Side(text, access.bits // 8, access.degree)
-        return _Side(f"{name}: registers", 0, None)
+        return _in_registers(name, value)
 
     def wgmma(self, op: WgmmaOp) -> Iterator[OpRow]:
         """A product of warpgroups."""
         names = "BA" if op.swapped else "AB"
-        sides = sorted(_described(n, x) for n, x in zip(names, shared_operands(op), strict=True))
+        operands = zip(names, instruction_operands(op), shared_operands(op), strict=True)
+        sides = sorted((_described(*each) for each in operands), key=lambda side: side.text)
         warps = layout_of(op.result).in_size(WARP)
         instruction = f"wgmma.mma_async.{block_of(op, warps).name}"
-        notes = [note for side in sides for note in side[1]]
-        through = ", ".join(side[0] for side in sides)
-        yield self._row(op, "dot", op.type, instruction, 0, through, notes=notes)
+        notes = [note for side in sides for note in side.notes]
+        degrees = [side.degree for side in sides if side.degree]
+        yield self._row(
+            op, "dot", op.type, instruction, max(side.bytes for side in sides),
+            ", ".join(side.text for side in sides), max(degrees, default=None), notes,
+        )  # fmt: skip
 
     def fma(self, op: SharedFmaDotOp) -> Iterator[OpRow]:
         """A product without tensor cores."""
@@ -287,23 +297,32 @@ class _Explainer:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """How an operand of a product comes to the registers; bytes, degree: of the reads of shared
-    memory."""
+    """How an operand of a product comes to the tensor cores; bytes, degree: of the reads of shared
+    memory into registers; notes: what would be better."""
 
     text: str
-    bytes: int
-    degree: int | None
+    bytes: int = 0
+    degree: int | None = None
+    notes: tuple[str, ...] = ()
 
 
-def _described(name: str, operand: WgmmaOperand | None) -> tuple[str, list[str]]:
+def _described(name: str, value: Value, operand: WgmmaOperand | None) -> _Side:
     """Where an operand of wgmma is, and what would be better."""
     if operand is None:
-        return f"{name}: registers", []
+        return _in_registers(name, value)
     major = "K" if operand.k_major else "M" if name == "A" else "N"
     text = f"{name}: shared, {major}-major, {operand.swizzle}-byte swizzle"
     if operand.swizzle == _SWIZZLE_BYTES:
-        return text, []
-    return text, [f"rows of {name} have fewer than {_SWIZZLE_BYTES} bytes"]
+        return _Side(text)
+    return _Side(text, notes=(f"rows of {name} have fewer than {_SWIZZLE_BYTES} bytes",))
+
+
+def _in_registers(name: str, value: Value) -> _Side:
+    """An operand that threads have, with how they got it."""
+    source = operand_source(value)
+    bits = min((access.bits for access in source.accesses), default=0)
+    degree = max((access.degree for access in source.accesses), default=None)
+    return _Side(f"{name}: {source.text(dtype_of(value.type))}", bits // 8, degree)
 
 
 def _parent(op: Op) -> object:

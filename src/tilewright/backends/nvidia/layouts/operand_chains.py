@@ -128,8 +128,8 @@ def _chain(products: tuple[Op, ...], index: int, dim: int) -> OperandChain | Non
         load, op = loaded_by(value), value.op
         if load is not None and isinstance(value.type, TileType):
             sources.append(Source(value, load, dims[value]))
-        elif _has_layout(value):
-            if op is None or op.parent is not block or not _follows(op):
+        elif has_layout(value):
+            if op is None or op.parent is not block or not follows(op):
                 return None
             between.add(op)
             new = [x for x in dict.fromkeys(op.operands) if x not in dims]
@@ -218,7 +218,7 @@ def makes_register_operands(load: LoadOp | DescriptorLoadOp) -> bool:
                 return False
             if isinstance(user, WgmmaOp) and index is not None and _indices(user, value) == [index]:
                 products[user] = index
-            elif _follows(user):
+            elif follows(user):
                 found.append(user.results[0])
             else:
                 return False
@@ -273,16 +273,16 @@ def _widens(chain: OperandChain) -> bool:
     return any(element_of(source.tile.type).bits < bits for source in chain.sources)
 
 
-def _follows(op: Op) -> bool:
+def follows(op: Op) -> bool:
     """Whether an op can be made in any layout of its result, its operands in layouts of theirs."""
     return Trait.ELEMENTWISE in op.traits or isinstance(op, JoinOp | ReshapeOp | TransposeOp)
 
 
-def _has_layout(value: Value) -> bool:
+def has_layout(value: Value) -> bool:
     """Whether a tile is not made again in each layout that is required."""
     if not isinstance(value.type, TileType) or isinstance(value.op, _MADE_ANYWHERE):
         return False
-    return value.op is None or not _follows(value.op) or any(map(_has_layout, value.op.operands))
+    return value.op is None or not follows(value.op) or any(map(has_layout, value.op.operands))
 
 
 def _source_dim(op: Op, dim: int | None) -> int | None:

@@ -60,15 +60,11 @@ class ShareCopies(Pass, name="nvidia-share-copies"):
     capability: int = 90
 
     def run(self, function: Function) -> bool:
-        roles = next((op for op in function.body if isinstance(op, RolesOp)), None)
-        if roles is None or not row_for(self.capability).clusters:
+        roles = _roles_of(function)
+        programs = None if roles is None else _loop_over_programs(roles.producer)
+        if roles is None or programs is None or self.obstacle(function):
             return False
-        copies = [op for op in roles.producer.walk() if isinstance(op, BulkCopyOp)]
-        programs = _loop_over_programs(roles.producer)
-        if programs is None or not all(_is_in_step(copy, programs) for copy in copies):
-            return False
-        if not _begin_between_sectors(function, copies):
-            return False
+        copies = _copies_of(roles)
         neighbour = _Neighbour(programs)
         shared = [neighbour.shares(copy) for copy in copies]
         if not any(shared):
@@ -78,6 +74,30 @@ class ShareCopies(Pass, name="nvidia-share-copies"):
         _release_in_both(roles)
         roles.attrs["shares_copies"] = True
         return True
+
+    def obstacle(self, function: Function) -> str:
+        """Why blocks share no copies; "" if they share those of numbers that both can compute."""
+        roles = _roles_of(function)
+        if not row_for(self.capability).clusters:
+            return f"{row_for(self.capability).name} has no clusters"
+        if roles is None:
+            return "no producer asks for copies"
+        programs, copies = _loop_over_programs(roles.producer), _copies_of(roles)
+        if programs is None:
+            return "each block runs one program"
+        if not all(_is_in_step(copy, programs) for copy in copies):
+            return "a copy is not in the one loop of its program, so blocks are not in step"
+        if not _begin_between_sectors(function, copies):
+            return f"rows begin at sectors of {_SECTOR_BYTES} bytes, of which L2 sends none twice"
+        return ""
+
+
+def _roles_of(function: Function) -> RolesOp | None:
+    return next((op for op in function.body if isinstance(op, RolesOp)), None)
+
+
+def _copies_of(roles: RolesOp) -> list[BulkCopyOp]:
+    return [op for op in roles.producer.walk() if isinstance(op, BulkCopyOp)]
 
 
 def _loop_over_programs(role: Block) -> ForOp | None:

@@ -1,5 +1,7 @@
 """`kernel.explain()`: a row for each load, store, product and conversion, with what limits it."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -178,6 +180,89 @@ def test_a_product_without_tensor_cores_says_so() -> None:
     dot = one(compiled(exact, "*fp32/16", BLOCK=32).explain(), "dot")
     assert dot.how == "fma"
     assert dot.notes == ("tensor cores do not compute exact fp32 products (ieee)",)
+
+
+# ---- operands in registers, and copies that blocks share -----------------------------------------
+
+
+@tilewright.jit
+def with_bytes(a_ptr, w_ptr, c_ptr, K, BLOCK: tl.constexpr):
+    i, j = tl.arange(0, 64), tl.arange(0, BLOCK)
+    acc = tl.zeros((64, BLOCK), tl.float32)
+    for k in range(0, K, BLOCK):
+        a = tl.load(a_ptr + i[:, None] * K + k + j[None, :])
+        w = tl.load(w_ptr + (k + j)[:, None] * BLOCK + j[None, :])
+        acc = tl.dot(a, w.to(tl.float16) * 2, acc)
+    tl.store(c_ptr + i[:, None] * BLOCK + j[None, :], acc)
+
+
+def test_an_operand_in_registers_says_which_load_it_is_read_from_and_what_it_was() -> None:
+    types = "*fp16/16 *i8/16 *fp32/16 i32/16"
+    dot = one(compiled(with_bytes, types, BLOCK=64).explain(), "dot")
+    a, b = dot.through.split(", B: ")
+    assert a == "A: shared, K-major, 128-byte swizzle"
+    assert re.fullmatch(
+        r"registers, read by ld\.shared\.\S+ from the load of line \d+, converted from i8", b
+    )
+    load = next(r for r in rows(compiled(with_bytes, types, BLOCK=64).explain(), "load")
+                if r.tile.endswith("i8"))  # fmt: skip
+    assert load.loc is not None and f"the load of line {load.loc.line}," in b
+    assert dot.bytes > 0 and dot.conflicts is not None
+
+
+@tilewright.jit
+def two_products(x_ptr, y_ptr, out_ptr, N, BLOCK: tl.constexpr):
+    i, j = tl.arange(0, 64), tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i[:, None] * BLOCK + j[None, :])
+    acc = tl.zeros((64, BLOCK), tl.float32)
+    for n in range(0, N, BLOCK):
+        y = tl.load(y_ptr + (n + j)[:, None] * BLOCK + j[None, :])
+        s = tl.dot(x, tl.trans(y))
+        acc = tl.dot(tl.exp(s).to(tl.float16), y, acc)
+    tl.store(out_ptr + i[:, None] * BLOCK + j[None, :], acc)
+
+
+def test_the_product_of_a_product_comes_from_it_and_may_be_carried() -> None:
+    types = "*fp16/16 *fp16/16 *fp32/16 i32/16"
+    explained = compiled(two_products, types, BLOCK=64).explain()
+    first = next(row for row in rows(explained, "dot") if line(row).startswith("s ="))
+    texts = [row.through for row in rows(explained, "dot") if line(row).startswith("acc =")]
+    assert first.loc is not None and texts
+    expected = f"A: registers, the product of line {first.loc.line}, converted from f32"
+    assert {text.partition(", B: ")[0] for text in texts} <= {
+        expected,
+        f"{expected}, carried from the iteration before",
+    }
+
+
+SHARED_BLOCKS = BLOCKS | {"BLOCK_M": 64, "num_warps": 4, "bulk_loads": "all"}
+
+
+def test_copies_that_the_blocks_of_a_cluster_share_are_told() -> None:
+    explained = matmul(90, TUTORIAL.replace("i32/16", "i32/8"), **SHARED_BLOCKS)
+    loads = rows(explained, "load")
+    assert len(loads) == 2 and all("of a cluster of 2 where both" in row.through for row in loads)
+    lines = ", ".join(str(row.loc.line) for row in loads if row.loc)
+    assert f"clusters of 2 blocks share the copies of lines {lines}" in explained.summary()[2]
+
+
+@pytest.mark.parametrize(
+    ("types", "words", "expected"),
+    [
+        ("i32/16", {}, "no copies in clusters: rows begin at sectors of 32 bytes"),
+        ("i32/8", {"persistent": False}, "no copies in clusters: each block runs one program"),
+        ("i32/8", {"maxnreg": 128}, "no copies in clusters: maxnreg or num_ctas leaves no"),
+        ("i32/8", {"num_ctas": 2}, "clusters of 2 blocks (num_ctas), of which the first"),
+    ],
+)
+def test_why_blocks_share_no_copies(types: str, words: dict[str, int], expected: str) -> None:
+    explained = matmul(90, TUTORIAL.replace("i32/16", types), **SHARED_BLOCKS | words)
+    assert expected in explained.summary()[2]
+    assert not any("both blocks" in row.through for row in explained.rows)
+
+
+def test_without_the_copy_engine_nothing_is_said_of_clusters() -> None:
+    assert len(matmul(80).summary()) == 2
 
 
 # ---- between layouts -----------------------------------------------------------------------------

@@ -1,0 +1,149 @@
+"""How an operand of a product comes to registers: from which load or product, and what changes it.
+
+    %w = nvidia.read %slot                 u8, of what line 44 copies to the slot
+    %b = arith.cast %w                     "registers, read by ld.shared.b32 from the load of
+    %c = nvidia.wgmma %a, %b, %acc          line 44, converted from u8"
+
+Tiles are followed from the operand on, through what computes elements from elements, conversions of
+layouts and the iterations of loops. Rows, columns and numbers that are made again in each layout,
+as scales of columns are, are no sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from tilewright.backends.nvidia.buffer_ops import (
+    AsyncCopyOp,
+    PartOp,
+    ReadOp,
+    ShareOp,
+    WgmmaOp,
+    WgmmaWaitOp,
+    WriteOp,
+    alloc_of,
+    buffer_type,
+    users_of,
+)
+from tilewright.backends.nvidia.bulk_ops import BulkCopyOp
+from tilewright.backends.nvidia.exchange_ops import is_scratch
+from tilewright.backends.nvidia.layouts.operand_chains import follows, has_layout
+from tilewright.backends.nvidia.lower.buffers import read_access
+from tilewright.backends.nvidia.lower.gpu_lowering import layout_of
+from tilewright.backends.nvidia.lower.layout_conversion import shared_instruction
+from tilewright.backends.nvidia.ops import ConvertOp
+from tilewright.ir import Block, Op, Value
+from tilewright.ir.types import DType, dtype_of, element_of, i1
+from tilewright.layout import SharedAccess
+from tilewright.ops import DotOp, ForOp, IfOp, LoadOp
+
+__all__ = ["OperandSource", "operand_source", "reads_of"]
+
+_PASSED_ON = (PartOp, ConvertOp, WgmmaWaitOp)
+"""Ops whose first operand has the elements of the result."""
+
+
+@dataclass
+class OperandSource:
+    """texts: where the elements are from, each once; types: that they had there; accesses: by which
+    they are read from shared memory; is_carried: an iteration makes them for the next one;
+    is_converted: threads exchange them through shared memory."""
+
+    texts: dict[str, None] = field(default_factory=dict[str, None])
+    types: dict[DType, None] = field(default_factory=dict[DType, None])
+    accesses: list[SharedAccess] = field(default_factory=list[SharedAccess])
+    is_carried: bool = False
+    is_converted: bool = False
+
+    def text(self, element: DType) -> str:
+        """In words, for an operand of a type."""
+        others = [str(type_) for type_ in self.types if type_ is not element]
+        parts = ["registers", *self.texts]
+        if others:
+            parts.append(f"converted from {' and '.join(others)}")
+        if self.is_converted:
+            parts.append("brought to other threads through shared memory")
+        if self.is_carried:
+            parts.append("carried from the iteration before")
+        return ", ".join(parts)
+
+
+def operand_source(operand: Value) -> OperandSource:
+    """Of a tile in registers."""
+    source = OperandSource()
+    # Grows as it is gone through.
+    found = {operand: None}
+    values = list(found)
+    for value in values:
+        new = [x for x in _behind(value, source) if x not in found]
+        found |= dict.fromkeys(new)
+        values += new
+    return source
+
+
+def reads_of(op: ReadOp) -> tuple[str, SharedAccess]:
+    """The instruction that reads a buffer, and how it does."""
+    access = read_access(buffer_type(op.buffer), layout_of(op.result), op.axis)
+    return shared_instruction(access, element_of(op.type), store=False), access
+
+
+def _behind(value: Value, source: OperandSource) -> list[Value]:
+    """The tiles that a value is computed from; of what is none of them tells the source."""
+    op = value.op
+    if op is None:
+        return _carried(value, source)
+    if isinstance(op, ForOp | IfOp):
+        return [region.terminator.operands[value.index] for region in op.regions]
+    if isinstance(op, _PASSED_ON):
+        source.is_converted |= isinstance(op, ConvertOp)
+        return [op.operands[0]]
+    if isinstance(op, ReadOp) and is_scratch(alloc_of(op.buffer)):
+        source.is_converted = True
+        return [u.x for u in users_of(alloc_of(op.buffer).results[0]) if isinstance(u, WriteOp)]
+    if follows(op):
+        return [x for x in op.operands if has_layout(x) and element_of(x.type) is not i1]
+    source.types[dtype_of(value.type)] = None
+    if isinstance(op, ReadOp):
+        instruction, access = reads_of(op)
+        source.accesses.append(access)
+        source.texts |= dict.fromkeys(
+            f"read by {instruction} from the {what}" for what in _named(_written(op.buffer))
+        )
+    else:
+        source.texts |= dict.fromkeys(f"the {what}" for what in _named([op]))
+    return []
+
+
+def _carried(value: Value, source: OperandSource) -> list[Value]:
+    """What a loop carries is what the body yields."""
+    block = value.owner
+    if isinstance(block, Block) and isinstance(block.owner, ForOp) and value.index:
+        source.is_carried = True
+        return [block.terminator.operands[value.index - 1]]
+    return []
+
+
+def _written(buffer: Value) -> Iterator[Op]:
+    """What writes to the memory of a buffer: the loads that are copied, or ops of tiles."""
+    alloc = alloc_of(buffer)
+    if isinstance(alloc, ShareOp):
+        yield from _loaded(alloc.x)
+        return
+    for user in users_of(alloc.results[0]):
+        if isinstance(user, AsyncCopyOp | BulkCopyOp | WriteOp):
+            yield from _loaded(user.x)
+
+
+def _loaded(tile: Value) -> Iterator[Op]:
+    if tile.op is not None:
+        yield tile.op
+
+
+def _named(ops: Iterable[Op]) -> Iterator[str]:
+    """As a reader of the source calls them."""
+    for op in ops:
+        kind = "product" if isinstance(op, WgmmaOp | DotOp) else "tile"
+        if isinstance(op, LoadOp) or op.opcode == "mem.descriptor_load":
+            kind = "load"
+        yield kind if op.loc is None else f"{kind} of line {op.loc.line}"
