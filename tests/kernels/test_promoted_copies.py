@@ -404,3 +404,64 @@ def test_loops_over_tiles(device: Device, aligned: str, first: int) -> None:
     assert_product(promoted, a, b.T)
     loads = {"both": 2, "none": 0}.get(aligned, 1)
     assert promoted_loads(device, kernels) in (loads, None)
+
+
+# --- bounds with divisions ------------------------------------------------------------------------
+
+
+@jit
+def packed_product(
+    a, w, c, N, K, stride, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, END: tl.constexpr,
+    WRAP: tl.constexpr,
+):  # fmt: skip
+    """c = a @ w for weights of 4 bits, neighbouring rows in a byte; END: how the mask says where
+    bytes end. Of an odd number of rows the last one has a byte of its own, or is left out. WRAP:
+    columns past the end are the first ones again."""
+    i, j = tl.arange(0, BM), tl.program_id(0) * BN + tl.arange(0, BN)
+    k, half = tl.arange(0, BK), tl.arange(0, BK // 2)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for step in range(0, tl.cdiv(K, BK)):
+        x = tl.load(
+            a + i[:, None] * stride + step * BK + k[None, :], k[None, :] < K - step * BK, other=0
+        )
+        row = step * (BK // 2) + half
+        inside = row < K // 2
+        if END == "rest":
+            inside = half < (K - step * BK) // 2
+        elif END == "whole bytes":
+            inside = row < (K + 1) // 2
+        elif END == "rest of whole bytes":
+            inside = half < tl.cdiv(K - BK * step, 2)
+        columns = (j % N if WRAP else j)[None, :]
+        there = inside[:, None] if WRAP else inside[:, None] & (columns < N)
+        bytes = tl.load(w + row[:, None] * N + columns, there, other=0)
+        weights = tl.join(bytes & 15, bytes >> 4).permute(0, 2, 1).reshape(BK, BN)
+        acc = tl.dot(x, weights.to(tl.float16), acc)
+    tl.store(c + i[:, None] * N + j[None, :], acc, j[None, :] < N)
+
+
+@pytest.mark.parametrize("end", ["", "rest", "whole bytes", "rest of whole bytes"])
+@pytest.mark.parametrize(("n", "k"), [(64, 128), (80, 33), (16, 3), (112, 191), (128, 258)])
+def test_bytes_of_two_weights_end_at_half_of_the_rows(
+    device: Device, n: int, k: int, end: str
+) -> None:
+    """The last rows of `a` and bytes past the end are there, and must not be read."""
+    stride = -(-k // 8) * 8 + 8
+    values = np.random.default_rng(n + k).integers(-4, 5, (64, stride))
+    a, packed = device.array(values, np.float16), cdiv(k, 2) + 32
+    weights = np.random.default_rng(k).integers(0, 256, (packed, n))
+    w, kernels = device.array(weights, np.uint8), list[Any]()
+
+    def run(bulk_loads: str, c: Array) -> None:
+        kernels.append(device.run(
+            packed_product, (cdiv(n, 64),), a, w, c, n, k, stride, BM=64, BN=64, BK=64,
+            END=end, WRAP=end in ("rest", "whole bytes"), bulk_loads=bulk_loads, num_warps=4,
+        ))  # fmt: skip
+
+    plain, promoted = both(device, run, (64, n), np.float32)
+    np.testing.assert_array_equal(plain, promoted)
+    ends = cdiv(k, 2) if "whole" in end else k // 2
+    rows = np.stack([weights & 15, weights >> 4], 1).reshape(-1, n)[: 2 * ends]
+    rows = np.pad(rows, ((0, 1), (0, 0)))[:k]
+    np.testing.assert_array_equal(promoted, values[:, :k] @ rows)
+    assert promoted_loads(device, kernels) in (2, None)

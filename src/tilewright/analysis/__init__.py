@@ -32,6 +32,7 @@ from tilewright.analysis.strided_blocks import (
     NotABlock,
     StridedBlock,
     bound_of,
+    quotient_of,
     strided_block,
 )
 
@@ -70,6 +71,7 @@ __all__ = [
     "is_same",
     "pack",
     "power_of_two_in",
+    "quotient_of",
     "roots",
     "strided_block",
     "symbols_of",

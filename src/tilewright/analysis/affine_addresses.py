@@ -9,9 +9,9 @@ tile, the iteration numbers of loops, and whatever is not taken apart. Addresses
       %q = mem.offset (splat %p), (%i + %k)         p + 4 * d0 + 4 * lo + 4 * st * n
       cf.yield (mem.offset %p, 64)                  %p: p0 + 256 * n, since each step adds 256
 
-What is computed otherwise (a quotient, a comparison) is one symbol, equal for equal operands; what
-is loaded is a symbol of its own. Arithmetic of 32 bits and more is taken not to wrap: an address
-that did would point nowhere. Narrower integers are symbols.
+What is computed otherwise (a quotient with a rest, a comparison) is one symbol, equal for equal
+operands; what is loaded is a symbol of its own. Arithmetic of 32 bits and more is taken not to
+wrap: an address that did would point nowhere. Narrower integers are symbols.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ from enum import Enum
 from typing import cast
 
 from tilewright.ir import Block, Function, Op, Trait, Value
-from tilewright.ir.types import DType, PointerType, TileType, element_of, shape_of
+from tilewright.ir.types import DType, PointerType, TileType, dtype_of, element_of, shape_of
 from tilewright.ops import (
     AddOp,
     BroadcastOp,
     CastOp,
     ConditionOp,
     ConstantOp,
+    DivOp,
     ExpandDimsOp,
     ForOp,
     HintOp,
@@ -191,19 +192,28 @@ class AffineForms:
         if Trait.PURE not in op.traits or not (Trait.ELEMENTWISE in op.traits or not op.operands):
             return self._opaque(value)
         forms = tuple(self._raw(v) for v in op.operands)
-        inner = {s for form in forms for s in symbols_of(form)}
-        depth = 1 + max((s.depth for s in inner), default=0)
+        attrs = tuple(sorted(op.attrs.items(), key=lambda item: item[0]))
+        symbol = self._of_forms(op.opcode, attrs, forms)
         # Keys hold the forms of the operands, so deep expressions would make exponentially large
         # keys.
-        if depth > MAX_DEPTH:
+        if symbol.depth > MAX_DEPTH:
             return self._opaque(value)
-        key = (op.opcode, tuple(sorted(op.attrs.items(), key=lambda item: item[0])), forms)
-        over_tile = any(s.over_tile for s in inner)
-        loops = frozenset[Op]().union(*(s.loops for s in inner))
-        symbol = self._symbol(Kind.COMPUTED, key, (), loops, over_tile, depth)
         if not isinstance(value.type, TileType):
             symbol.values.append(value)
         return (((symbol,), 1),)
+
+    def _of_forms(self, opcode: str, attrs: object, forms: tuple[Form, ...]) -> Symbol:
+        """The result of an op on operands with these forms."""
+        inner = {s for form in forms for s in symbols_of(form)}
+        depth = 1 + max((s.depth for s in inner), default=0)
+        over_tile = any(s.over_tile for s in inner)
+        loops = frozenset[Op]().union(*(s.loops for s in inner))
+        return self._symbol(Kind.COMPUTED, (opcode, attrs, forms), (), loops, over_tile, depth)
+
+    def recomputed(self, symbol: Symbol, *forms: Form) -> Symbol:
+        """What the op of a COMPUTED symbol makes of other operands."""
+        opcode, attrs, _ = cast("tuple[str, object, tuple[Form, ...]]", symbol.key)
+        return self._of_forms(opcode, attrs, forms)
 
     def _raw(self, value: Value) -> Form:
         """The form in terms of the values that loops carry."""
@@ -342,6 +352,11 @@ class AffineForms:
         if isinstance(op, ShlOp):
             bits = as_constant(operands[1])
             return None if bits is None or bits < 0 else added((), operands[0], 1 << bits)
+        if isinstance(op, DivOp):
+            number = as_constant(operands[1]) if dtype_of(op.type).is_signed else None
+            if not number or any(coefficient % number for _, coefficient in operands[0]):
+                return None
+            return tuple((monomial, c // number) for monomial, c in operands[0])
         if isinstance(op, CastOp):
             widths = [_width(v) for v in (op.x, op.result)]
             # Widening keeps the number if arithmetic in it does not wrap; narrowing may cut it.

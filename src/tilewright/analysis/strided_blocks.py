@@ -19,12 +19,14 @@ from typing import NamedTuple, cast
 
 from tilewright.analysis.access_forms import MemoryForms, comparisons
 from tilewright.analysis.affine_addresses import (
+    AffineForms,
     Form,
     Kind,
     Monomial,
     Symbol,
     added,
     as_constant,
+    constant,
     frozen,
     substituted,
     symbols_of,
@@ -33,7 +35,7 @@ from tilewright.analysis.disjoint_windows import Limit
 from tilewright.analysis.pointer_roots import roots
 from tilewright.ir import Value
 from tilewright.ir.types import PointerType, element_of, shape_of
-from tilewright.ops import LoadOp
+from tilewright.ops import DivOp, LoadOp
 
 IsStride = Callable[[Value], bool]
 
@@ -94,6 +96,18 @@ def bound_of(limit: Limit) -> Bound | None:
     return Bound(cast("int", symbol.key), sign > 0, rest)
 
 
+def quotient_of(form: Form) -> tuple[Symbol, Form, int] | None:
+    """The symbol, dividend and divisor of a form that is a quotient by a positive number."""
+    if len(form) != 1 or len(form[0][0]) != 1 or form[0][1] != 1:
+        return None
+    (symbol,) = form[0][0]
+    if symbol.kind is not Kind.COMPUTED:
+        return None
+    opcode, _, forms = cast("tuple[str, object, tuple[Form, ...]]", symbol.key)
+    divisor = as_constant(forms[1]) if opcode == DivOp.opcode else None
+    return (symbol, forms[0], divisor) if divisor and divisor > 0 else None
+
+
 def strided_block(load: LoadOp, forms: MemoryForms, is_stride: IsStride) -> StridedBlock:
     """A load of a matrix as a block. Raises NotABlock.
 
@@ -109,7 +123,8 @@ def strided_block(load: LoadOp, forms: MemoryForms, is_stride: IsStride) -> Stri
         offset = substituted(offset, wrap.symbol, wrap.index)
     strides, rest = _by_dims(offset, len(shape_of(load.type)))
     numbers = [_in_elements(form, size) for form in (*strides, rest)]
-    dims = _bounded(_started(numbers[:-1], numbers[-1]), forms.conditions(load))
+    conditions = [_without_multiples(c, forms.forms) for c in forms.conditions(load)]
+    dims = _bounded(_started(numbers[:-1], numbers[-1]), conditions, shape_of(load.type))
     outer: dict[Form, Form] = {}
     dims = [
         _without_outer(dim, outer, is_stride) if as_constant(dim.stride) == 1 else dim
@@ -211,14 +226,40 @@ def _without(monomial: Monomial, factor: Monomial) -> Monomial | None:
     return tuple(rest)
 
 
-def _bounded(dims: Sequence[BlockDim], conditions: Sequence[Limit | None]) -> list[BlockDim]:
+def _without_multiples(limit: Limit | None, forms: AffineForms) -> Limit | None:
+    """A limit without what a division there only passes on: d < (K - 64 n) / 2 is d < K / 2 - 32 n.
+
+    Division truncates: that is so where the quotient is compared with a coordinate, for that is not
+    negative, and a quotient above it comes from a positive number.
+    """
+    bound = None if limit is None else bound_of(limit)
+    if limit is None or bound is None or not bound.is_upper:
+        return limit
+    quotient = quotient_of(added((), bound.rest, -1))
+    if quotient is None:
+        return limit
+    symbol, numerator, divisor = quotient
+    multiples = frozen({m: c - c % divisor for m, c in numerator})
+    kept = added(numerator, multiples, -1)
+    passed = tuple((m, c // divisor) for m, c in multiples)
+    if as_constant(kept) is None:
+        rest = forms.recomputed(symbol, kept, constant(divisor))
+        passed = added((((rest,), 1),), passed)
+    return added(added(limit[0], limit[1], -1), bound.rest, -1), passed
+
+
+def _bounded(
+    dims: Sequence[BlockDim], conditions: Sequence[Limit | None], shape: Sequence[int]
+) -> list[BlockDim]:
     """The dims with what the conditions of the mask say of them."""
     bounded = list(dims)
     for condition in conditions:
         bound = None if condition is None else bound_of(condition)
         if bound is None:
             raise NotABlock("its mask says more than where rows and columns end")
-        dim = bounded[bound.dim]
+        dim, last = bounded[bound.dim], as_constant(bound.rest)
+        if bound.is_upper and last is not None and shape[bound.dim] + last <= 0:
+            continue  # it holds for all of the tile
         if bound.is_upper:
             bounded[bound.dim] = _cut(dim, added(dim.start, bound.rest, -1))
         elif (before := as_constant(added(dim.start, bound.rest))) is None or before >= 0:

@@ -8,12 +8,12 @@ cuTensorMapEncodeTiled.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilewright.ir import Value
 from tilewright.ir.types import BufferType, DType, TileType, all_dtypes
 from tilewright.layout import SWIZZLE_BYTES, shared_swizzled
-from tilewright.ops import CastOp, ConstantOp, DescriptorAccess, DescriptorLoadOp
+from tilewright.ops import AddOp, CastOp, ConstantOp, DescriptorAccess, DescriptorLoadOp, DivOp
 
 MAX_BOX = 256
 """Elements of a box along a dimension."""
@@ -31,14 +31,17 @@ ELEMENT_KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class LaunchNumber:
-    """A number that is known at a launch: that of a parameter, or a constant."""
+    """A number that is known at a launch: (that of a parameter + a constant) / a divisor; without
+    parameter, of constants alone."""
 
     parameter: int | None
     constant: int = 0
+    divisor: int = 1
 
     def of(self, values: Sequence[int] | Mapping[int, int]) -> int:
         """It, for the values of parameters."""
-        return self.constant if self.parameter is None else values[self.parameter]
+        number = 0 if self.parameter is None else values[self.parameter]
+        return (number + self.constant) // self.divisor
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ class TensorMapSource:
     def plain(self) -> PlainSource:
         """As a tuple of numbers and texts, for the metadata."""
         dims, strides = (
-            tuple((n.parameter, n.constant) for n in numbers)
+            tuple((n.parameter, n.constant, n.divisor) for n in numbers)
             for numbers in (self.dims, self.strides)
         )
         element = (self.element, self.element_bytes)
@@ -79,17 +82,28 @@ class TensorMapSource:
         return cls(base, numbers[0], numbers[1], tuple(box), *element, swizzle, stored)
 
 
-_Numbers = Sequence[tuple[int | None, int]]
+_Numbers = Sequence[tuple[int | None, int, int]]
 PlainSource = tuple[int, _Numbers, _Numbers, Sequence[int], tuple[str, int], int, bool]
 """The fields of a TensorMapSource."""
 
 
 def launch_number(value: Value, parameters: Sequence[Value]) -> LaunchNumber | None:
-    """The number behind casts; None if the launch does not tell it."""
-    while isinstance(value.op, CastOp):
-        value = value.op.x
-    if isinstance(value.op, ConstantOp):
-        return LaunchNumber(None, int(value.op.value))
+    """The number that a scalar is; None if the launch does not tell it.
+
+    One that is negative may be another one, for division truncates: no extent is.
+    """
+    op = value.op
+    if isinstance(op, CastOp):
+        return launch_number(op.x, parameters)
+    if isinstance(op, ConstantOp):
+        return LaunchNumber(None, int(op.value))
+    if isinstance(op, AddOp | DivOp) and isinstance(op.rhs.op, ConstantOp):
+        left, right = launch_number(op.lhs, parameters), int(op.rhs.op.value)
+        if left is None or left.divisor != 1:
+            return None
+        if isinstance(op, AddOp):
+            return replace(left, constant=left.constant + right)
+        return replace(left, divisor=right) if right > 0 else None
     return LaunchNumber(value.index) if value in parameters else None
 
 

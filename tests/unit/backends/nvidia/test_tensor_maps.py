@@ -15,7 +15,7 @@ from tilewright.ir.types import BufferType, f8e4m3, f16
 from tilewright.layout import shared_row_major, shared_swizzled
 
 SOURCE = TensorMapSource(
-    0, (LaunchNumber(3), LaunchNumber(None, 64)), (LaunchNumber(4),), (64, 32), "f16", 2, 64
+    0, (LaunchNumber(3, 2, 4), LaunchNumber(None, 64)), (LaunchNumber(4),), (64, 32), "f16", 2, 64
 )
 
 
@@ -24,7 +24,8 @@ def test_sources_are_read_again_from_the_metadata() -> None:
 
 
 def test_numbers_of_a_launch() -> None:
-    assert [number.of([10, 11, 12, 13]) for number in SOURCE.dims] == [13, 64]
+    assert [number.of([10, 11, 12, 13]) for number in SOURCE.dims] == [15 // 4, 64]
+    assert LaunchNumber(1).of([7, 8]) == 8
 
 
 @pytest.mark.parametrize("width", [32, 64, 128])

@@ -91,6 +91,8 @@ def reads_of(op: ReadOp) -> tuple[str, SharedAccess]:
 def _behind(value: Value, source: OperandSource) -> list[Value]:
     """The tiles that a value is computed from; of what is none of them tells the source."""
     op = value.op
+    if not has_layout(value):
+        return []
     if op is None:
         return _carried(value, source)
     if isinstance(op, ForOp | IfOp):

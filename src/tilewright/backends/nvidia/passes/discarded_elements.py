@@ -11,7 +11,8 @@ what takes them elsewhere (an address, a condition, a print), is taken to need t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import prod
 
 from tilewright.analysis import Bound, Form, MemoryForms, bound_of, symbols_of
 from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp
@@ -26,7 +27,9 @@ from tilewright.ops import (
     ForOp,
     HintOp,
     IfOp,
+    JoinOp,
     ReduceOp,
+    ReshapeOp,
     ScanOp,
     StoreOp,
     TransposeOp,
@@ -39,7 +42,7 @@ _Flow = tuple[Value, int]
 _BOUNDS = 3
 """Operands of a loop before those that it carries."""
 
-_SAME_DIM = (BroadcastOp, HintOp, ShareOp)
+_SAME_DIM = (BroadcastOp, HintOp, JoinOp, ShareOp)
 
 
 def is_discarded(tile: Value, dim: int, beyond: Form, forms: MemoryForms) -> bool:
@@ -111,9 +114,18 @@ def _dim_of_result(op: Op, position: int, dim: int) -> int | None:
         return dim + (dim >= op.axis)
     if isinstance(op, TransposeOp):
         return op.order.index(dim)
+    if isinstance(op, ReshapeOp):
+        return _dim_of_reshaped(shape_of(op.x.type), op.shape, dim)
     if isinstance(op, DotOp | FmaDotOp | WgmmaOp):
         return _dim_of_product(op, position, dim)
     return None
+
+
+def _dim_of_reshaped(source: Sequence[int], target: Sequence[int], dim: int) -> int | None:
+    """The dim of as many elements behind as many others; None if it is cut, or joined to others."""
+    place = prod(source[:dim]), source[dim]
+    found = (d for d, extent in enumerate(target) if (prod(target[:d]), extent) == place)
+    return next(found, None)
 
 
 def _dim_of_product(op: DotOp | FmaDotOp | WgmmaOp, position: int, dim: int) -> int | None:

@@ -39,6 +39,7 @@ from tilewright.analysis import (
     analyze_alignment,
     as_constant,
     constant,
+    quotient_of,
     strided_block,
 )
 from tilewright.backends.nvidia.arch import row_for
@@ -54,6 +55,7 @@ from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import DType, dtype_of, i32, i64, shape_of
 from tilewright.ops import (
     MAX_DESCRIPTOR_RANK,
+    AddOp,
     CastOp,
     ConstantOp,
     DescriptorLoadOp,
@@ -173,8 +175,7 @@ class _Promotion:
     def _require_index(self, load: LoadOp, dim: int, part: BlockDim) -> None:
         """Raise NotABlock where the copy engine would read other elements along a dim."""
         self._require_stride(part.stride, dtype_of(load.type).bytes)
-        extent = 0 if part.extent is None else self._parameter(part.extent)
-        if extent is None or not (isinstance(extent, int) or extent.type is i32):
+        if part.extent is not None and self._extent(part.extent) is None:
             raise NotABlock("its mask ends at no argument of int32")
         self._require_start(load, part)
         if part.wrap and not is_discarded(load.result, dim, part.beyond, self._forms):
@@ -236,7 +237,7 @@ class _Promotion:
         dropped = len(block.outer)
         dims = [*block.outer, *(block.dims[dim] for dim in order)]
         ends = [ENDLESS if part.extent is None else part.extent for part in dims]
-        extents = [self._number(build, end, i32) for end in ends]
+        extents = [self._end(build, end) for end in ends]
         strides = [self._number(build, part.stride, i64) for part in dims[:-1]]
         starts = [self._start(build, part.start, load) for part in dims]
         numbers = (*extents, *strides, *starts)
@@ -255,6 +256,15 @@ class _Promotion:
         key = symbols[0].key if is_one else None
         return next((arg for arg in self._function.args if arg is key), None)
 
+    def _extent(self, form: Form) -> tuple[Value | int, int, int] | None:
+        """An argument of i32 or a number, what is added to it, and what the sum is divided by."""
+        _, dividend, divisor = quotient_of(form) or (None, form, 1)
+        number = next((c for monomial, c in dividend if not monomial), 0)
+        start = self._parameter(added(dividend, constant(number), -1))
+        if start is None or (isinstance(start, Value) and start.type is not i32):
+            return None
+        return start, number, divisor
+
     def _start(self, build: Builder, form: Form, load: LoadOp) -> Value:
         """The first index of a block, as i32."""
         if (number := self._scalar(form, load)) is not None:
@@ -269,6 +279,19 @@ class _Promotion:
         number = as_constant(form)
         found = (value for value in self._numbers.get(form, ()) if dominates(value, load))
         return next(found, None) if number is None else number
+
+    def _end(self, build: Builder, form: Form) -> Value:
+        """An extent as i32."""
+        extent = self._extent(form)
+        assert extent is not None
+        start, number, divisor = extent
+        if not isinstance(start, Value):
+            return build.value(ConstantOp((start + number) // divisor, i32))
+        end = start
+        for op, other, neutral in ((AddOp, number, 0), (DivOp, divisor, 1)):
+            if other != neutral:
+                end = build.value(op(end, build.value(ConstantOp(other, i32))))
+        return end
 
     def _number(self, build: Builder, form: Form, type_: DType) -> Value:
         """An argument or a constant as a value of a type."""
@@ -291,7 +314,8 @@ def _ended(block: StridedBlock, shape: Sequence[int]) -> StridedBlock:
 
 
 def _is_small_count(form: Form) -> bool:
-    """Whether a form is c * n for the n-th of x // d iterations, c <= d: it is less than x."""
+    """Whether a form is c * n for the n-th of x // d iterations, c <= d, or of those in steps of d
+    up to x: it is less than x."""
     if len(form) != 1 or len(form[0][0]) != 1:
         return False
     ((symbol,), factor) = form[0]
@@ -299,10 +323,12 @@ def _is_small_count(form: Form) -> bool:
     if symbol.kind is not Kind.ITERATION or not isinstance(loop, ForOp):
         return False
     count = loop.upper.op
-    counts_up = (_constant(loop.lower), _constant(loop.step)) == (0, 1)
-    if not counts_up or loop.upper.type is not i32 or not isinstance(count, DivOp):
+    step = _constant(loop.step) or 0
+    if _constant(loop.lower) != 0 or loop.upper.type is not i32 or factor <= 0:
         return False
-    return 0 < factor <= (_constant(count.rhs) or 0)
+    if step == 1 and isinstance(count, DivOp):
+        return factor <= (_constant(count.rhs) or 0)
+    return factor <= step
 
 
 def _constant(value: Value) -> int | None:

@@ -48,6 +48,14 @@ def mask_of(at, M, first, LIMIT: tl.constexpr, MASK: tl.constexpr):
     inside = at >= 0
     if MASK == "rows":
         inside = at < LIMIT * M
+    elif MASK == "half of the rows":
+        inside = at < (M + 1) // 2
+    elif MASK == "what is left of pairs":
+        inside = at < (M - 64 * first) // 2
+    elif MASK == "a tile":
+        inside = (at < M) & (tl.arange(0, 64)[:, None] < 64)
+    elif MASK == "a part of a tile":
+        inside = (at < M) & (tl.arange(0, 64)[:, None] < 63)
     elif MASK == "from 0":
         inside &= at < M
     elif MASK == "from 1":
@@ -72,6 +80,11 @@ def store(c, acc, rows, k, M, BK: tl.constexpr, STORE: tl.constexpr):
         tl.store(c + k, tl.sum(acc, 0))
     elif STORE == "turned":
         tl.store(c + rows[None, :] * BK + k[:, None], tl.trans(acc) * 2, (rows < M)[None, :])
+    elif STORE == "pairs":
+        tl.store(pointers, acc.reshape(acc.shape[0], 2, BK // 2).reshape(acc.shape[0], BK), inside)
+    elif STORE == "cut":
+        halves = tl.cumsum(acc.reshape(acc.shape[0] * 2, BK // 2), 0)
+        tl.store(pointers, halves.reshape(acc.shape[0], BK), inside)
     elif STORE == "added":
         tl.atomic_add(pointers, acc, inside)
     elif STORE == "addresses":
@@ -119,11 +132,14 @@ def reason(
     [
         {},
         {"MASK": "from 0"},
+        {"MASK": "half of the rows"},
+        {"MASK": "a tile"},
         {"A": "behind the first"},
         {"A": "remainder", "MASK": ""},
         {"A": "choice", "MASK": ""},
         {"A": "remainder", "MASK": "", "STORE": "sums"},
         {"A": "remainder", "MASK": "", "STORE": "turned"},
+        {"A": "remainder", "MASK": "", "STORE": "pairs"},
         {"A": "remainder", "MASK": "", "STORE": "added"},
         {"m": 1003, "k": 1003},
         {"OTHER": None},
@@ -141,6 +157,7 @@ REFUSED = {
         {"A": "remainder", "MASK": "", "STORE": ""},
         {"A": "remainder", "MASK": "", "STORE": "of the next"},
         {"A": "remainder", "MASK": "", "STORE": "sums of columns"},
+        {"A": "remainder", "MASK": "", "STORE": "cut"},
         {"A": "remainder", "MASK": "", "STORE": "addresses"},
         {"A": "choice", "MASK": "", "STORE": ""},
     ],
@@ -149,7 +166,12 @@ REFUSED = {
     "an index without an end is not computed in 32 bits": [{"MASK": "", "A": "of 64 bits"}],
     "its mask says more than where rows and columns end": [{"MASK": "equal"}, {"MASK": "program"}],
     "its mask begins behind the first row or column": [{"MASK": "from 1"}],
-    "its mask ends at no argument of int32": [{"LIMIT": 2}, {"m": 1 << 33}],
+    "its mask ends at no argument of int32": [
+        {"LIMIT": 2},
+        {"m": 1 << 33},
+        {"MASK": "what is left of pairs"},
+    ],
+    "two masks end its rows or columns": [{"MASK": "a part of a tile"}],
     "its indices may be negative": [{"A": "behind the first", "first": -1}],
     "the copy engine fills masked elements with zeros only": [{"OTHER": 1.0}, {"OTHER": -0.0}],
     "its stride is not known to be a multiple of 16 bytes": [{"stride": 1004}],
