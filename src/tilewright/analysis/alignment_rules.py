@@ -22,7 +22,11 @@ from tilewright.analysis.alignment import (
     unknown,
 )
 from tilewright.analysis.dataflow import Forward
-from tilewright.analysis.index_relations import leaves_remainder, promised_non_negative
+from tilewright.analysis.index_relations import (
+    is_place_in_grid,
+    leaves_remainder,
+    promised_non_negative,
+)
 from tilewright.ir import Function, Op, Trait, Value
 from tilewright.ir.types import DType, PointerType, element_of, shape_of
 from tilewright.ops import (
@@ -111,6 +115,8 @@ def _transfer(op: Op, operands: Facts) -> Facts:
 def _sign(op: Op, result: Value, operands: Facts) -> Sign:
     if leaves_remainder(op):
         return operands[0].sign
+    if is_place_in_grid(op):
+        return Sign.NON_NEGATIVE
     return sign_of(op, result.type, [x.sign for x in operands])
 
 

@@ -1,6 +1,7 @@
 """Integers that are not negative by how several ops relate, or because the kernel says so.
 
 %g = div %pid, %n;  %r = sub %pid, (mul %g, %n)     %r is the remainder of %pid
+%p = cast (rem %x, (cast %programs : u32)) : i32    %p is below the number of programs of an axis
 cf.assume (compare %r, 0 {"ge"})                    `tl.assume(r >= 0)`
 """
 
@@ -9,7 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilewright.ir import Block, Function, Op, Value
-from tilewright.ops import AndOp, AssumeOp, CompareOp, ConstantOp, DivOp, MulOp, SubOp
+from tilewright.ops import (
+    AndOp,
+    AssumeOp,
+    CastOp,
+    CompareOp,
+    ConstantOp,
+    DivOp,
+    MulOp,
+    NumProgramsOp,
+    RemOp,
+    SubOp,
+)
 
 
 def leaves_remainder(op: Op) -> bool:
@@ -24,6 +36,13 @@ def leaves_remainder(op: Op) -> bool:
         isinstance(quotient.op, DivOp) and quotient.op.operands == [op.lhs, divisor]
         for quotient, divisor in (factors, factors[::-1])
     )
+
+
+def is_place_in_grid(op: Op) -> bool:
+    """Whether an op is `x % num_programs`, as i32: what is left of an unsigned number fits."""
+    place = op.x.op if isinstance(op, CastOp) else None
+    count = place.rhs.op if isinstance(place, RemOp) else None
+    return isinstance(count, CastOp) and isinstance(count.x.op, NumProgramsOp)
 
 
 def promised_non_negative(function: Function) -> frozenset[Value]:

@@ -33,6 +33,7 @@ from tilewright.backends.nvidia.passes.select_bulk_loads import CheckBulkLoads, 
 from tilewright.backends.nvidia.passes.select_bulk_stores import CheckBulkStores, SelectBulkStores
 from tilewright.backends.nvidia.passes.select_products import SelectProducts
 from tilewright.backends.nvidia.passes.share_copies import ShareCopies
+from tilewright.backends.nvidia.passes.shorten_divisions import ShortenDivisions
 from tilewright.backends.nvidia.passes.skip_full_masks import SkipFullMasks
 from tilewright.backends.nvidia.passes.software_pipeline import SoftwarePipeline
 from tilewright.backends.nvidia.passes.specialize_warps import SpecializeWarps
@@ -118,6 +119,7 @@ def layout_pipeline(
         Step(SplitProducts(), "behind pipelining, which says what is read from shared memory"),
         Step(InsertGlobalBarriers(), "needs layouts: which thread accesses which address"),
         *((Step(OrderBulkStores(), _BULK_ORDER),) if arch.tma else ()),
+        Step(ShortenDivisions(), "behind all that looks at how addresses follow from programs"),
         Step(exchanges, _EXCHANGES, legal_copies(arch, warps)),
         Step(expand, "conversions are exchanges, too", legal_copies(arch, warps)),
         Step(shared_barriers, "last: later passes must not add or remove uses of shared memory"),
