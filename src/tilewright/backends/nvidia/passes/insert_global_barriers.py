@@ -49,7 +49,7 @@ from tilewright.analysis import (
 )
 from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.backends.nvidia.passes.launch_conditions import LaunchConditions
-from tilewright.backends.nvidia.role_ops import BlockOp, RolesOp
+from tilewright.backends.nvidia.role_ops import RolesOp, is_over_programs
 from tilewright.ir import Block, Builder, Function, Op, Pass, Trait, Value
 from tilewright.ir.types import TileType
 from tilewright.layout import LinearLayout
@@ -133,8 +133,8 @@ class _Order:
 
     def _loop(self, loop: ForOp | WhileOp, pending: Pending) -> Pending:
         """What a body did in earlier iterations is pending at its start."""
-        if isinstance(loop, ForOp) and isinstance(loop.lower.op, BlockOp):
-            return self._block(loop.body, pending)  # over programs, which have no order
+        if isinstance(loop, ForOp) and is_over_programs(loop):
+            return self._block(loop.body, pending)  # programs have no order
         # No fixpoint: all that the body may leave is pending at its start already, and inserted
         # barriers only remove some of it.
         inside = dict(pending)
