@@ -13,6 +13,7 @@ from tests.kernels.looped_products import (
     stored_by_descriptor,
     twice,
 )
+from tests.kernels.tutorial_matmul import tutorial_matmul
 from tests.unit.backends.nvidia.compiled import compiled, loops_of_products
 from tests.unit.backends.nvidia.requires import needs_ptxas
 from tilewright.backends.nvidia.assemble.ptxas import assemble
@@ -105,6 +106,15 @@ def test_groups_of_four_warps_take_turns_where_two_programs_would_be_resident(
     assert not re.search(r"bar\.sync", min(loops_of_products(ptx), key=len))
     report = assemble(ptx, "sm_90a", made.metadata.name).report
     assert (report.spill_stores, report.warnings) == (0, ())
+
+
+def test_programs_of_a_block_do_not_wait_for_the_stores_of_the_last() -> None:
+    """In turns, too: programs have no order."""
+    types = " ".join(["*fp16/16"] * 3 + ["i32/16"] * 3 + ["i32/16", "i32=1"] * 3)
+    words = {"num_warps": 4, "BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 8}
+    made = compiled(tutorial_matmul, types, bulk_loads="all", EVEN_K=False, **words)
+    assert "groups = 2" in made.asm["ttgir"]
+    assert made.asm["ttgir"].count("mem.barrier") == 1
 
 
 def test_small_tiles_do_not_take_turns() -> None:
