@@ -104,8 +104,8 @@ def _branch(
     """Divide in the usual way where it holds, else as before."""
     then, orelse = Block(), Block()
     short, long = (Builder(block, None, group[0].loc) for block in (then, orelse))
-    short.emit(YieldOp([usual(short, op) for op in group]))
-    long.emit(YieldOp([_divide(long, op, facts) for op in group]))
+    short.emit(YieldOp(tuple(usual(short, op) for op in group)))
+    long.emit(YieldOp(tuple(_divide(long, op, facts) for op in group)))
     types = tuple(op.result.type for op in group)
     chosen = Builder.at(group[0]).emit(IfOp(holds, then, orelse, result_types=types))
     for op, result in zip(group, chosen.results, strict=True):
