@@ -39,13 +39,13 @@ class CpuLowering:
     unit: VectorUnit
     lower_block: Callable[[CpuLowering, Block], None]
     alignments: dict[Value, Alignment]
-    env: Environment = field(default_factory=Environment)
+    env: Environment = field(init=False)
     entry: list[str] = field(default_factory=list[str])
     scratch: Scratch = field(default_factory=Scratch)
     streams: bool = False
     streamed_nests: int = 0
-    this_program: Environment = field(default_factory=Environment)
-    next_program: Environment = field(default_factory=Environment)
+    this_program: Environment = field(init=False)
+    next_program: Environment = field(init=False)
     prefetches: Sequence[Prefetch] = ()
     assigned_buffers: dict[Value, Buffer] = field(default_factory=dict[Value, Buffer])
     dots: dict[DotSpec, str] = field(default_factory=dict[DotSpec, str])
@@ -57,6 +57,11 @@ class CpuLowering:
     split_line: int = 0
     split_count: int = 0
     loops_emitted: int = 0
+
+    def __post_init__(self) -> None:
+        self.env = Environment(self.alignments)
+        self.this_program = Environment(self.alignments)
+        self.next_program = Environment(self.alignments)
 
     @property
     def vector_bits(self) -> int:

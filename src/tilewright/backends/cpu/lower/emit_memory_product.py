@@ -143,7 +143,8 @@ class MemoryProductEmitter:
 
     def _evaluator(self, trips: Val) -> Evaluator:
         """Of values in the iteration that comes after so many."""
-        env, outside = Environment(), self.state.env
+        outside = self.state.env
+        env = Environment(outside.alignments)
         env.functions, env.buffers = outside.functions, outside.buffers
         env.scalars = dict(outside.scalars)
         for number, arg in enumerate(self.found.loop.body.args):

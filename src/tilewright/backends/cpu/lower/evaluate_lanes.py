@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from tilewright.analysis import Alignment
 from tilewright.backends.cpu.lower.affine_lanes import AFFINE, Evaluated
 from tilewright.backends.cpu.lower.lane_values import LaneMath, Lanes, uniform
 from tilewright.backends.cpu.lower.vector_access import Buffer, memory_type, read_buffer
@@ -37,14 +38,21 @@ class RegionFunction:
 
 
 class Environment:
-    """What exists in the function so far: scalars, tiles in buffers, functions of regions."""
+    """What exists in the function so far: scalars, tiles in buffers, functions of regions; and
+    what is known of all its values."""
 
-    __slots__ = ("buffers", "functions", "scalars")
+    __slots__ = ("alignments", "buffers", "functions", "scalars")
 
-    def __init__(self) -> None:
+    def __init__(self, alignments: Mapping[Value, Alignment]) -> None:
+        self.alignments = alignments
         self.functions: dict[Block, RegionFunction] = {}
         self.scalars: dict[Value, Evaluated] = {}
         self.buffers: dict[Value, Buffer] = {}
+
+    def is_natural(self, value: Value) -> bool:
+        """Whether an integer is known not to be negative."""
+        facts = self.alignments.get(value)
+        return facts is not None and facts.natural
 
 
 class Evaluator:

@@ -30,6 +30,7 @@ from tilewright.backends.cpu.ops import BlockTransposeOp
 from tilewright.ir import Block, Effect, Function, Op, Trait, Value, effects_of
 from tilewright.ir.types import DType, TileType, element_of, shape_of
 from tilewright.ops import (
+    AssertOp,
     BarrierOp,
     ConditionOp,
     DivOp,
@@ -55,7 +56,7 @@ EXPENSIVE = 6
 """Float ops from which recomputing a value costs more than reading it back from cache."""
 
 _WORTH_REPEATING = 8
-"""Contiguous elements from which a load is repeated in the next nest instead of being kept."""
+"""Contiguous or equal elements from which a load is repeated in the next nest, not kept."""
 
 _MAX_OPS = 64
 """Ops from which a value is never worked out twice, not even of integers: so the code of a kernel
@@ -323,9 +324,11 @@ class FusionPlanner:
         return not shared or recompute_cost(value) < EXPENSIVE or isinstance(op, OffsetOp)
 
     def _is_cheap_to_repeat(self, load: LoadOp, nests: list[LoopNest]) -> bool:
-        """Reading contiguous memory again costs what reading a buffer costs, less its writing."""
-        contiguous = self.alignments[load.pointer].contiguity[-1] >= _WORTH_REPEATING
-        return contiguous and all(self._walks(nest, load.result) for nest in nests)
+        """Reading again what lies in a row, or one number for many elements, costs what reading
+        a buffer costs, less its writing."""
+        facts = self.alignments[load.pointer]
+        longest = max(facts.contiguity[-1], facts.constancy[-1])
+        return longest >= _WORTH_REPEATING and all(self._walks(nest, load.result) for nest in nests)
 
     @staticmethod
     def _walks(nest: LoopNest, value: Value) -> bool:
@@ -333,7 +336,8 @@ class FusionPlanner:
         if nest.fused:
             return True
         sink = nest.sinks[0]
-        return isinstance(sink, BlockTransposeOp) or (isinstance(sink, DotOp) and value is sink.acc)
+        walked = isinstance(sink, (AssertOp, BlockTransposeOp))
+        return walked or (isinstance(sink, DotOp) and value is sink.acc)
 
     @staticmethod
     def _reads_from_buffer(nest: LoopNest, value: Value) -> bool:

@@ -21,6 +21,7 @@ from tilewright.ops import (
     BroadcastOp,
     CatOp,
     ConstantOp,
+    DivOp,
     ExpandDimsOp,
     GatherOp,
     HintOp,
@@ -29,6 +30,7 @@ from tilewright.ops import (
     LoadOp,
     OffsetOp,
     RangeOp,
+    RemOp,
     ReshapeOp,
     SplatOp,
     SplitOp,
@@ -198,6 +200,24 @@ def _offset(ev: Evaluator, op: OffsetOp, value: Value, coords: Coords) -> Steps:
     wide = ev.math.widen(amount, signed, "i64")
     address = ev.code.element_address(ev.math.vector(base), ev.math.vector(wide), kind)
     return ev.math.wrap(address)
+
+
+@index_function(DivOp, RemOp)
+def _index_quotient(ev: Evaluator, op: DivOp | RemOp, value: Value, coords: Coords) -> Steps:
+    """Of an index, `i // 256` and `i % 256`, as one number and as numbers that count up."""
+    x = yield op.lhs, coords
+    y = yield op.rhs, coords
+    divisor = _positive_constant(y)
+    if divisor and isinstance(x, Lanes) and not x.is_uniform and ev.env.is_natural(op.lhs):
+        divided = ev.math.quotient if isinstance(op, DivOp) else ev.math.remainder
+        return divided(x, divisor)
+    return ev.elementwise(op, [x, y])
+
+
+def _positive_constant(x: Evaluated) -> int:
+    """An integer in all lanes; 0 for what is none, or not above 0."""
+    number = x.base.constant if isinstance(x, Lanes) and x.is_uniform else None
+    return number if isinstance(number, int) and number > 0 else 0
 
 
 @index_function(LoadOp)

@@ -3,16 +3,23 @@
 A reduction along the vector dimension keeps one accumulator vector, started with the first step,
 and folds its lanes at the end by halves: lane i with lane i + n/2, then n/4 ... That order is
 fixed for a given tile shape and vector width, so results repeat from run to run.
+
+A scan along it takes a vector, adds to each lane the one before it, then that two before, four ...,
+and at last, everywhere, what the vectors before it came to:
+
+    a b c d  ->  a a+b b+c c+d  ->  a a+b a+b+c a+b+c+d
 """
 
 from __future__ import annotations
 
-from tilewright.backends.cpu.lower.evaluate_lanes import Environment, Evaluator, RegionFunction
+from collections.abc import Callable
+
+from tilewright.backends.cpu.lower.evaluate_lanes import Evaluator, RegionFunction
 from tilewright.backends.cpu.lower.lane_values import Lanes, literal, uniform
 from tilewright.backends.cpu.lower.loop_sections import Loop, loop
 from tilewright.backends.cpu.lower.vector_access import Buffer, write_buffer
 from tilewright.ir import Block, Trait, Value
-from tilewright.llvm import Code, Val
+from tilewright.llvm import Code, Val, integer_literal
 from tilewright.ops import ReduceOp, ScanOp
 
 
@@ -66,6 +73,12 @@ def _gathered(code: Code, lanes: list[Val]) -> Val:
         text = f"insertelement {vector.typed}, {lane.typed}, i64 {number}"
         vector = code.let_here(text, type_)
     return vector
+
+
+_LEAST_LANES = 4
+"""From which a vector is scanned by steps of 1, 2, 4 ... lanes and not element by element."""
+
+EvaluatorOf = Callable[[int], Evaluator]
 
 
 class Accumulators:
@@ -122,18 +135,25 @@ def _is_one_commutative_op(block: Block) -> bool:
     return Trait.COMMUTATIVE in first.traits
 
 
-def scan_along(code: Code, env: Environment, op: ScanOp, outputs: list[Buffer]) -> None:
-    """Inclusive scan, one element after the other along the axis, vectors across it.
+def scan_along(ev_of: EvaluatorOf, bits: int, op: ScanOp, outputs: list[Buffer]) -> None:
+    """Inclusive scan, of elements that lie in a row by vectors along them, of others one element
+    after the other along the axis, vectors across it.
 
-    Inputs are read where they are; the running value is carried in registers.
+    ev_of: an evaluator of a number of lanes; bits: of a vector. Inputs are read where they are;
+    the running value is carried in registers.
     """
     shape = outputs[0].shape
-    others = [d for d in range(len(shape)) if d != op.axis]
+    others, extent = [d for d in range(len(shape)) if d != op.axis], shape[op.axis]
+    lanes = bits // max(8 * buffer.element.bytes for buffer in outputs)
+    along = min(extent & -extent, lanes)
+    ev = ev_of(1)
+    if op.axis == len(shape) - 1 and along >= _LEAST_LANES and op.combine not in ev.env.functions:
+        _scan_loops(ev_of(along), op, outputs, others, None, {})
+        return
     across = others[-1] if others else None
     # 16: the fp32 lanes of the widest vector unit.
     width = 1 if across is None else min(shape[across] & -shape[across], 16)
-    ev = Evaluator(code, env, width)
-    _scan_loops(ev, op, outputs, others, across, {})
+    _scan_loops(ev_of(width), op, outputs, others, across, {})
 
 
 def _scan_loops(
@@ -144,38 +164,81 @@ def _scan_loops(
     across: int | None,
     coords: dict[int, Lanes],
 ) -> None:
+    """The loops over the other dims; across: the one that runs over the lanes, or None."""
     if others:
         dim, step = others[0], ev.math.width if others[0] == across else 1
         with loop(ev.code, outputs[0].shape[dim], step) as opened:
             coord = Lanes(opened.index, 1 if step > 1 else 0, step)
             _scan_loops(ev, op, outputs, others[1:], across, {**coords, dim: coord})
         return
-    _scan_line(ev, op, outputs, coords)
+    _ScanLine(ev, op, outputs, coords, ev.math.width if across is None else 1).emit()
 
 
-def _scan_line(ev: Evaluator, op: ScanOp, outputs: list[Buffer], coords: dict[int, Lanes]) -> None:
-    extent = outputs[0].shape[op.axis]
-    last = literal(extent - 1)
+class _ScanLine:
+    """The scan of one line, or of one for each lane; step: elements of a line at once."""
 
-    def coords_at(step: Lanes) -> tuple[Lanes, ...]:
-        along = ev.math.add(last, step, "sub") if op.reverse else step
-        merged = {**coords, op.axis: along}
+    __slots__ = ("coords", "ev", "op", "outputs", "step")
+
+    def __init__(
+        self, ev: Evaluator, op: ScanOp, outputs: list[Buffer], coords: dict[int, Lanes], step: int
+    ) -> None:
+        self.ev, self.op, self.outputs, self.coords = ev, op, outputs, coords
+        self.step = step
+
+    def emit(self) -> None:
+        """The first step, and a loop over the others that carries what is last so far."""
+        ev, extent = self.ev, self.outputs[0].shape[self.op.axis]
+        running = self._last(self._scanned(integer_literal(0), None))
+        if extent == self.step:
+            return
+        with loop(ev.code, extent, self.step, start=self.step) as opened:
+            phis = [opened.carry(ev.math.vector(v)) for v in running]
+            results = self._scanned(opened.index, [ev.math.wrap(phi) for phi in phis])
+            for phi, value in zip(phis, self._last(results), strict=True):
+                opened.update(phi, ev.math.vector(value))
+
+    def _scanned(self, index: Val, running: list[Lanes] | None) -> list[Lanes]:
+        """Read, scan and write the elements of a step; running: what came before them, scanned."""
+        ev, coords = self.ev, self._coords_at(index)
+        values = [ev.lanes(v, coords) for v in self.op.inputs]
+        distance = 1
+        while distance < self.step:
+            values = self._with_earlier(values, distance)
+            distance *= 2
+        if running is not None:
+            # The running value first: a combine region need not be commutative.
+            values = apply_region(ev, self.op.combine, running + values)
+        for buffer, value in zip(self.outputs, values, strict=True):
+            write_buffer(ev.math, buffer, coords, value)
+        return values
+
+    def _coords_at(self, index: Val) -> tuple[Lanes, ...]:
+        extent, math = self.outputs[0].shape[self.op.axis], self.ev.math
+        along = Lanes(index, int(self.step > 1), self.step)
+        if self.op.reverse:
+            first = math.add(literal(extent - self.step), Lanes(index, 0, self.step), "sub")
+            along = Lanes(first.base, int(self.step > 1), self.step)
+        merged = {**self.coords, self.op.axis: along}
         return tuple(merged[d] for d in range(len(merged)))
 
-    def read(step: Lanes) -> list[Lanes]:
-        return [ev.lanes(v, coords_at(step)) for v in op.inputs]
+    def _with_earlier(self, values: list[Lanes], distance: int) -> list[Lanes]:
+        """Each lane combined with the one that comes so many before it, if there is one."""
+        ev, step = self.ev, range(self.step)
+        back = -distance if self.op.reverse else distance
+        vectors = [ev.math.vector(v) for v in values]
+        sources = [i - back if i - back in step else i for i in step]
+        earlier = [ev.math.wrap(ev.code.shuffle(v, sources)) for v in vectors]
+        both = apply_region(ev, self.op.combine, earlier + [ev.math.wrap(v) for v in vectors])
+        chosen = [self.step + i if i - back in step else i for i in step]
+        return [
+            ev.math.wrap(ev.code.shuffle(v, chosen, ev.math.vector(combined)))
+            for v, combined in zip(vectors, both, strict=True)
+        ]
 
-    running = read(literal(0))
-    for buffer, value in zip(outputs, running, strict=True):
-        write_buffer(ev.math, buffer, coords_at(literal(0)), value)
-    if extent == 1:
-        return
-    with loop(ev.code, extent, 1, start=1) as opened:
-        phis = [opened.carry(ev.math.vector(v)) for v in running]
-        step = Lanes(opened.index)
-        current = [ev.math.wrap(phi) for phi in phis]
-        # The running value first: a combine region need not be commutative.
-        results = apply_region(ev, op.combine, current + read(step))
-        for phi, buffer, value in zip(phis, outputs, results, strict=True):
-            write_buffer(ev.math, buffer, coords_at(step), value)
-            opened.update(phi, ev.math.vector(value))
+    def _last(self, values: list[Lanes]) -> list[Lanes]:
+        """The element of a step that comes last, in all lanes."""
+        if self.step == 1:
+            return values
+        lanes = [0 if self.op.reverse else self.step - 1] * self.step
+        ev = self.ev
+        return [ev.math.wrap(ev.code.shuffle(ev.math.vector(v), lanes)) for v in values]

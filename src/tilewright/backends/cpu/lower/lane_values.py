@@ -150,22 +150,39 @@ class LaneMath:
 
     def divide(self, x: Lanes, divisor: int) -> tuple[Lanes, Lanes]:
         """Quotient and remainder of non-negative indices by a positive constant."""
+        return self.quotient(x, divisor), self.remainder(x, divisor)
+
+    def quotient(self, x: Lanes, divisor: int) -> Lanes:
+        """Of non-negative indices by a positive constant."""
         if divisor == 1:
-            return x, literal(0, x.base.type if x.stride is not None else "i32")
-        span = 0 if x.stride is None else abs(x.stride) * (self.width - 1)
-        whole = x.stride is not None and x.multiple % (span + 1) == 0 and divisor % (span + 1) == 0
-        # If `whole`, a step lies in one block of lanes, which the divisor does not cut:
-        # all lanes have the quotient of lane 0.
-        if x.is_uniform or (whole and x.stride is not None and x.stride > 0):
+            return x
+        if self._has_one_quotient(x, divisor):
             by = integer_literal(divisor, x.base.type)
-            quotient = self.code.binary("udiv", x.base, by)
-            remainder = self.code.binary("urem", x.base, by)
+            return Lanes(self.code.binary("udiv", x.base, by), 0)
+        return self._divided("udiv", x, divisor)
+
+    def remainder(self, x: Lanes, divisor: int) -> Lanes:
+        """Of non-negative indices by a positive constant."""
+        if divisor == 1:
+            return literal(0, x.base.element)
+        if self._has_one_quotient(x, divisor):
+            by = integer_literal(divisor, x.base.type)
             multiple = gcd(x.multiple, divisor)
-            return Lanes(quotient, 0), Lanes(remainder, x.stride, multiple)
+            return Lanes(self.code.binary("urem", x.base, by), x.stride, multiple)
+        return self._divided("urem", x, divisor)
+
+    def _has_one_quotient(self, x: Lanes, divisor: int) -> bool:
+        """Whether all lanes have the quotient of lane 0: a step lies in one block of as many
+        numbers as it spans, which the divisor does not cut."""
+        if x.stride is None or x.stride < 0:
+            return False
+        span = x.stride * (self.width - 1) + 1
+        return x.is_uniform or x.multiple % span == 0 and divisor % span == 0
+
+    def _divided(self, instruction: str, x: Lanes, divisor: int) -> Lanes:
         vector = self.vector(x)
         by = self.code.splat(integer_literal(divisor, vector.element), self.width)
-        quotient = self.wrap(self.code.binary("udiv", vector, by))
-        return quotient, self.wrap(self.code.binary("urem", vector, by))
+        return self.wrap(self.code.binary(instruction, vector, by))
 
     def counts_up(self, x: Lanes) -> bool:
         """Whether an affine number surely does not wrap within a step.

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering, lowering
 from tilewright.backends.cpu.lower.dot_operands import element_of_product, is_zero
-from tilewright.backends.cpu.lower.evaluate_lanes import Coords
+from tilewright.backends.cpu.lower.evaluate_lanes import Coords, Evaluator
 from tilewright.backends.cpu.lower.fused_loop_nest import emit_loop_nest
 from tilewright.backends.cpu.lower.fusion import LoopNest
 from tilewright.backends.cpu.lower.lane_reductions import apply_region, scan_along
@@ -45,6 +45,9 @@ from tilewright.ops import (
     printed_kind,
 )
 from tilewright.support import SourceLoc, import_late
+
+_LANES_OF_CONDITIONS = 32
+"""Of assertions that are tested at once: bits of a number, and a step of ordinary nests."""
 
 
 def copy_into(state: CpuLowering, value: Value, buffer: Buffer) -> None:
@@ -130,7 +133,7 @@ def _matrix(state: CpuLowering, buffer: Buffer, index: Val) -> Val:
 def lower_scan(state: CpuLowering, op: ScanOp) -> None:
     # Before the scan: it writes each element as soon as it is known.
     outputs = [state.buffer_for(r) for r in op.results]
-    scan_along(state.code, state.env, op, outputs)
+    scan_along(state.evaluator, state.vector_bits, op, outputs)
     for result, buffer in zip(op.results, outputs, strict=True):
         state.env.buffers[result] = buffer
 
@@ -250,19 +253,28 @@ def lower_to_nothing(state: CpuLowering, op: BarrierOp | AssumeOp) -> None:
 
 
 class _ElementLoops:
-    """Loops over every element of an op's tile, one at a time."""
+    """Loops over every element of an op's tile; in steps of up to `lanes` along its last dim."""
 
-    def __init__(self, state: CpuLowering, op: Op) -> None:
+    def __init__(self, state: CpuLowering, op: Op, lanes: int = 1) -> None:
         shaped = next(
             (v for v in (*op.operands, *op.results) if isinstance(v.type, TileType)), None
         )
         self.shape = () if shaped is None else shape_of(shaped.type)
-        self.state, self.ev = state, state.evaluator()
+        last = self.shape[-1] if self.shape else 1
+        self.width = min(lanes, last & -last)
+        self.state, self.ev = state, state.evaluator(self.width)
         self.stack = ExitStack()
 
     def __enter__(self) -> Coords:
-        opened = (self.stack.enter_context(loop(self.state.code, n)) for n in self.shape)
-        return tuple(uniform(o.index) for o in opened)
+        steps = [1] * (len(self.shape) - 1) + [self.width]
+        opened = [
+            self.stack.enter_context(loop(self.state.code, n, step))
+            for n, step in zip(self.shape, steps, strict=False)
+        ]
+        coords = [uniform(o.index) for o in opened]
+        if self.width > 1:
+            coords[-1] = Lanes(opened[-1].index, 1, self.width)
+        return tuple(coords)
 
     def __exit__(self, *error: object) -> None:
         self.stack.close()
@@ -346,20 +358,42 @@ def _emit_atomic(
 def lower_assert(state: CpuLowering, op: AssertOp) -> None:
     """Reports the first element that fails to the host and ends the program instance."""
     code = state.code
-    elements = _ElementLoops(state, op)
+    elements = _ElementLoops(state, op, _LANES_OF_CONDITIONS)
     with elements as coords:
-        condition = elements.ev.lanes(op.condition, coords).base
-        if op.mask is not None:
-            masked = code.binary("xor", elements.ev.lanes(op.mask, coords).base,
-                                 integer_literal(1, "i1"))  # fmt: skip
-            condition = code.binary("or", condition, masked)
+        failing = _failing_lanes(elements.ev, op, coords)
         failed, holds = code.label("failed"), code.label("holds")
-        code.line(f"br {condition.typed}, label %{holds}, label %{failed}")
+        none = code.compare("icmp eq", failing, integer_literal(0, failing.type))
+        code.line(f"br {none.typed}, label %{holds}, label %{failed}")
         code.line(f"{failed}:")
-        message = state.string(packed(op.message, op.loc))
-        _call_console(state, 0, [message, integer_literal(0), zero_bits(), *_indices(coords)])
+        message, place = state.string(packed(op.message, op.loc)), _indices(coords)
+        if coords:
+            place[len(coords) - 1] = _first_lane(code, coords[-1], failing)
+        _call_console(state, 0, [message, integer_literal(0), zero_bits(), *place])
         code.line("ret void")
         code.line(f"{holds}:")
+
+
+def _failing_lanes(ev: Evaluator, op: AssertOp, coords: Coords) -> Val:
+    """The lanes in which an assertion does not hold, as bits; one bit for all where they agree."""
+    lanes = [ev.lanes(v, coords) for v in op.operands]
+    same = all(x.is_uniform for x in lanes)
+    condition, *masks = [x.base if same else ev.math.vector(x) for x in lanes]
+    one = ev.code.splat(integer_literal(1, "i1"), condition.width)
+    failing = ev.code.binary("xor", condition, one)
+    for mask in masks:
+        failing = ev.code.binary("and", failing, mask)
+    if same:
+        return failing
+    bits = f"i{failing.width}"
+    return ev.code.let(f"bitcast {failing.typed} to {bits}", bits, failing)
+
+
+def _first_lane(code: Code, coord: Lanes, failing: Val) -> Val:
+    """The index of the first lane whose bit is set."""
+    if failing.type == "i1":
+        return coord.base
+    lane = code.intrinsic("cttz", failing.type, failing, integer_literal(1, "i1"))
+    return code.binary("add", coord.base, code.convert("zext", lane, "i32"))
 
 
 def zero_bits() -> Val:

@@ -8,6 +8,19 @@ is worth reading along the rows and transposing square blocks in registers.
     %y = tile.transpose %x {order = [1, 0]} : tile<32x64xf32>
 becomes
     %y = cpu.transpose %x : tile<32x64xf32>
+
+So it is with a load that goes along the other dimension than the store that it serves:
+
+    %x = mem.load %p : tile<64x32xf32>                          (%p contiguous along the columns)
+    mem.store %q, (exp %x)                                      (%q contiguous along the rows)
+becomes
+    %t = mem.load (tile.transpose %p) : tile<32x64xf32>
+    %x = cpu.transpose %t : tile<64x32xf32>
+    mem.store %q, (exp %x)
+
+and, where %p is contiguous along the rows and %q along the columns,
+
+    %x = tile.transpose (cpu.transpose (mem.load %p)) : tile<64x32xf32>
 """
 
 from __future__ import annotations
@@ -15,8 +28,11 @@ from __future__ import annotations
 from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.cpu.ops import BlockTransposeOp
 from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Trait, Value
-from tilewright.ir.types import PointerType, element_of
-from tilewright.ops import LoadOp, SplatOp, TransposeOp
+from tilewright.ir.types import PointerType, element_of, shape_of
+from tilewright.ops import LoadOp, SplatOp, StoreOp, TransposeOp
+
+_LONG_RUN = 8
+"""Elements that lie in a row from which an access is one of vectors."""
 
 
 class SelectTransposes(Pass, name="cpu-select-transposes"):
@@ -24,7 +40,8 @@ class SelectTransposes(Pass, name="cpu-select-transposes"):
 
     def run(self, function: Function) -> bool:
         swaps = [op for op in function.walk() if isinstance(op, TransposeOp) and _swaps_last(op)]
-        if not swaps:
+        loads = [op for op in function.walk() if isinstance(op, LoadOp) and _may_turn(op)]
+        if not swaps and not loads:
             return False
         facts = analyze_alignment(function)
         for op in swaps:
@@ -33,7 +50,55 @@ class SelectTransposes(Pass, name="cpu-select-transposes"):
                 continue
             if _row_contiguous(op.x, facts):
                 Rewriter.replace(op, Builder.at(op).value(BlockTransposeOp(op.x)))
+        for load in loads:
+            along = _long_dim(load.pointer, facts)
+            if along and _dims_of_stores(load.result, facts) == {-3 - along}:
+                Rewriter.replace(load, _turned(load, along))
         return True
+
+
+def _may_turn(load: LoadOp) -> bool:
+    shape = shape_of(load.type)
+    return len(shape) >= 2 and min(shape[-2:]) >= _LONG_RUN and not load.volatile
+
+
+def _long_dim(pointer: Value, facts: dict[Value, Alignment]) -> int:
+    """Along which of the last two dims, -2 or -1, addresses count up; 0: neither or both."""
+    runs = facts[pointer].contiguity
+    long = [d for d in (-2, -1) if len(runs) >= 2 and runs[d] >= _LONG_RUN]
+    return long[0] if len(long) == 1 else 0
+
+
+def _dims_of_stores(value: Value, facts: dict[Value, Alignment]) -> set[int]:
+    """The dims along which addresses count up, of the stores of what is computed from a value
+    element by element; 0 stands for other uses."""
+    dims, reached, stack = set[int](), {value}, [value]
+    while stack:
+        for user in stack.pop().uses:
+            if isinstance(user, StoreOp):
+                dims.add(_long_dim(user.pointer, facts))
+            elif Trait.ELEMENTWISE in user.traits:
+                stack += [v for v in user.results if v not in reached]
+                reached.update(user.results)
+            else:
+                dims.add(0)
+    return dims
+
+
+def _turned(load: LoadOp, along: int) -> Value:
+    """What is loaded, read along a dim by vectors and turned in registers."""
+    build, rank = Builder.at(load), len(shape_of(load.type))
+    order = (*range(rank - 2), rank - 1, rank - 2)
+
+    def turned(value: Value | None) -> Value | None:
+        return None if value is None else build.value(TransposeOp(value, order))
+
+    if along == -1:
+        copy = LoadOp(load.pointer, load.mask, load.other, load.cache, load.eviction)
+        return build.value(TransposeOp(build.value(BlockTransposeOp(build.value(copy))), order))
+    pointer = build.value(TransposeOp(load.pointer, order))
+    read = LoadOp(pointer, turned(load.mask), turned(load.other), load.cache, load.eviction)
+    return build.value(BlockTransposeOp(build.value(read)))
 
 
 def _swaps_last(op: TransposeOp) -> bool:
