@@ -79,6 +79,7 @@ def _lgamma(x: float) -> float:
 
 FUNCTIONS: dict[str, Function] = {
     "exp": np.exp,
+    "accurate_exp": np.exp,
     "exp2": np.exp2,
     "log": np.log,
     "log2": np.log2,

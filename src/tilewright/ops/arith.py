@@ -28,9 +28,10 @@ _ADDRESSES = frozenset((i64, u64))
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 MATH_FUNCTIONS = (
     "exp", "exp2", "log", "log2", "sin", "cos", "tanh", "erf", "sqrt", "sqrt_rn", "rsqrt",
-    "floor", "ceil", "round_even", "trunc",
+    "floor", "ceil", "round_even", "trunc", "accurate_exp",
 )  # fmt: skip
-"""Functions of one float; `round_even` rounds to an integer, ties to even."""
+"""Functions of one float; `round_even` rounds to an integer, ties to even; `accurate_exp` is `exp`
+also where that may be off by |x| ulp (docs/adr/0006-hardware-exp.md)."""
 
 
 class ConstantOp(Op, opcode="arith.constant", traits=(*_ELEMENTWISE, Trait.CONSTANT)):

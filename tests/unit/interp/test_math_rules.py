@@ -14,6 +14,7 @@ from tilewright.support import errors
 
 PYTHON = {
     "exp": math.exp,
+    "accurate_exp": math.exp,
     "exp2": lambda x: 2.0**x,
     "log": math.log,
     "log2": math.log2,

@@ -1,6 +1,6 @@
 """Elementary functions of the wider library, as formulas over those that every backend has.
 
-Formulas run in fp64 and are rounded to the dtype of the operands once; that of exp runs in fp32.
+Formulas run in fp64 and are rounded to the dtype of the operands once.
 """
 
 from __future__ import annotations
@@ -18,10 +18,6 @@ INFINITY = float("inf")
 PI = 3.141592653589793
 PI_LOW = 1.2246467991473532e-16
 """pi = PI + PI_LOW to 106 bits."""
-LOG2_E = 1.44269502162933349609375
-"""log2(e) as fp32."""
-LOG2_E_LOW = 1.925963033500116e-08
-"""log2(e) = LOG2_E + LOG2_E_LOW to 50 bits."""
 LN_2 = 0.6931471805599453
 LOG_10 = 2.302585092994046
 LOG_10_LOW = -2.1707562233822494e-16
@@ -39,21 +35,6 @@ ATAN_COEFFICIENTS = (
 
 Interpolation of atan(sqrt(z)) / sqrt(z) at 13 Chebyshev nodes of [0, tan(pi/8)^2] with 50 digits.
 """
-
-# --- formulas: tensors of fp32 --------------------------------------------------------------------
-
-
-def exp(x: tensor) -> tensor:
-    """e^x = 2^t (1 + r ln 2), where r is what the rounding of t = x log2(e) lost.
-
-    Without r, as `tl.exp` may be, the error is up to 1.25 |x| ulp. r is infinite or a NaN where 2^t
-    is 0 or infinite; any positive factor will do there.
-    """
-    t = x * LOG2_E
-    lost = tl.fma(x, LOG2_E_LOW, tl.fma(x, LOG2_E, -t))
-    # The clamp also turns a NaN into a bound: maximum and minimum return the operand that is none.
-    return tl.exp2(t) * tl.minimum(tl.maximum(tl.fma(lost, LN_2, 1.0), 0.5), 2.0)
-
 
 # --- formulas: tensors of fp64 --------------------------------------------------------------------
 

@@ -331,11 +331,7 @@ def yn(ctx: Context, x: object, y: object) -> tensor:
 
 @implements(lib.exp)
 def exp(ctx: Context, x: object) -> tensor:
-    value = tensor(float_argument(ctx, "exp", x))
-    # The correction and its constants are for fp32; fp64 takes the exp of the backend.
-    if dtype_of(value.handle.type) is f64:
-        return math_function(ctx, "exp", value)
-    return _apply(ctx, "exp", Rule(_OWN, formulas.exp), (value,))
+    return math_function(ctx, "accurate_exp", x)
 
 
 @implements(lib.rint)

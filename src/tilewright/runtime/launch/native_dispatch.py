@@ -35,6 +35,7 @@ from tilewright.runtime.arguments.host_arrays import (
 )
 from tilewright.runtime.arguments.kernel_parameters import Declared, KernelParam
 from tilewright.runtime.arguments.specialization import Spec, TupleKey
+from tilewright.runtime.arguments.torch_tensors import tensor_header
 from tilewright.runtime.launch.bound_call import BoundCall
 from tilewright.runtime.launch.native_dispatch_structures import (
     BY_VALUE,
@@ -168,8 +169,23 @@ class _KnownTypes:
         elif is_tensor_type(kind) and len(self._tensors) < TENSOR_TYPES - 1:
             self._known.tensors[len(self._tensors)] = self._memory.object(kind)
             self._tensors.append(kind)
+            self._note_plain(kind)
             if not has_device_tensors():
                 self._known.get_device = None
+
+    def _note_plain(self, kind: type) -> None:
+        """Remember that one C function describes the tensors of a type, if so it is."""
+        torch = sys.modules["torch"]
+        header = tensor_header()
+        # others may answer to `data_ptr()` in ways of their own
+        if header is None or kind not in (torch.Tensor, torch.nn.Parameter):
+            return
+        plain = self._known.plain
+        plain[next(i for i, known in enumerate(plain) if not known)] = id(kind)
+        self._known.describe_tensor = header.describe
+        self._known.implementation_at = header.implementation
+        self._known.keys_at = header.keys
+        self._known.negative_key = header.negative
 
 
 @functools.cache

@@ -191,12 +191,23 @@ numpy:
   %numpy_word = call i64 @numpy_word(ptr %object)
   br label %known_array
 search:
-  %is_tensor = call i1 @is_tensor_type(ptr %known, ptr %type)
+  %tensor_types = call ptr @KnownObjects.at_tensors(ptr %known)
+  %is_tensor = call i1 @is_listed(ptr %tensor_types, ptr %type)
   br i1 %is_tensor, label %tensor, label %stranger
 stranger:
   call void @meet(ptr %known, ptr %object)
   ret i1 false
 tensor:
+  %plain_types = call ptr @KnownObjects.at_plain(ptr %known)
+  %is_plain = call i1 @is_listed(ptr %plain_types, ptr %type)
+  br i1 %is_plain, label %plain, label %asked
+plain:
+  %described = call { i64, i64, i1 } @plain_tensor(ptr %known, ptr %object)
+  %plain_address = extractvalue { i64, i64, i1 } %described, 0
+  %plain_word = extractvalue { i64, i64, i1 } %described, 1
+  %is_described = extractvalue { i64, i64, i1 } %described, 2
+  br i1 %is_described, label %known_array, label %error
+asked:
   %read = call { i64, i1 } @tensor_word(ptr %known, ptr %object)
   %tensor_word = extractvalue { i64, i1 } %read, 0
   %is_read = extractvalue { i64, i1 } %read, 1
@@ -210,9 +221,10 @@ address:
   %tensor_address = call i64 @PyLong_AsUnsignedLongLong(ptr %made)
   br label %known_array
 known_array:
-  %where = phi i64 [ %numpy_address, %numpy ], [ %tensor_address, %address ]
-  %what = phi i64 [ %numpy_word, %numpy ], [ %tensor_word, %address ]
-  %object_made = phi ptr [ null, %numpy ], [ %made, %address ]
+  %where = phi i64 [ %numpy_address, %numpy ], [ %plain_address, %plain ],
+      [ %tensor_address, %address ]
+  %what = phi i64 [ %numpy_word, %numpy ], [ %plain_word, %plain ], [ %tensor_word, %address ]
+  %object_made = phi ptr [ null, %numpy ], [ null, %plain ], [ %made, %address ]
   %aligned = call i1 @has_divisibility(i64 %where, i64 15, i64 %flags)
   %bit = zext i1 %aligned to i64
   %word = add i64 %what, %bit
@@ -244,13 +256,12 @@ define internal i64 @numpy_word(ptr %array) nounwind alwaysinline {
   ret i64 %word
 }
 
-; Whether a type is one of the tensors' that are known; the list ends with null.
-define internal i1 @is_tensor_type(ptr %known, ptr %type) nounwind alwaysinline {
-  %tensors = call ptr @KnownObjects.at_tensors(ptr %known)
+; Whether a type is in a list, which ends with null.
+define internal i1 @is_listed(ptr %types, ptr %type) nounwind alwaysinline {
   br label %next
 next:
   %i = phi i64 [ 0, %0 ], [ %following, %compare ]
-  %candidate_at = getelementptr ptr, ptr %tensors, i64 %i
+  %candidate_at = getelementptr ptr, ptr %types, i64 %i
   %candidate = load ptr, ptr %candidate_at
   %ended = icmp eq ptr %candidate, null
   br i1 %ended, label %no, label %compare
@@ -281,6 +292,47 @@ define internal ptr @call_method(ptr %name, ptr %object) nounwind alwaysinline {
   store ptr %object, ptr %self
   %result = call ptr @PyObject_VectorcallMethod(ptr %name, ptr %self, i64 1, ptr null)
   ret ptr %result
+}
+
+; The address of a plain tensor, and what else decides of it: the dtype by DLPack from bit 3 on, the
+; kind of its device from bit 40 on, its number from bit 46. False, perhaps with an error set, if it
+; is a view that negates, or has no memory.
+define internal { i64, i64, i1 } @plain_tensor(ptr %known, ptr %object) nounwind alwaysinline {
+  %tensor = alloca %DLTensor
+  %implementation_offset = call i64 @KnownObjects.implementation_at(ptr %known)
+  %implementation_at = getelementptr i8, ptr %object, i64 %implementation_offset
+  %implementation = load ptr, ptr %implementation_at
+  %keys_offset = call i64 @KnownObjects.keys_at(ptr %known)
+  %keys_at = getelementptr i8, ptr %implementation, i64 %keys_offset
+  %keys = load i64, ptr %keys_at
+  %negative = call i64 @KnownObjects.negative_key(ptr %known)
+  %negates = call i1 @has_any(i64 %keys, i64 %negative)
+  br i1 %negates, label %no, label %ask
+ask:
+  %describe = call ptr @KnownObjects.describe_tensor(ptr %known)
+  %status = call i32 %describe(ptr %object, ptr %tensor)
+  %has_memory = icmp eq i32 %status, 0
+  br i1 %has_memory, label %yes, label %no
+yes:
+  %data = call i64 @DLTensor.data(ptr %tensor)
+  %offset = call i64 @DLTensor.offset(ptr %tensor)
+  %address = add i64 %data, %offset
+  %dtype = call i32 @DLTensor.dtype(ptr %tensor)
+  %device = call i32 @DLTensor.device(ptr %tensor)
+  %ordinal = call i32 @DLTensor.ordinal(ptr %tensor)
+  %dtype_64 = zext i32 %dtype to i64
+  %device_64 = zext i32 %device to i64
+  %ordinal_64 = zext i32 %ordinal to i64
+  %dtype_bits = shl i64 %dtype_64, 3
+  %device_bits = shl i64 %device_64, 40
+  %ordinal_bits = shl i64 %ordinal_64, 46
+  %where_bits = xor i64 %device_bits, %ordinal_bits
+  %word = xor i64 %dtype_bits, %where_bits
+  %with_address = insertvalue { i64, i64, i1 } { i64 0, i64 0, i1 true }, i64 %address, 0
+  %result = insertvalue { i64, i64, i1 } %with_address, i64 %word, 1
+  ret { i64, i64, i1 } %result
+no:
+  ret { i64, i64, i1 } zeroinitializer
 }
 
 ; What decides of a tensor but its alignment: the address of its dtype, and 1 + its device from bit

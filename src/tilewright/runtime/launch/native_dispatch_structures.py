@@ -17,7 +17,8 @@ that this code does, and more.
 
 `record` is a Python integer: the address of a `DispatchRecord`, one for each kernel. An address in
 an array is asked for through `data_ptr()`, `get_device()`, `is_neg()` and the attribute `dtype`; of
-a NumPy array it is read where NumPy's C interface has it.
+a NumPy array it is read where NumPy's C interface has it, of a torch tensor as torch_tensors.py
+tells.
 """
 
 from __future__ import annotations
@@ -167,6 +168,11 @@ class KnownObjects(ctypes.Structure):
         ("boundary", _Object),  # exit(type, error, traceback) of the user boundary
         ("ndarray", _Object),  # type of NumPy's arrays once it is known, else 0
         ("tensors", _Object * TENSOR_TYPES),  # types of tensors, then 0
+        ("plain", _Object * TENSOR_TYPES),  # those of them that `TensorHeader` is of, then 0
+        ("describe_tensor", _Address),  # and its fields
+        ("implementation_at", _Word),
+        ("keys_at", _Word),
+        ("negative_key", _Word),
     )
 
 
@@ -196,6 +202,21 @@ class DispatchCall(ctypes.Structure):
         ("numbers", _Word * MAX_ARGUMENTS),  # its number or address, or 0
         ("passed", _Object * (MAX_ARGUMENTS + 8)),  # what a callee gets; first the grid
         ("descriptors", ArgumentDescriptor * (MAX_ARGUMENTS + 1)),  # the slot's word behind them
+    )
+
+
+class DLTensor(ctypes.Structure):
+    """The description of a tensor by DLPack."""
+
+    _fields_ = (
+        ("data", ctypes.c_uint64),
+        ("device", ctypes.c_uint32),
+        ("ordinal", ctypes.c_uint32),
+        ("rank", ctypes.c_uint32),
+        ("dtype", ctypes.c_uint32),  # code, bits, lanes
+        ("shape", _Address),
+        ("strides", _Address),
+        ("offset", ctypes.c_uint64),  # of the first element from `data`, in bytes
     )
 
 
@@ -253,6 +274,7 @@ DISPATCH = NativeProgram(
         FetchedError,
         PyObject,
         PyArray,
+        DLTensor,
     ],
     constants={
         "MAX_ARGUMENTS": MAX_ARGUMENTS,

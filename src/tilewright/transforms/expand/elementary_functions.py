@@ -14,6 +14,7 @@ Formula = Callable[[Arithmetic, Value], Value]
 
 EXPANSIONS = {
     "exp": "exponential:exp",
+    "accurate_exp": "exponential:exp",
     "exp2": "exponential:exp2",
     "log": "logarithm:log_e",
     "log2": "logarithm:log_2",

@@ -61,7 +61,7 @@ class Evaluator:
     shifts: remainders that are the dividend less a number wherever it runs (see wrapped_tiles.py)
     """
 
-    __slots__ = ("code", "env", "shifts", "evaluated", "math")
+    __slots__ = ("assumed", "code", "env", "shifts", "evaluated", "math")
 
     def __init__(
         self,
@@ -74,12 +74,15 @@ class Evaluator:
         self.env = env
         self.shifts = shifts or {}
         self.math = LaneMath(code, width)
+        # Conditions that hold wherever this evaluates.
+        self.assumed: dict[Value, Lanes] = {}
         # Valid across loops: keys hold the loop's index, and code without one is hoisted by `let`.
         self.evaluated: dict[tuple[Value, Coords], Evaluated] = {}
 
     def branch(self) -> Evaluator:
         """One for a side of a branch: what it evaluates does not exist on the other side."""
         side = Evaluator(self.code, self.env, self.math.width, self.shifts)
+        side.assumed.update(self.assumed)
         side.evaluated.update(self.evaluated)
         side.math.vectors.update(self.math.vectors)
         return side
@@ -89,7 +92,14 @@ class Evaluator:
 
         The level keeps in the loop what is loaded without a mask because of it.
         """
-        self.evaluated[condition, coords] = uniform(Val("true", "i1", self.code.level))
+        self.evaluated[condition, coords] = self._known_to_hold()
+
+    def assume_everywhere(self, condition: Value) -> None:
+        """A condition, a scalar or a tile, holds wherever this evaluates from now on."""
+        self.assumed[condition] = self._known_to_hold()
+
+    def _known_to_hold(self) -> Lanes:
+        return uniform(Val("true", "i1", self.code.level))
 
     def at(self, value: Value, coords: Coords) -> Evaluated:
         """The value at the lanes' coordinates (none for a scalar)."""
@@ -98,6 +108,8 @@ class Evaluator:
 
     def _existing(self, value: Value, coords: Coords) -> Evaluated | None:
         """A value that needs no code, or that has been evaluated before."""
+        if value in self.assumed:
+            return self.assumed[value]
         if not isinstance(value.type, TileType):
             evaluated_value = self.env.scalars.get(value)
             if evaluated_value is not None:

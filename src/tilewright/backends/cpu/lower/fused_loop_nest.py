@@ -36,6 +36,7 @@ from tilewright.backends.cpu.lower.loop_clipping import (
 )
 from tilewright.backends.cpu.lower.loop_sections import Loop, loop, steps_between
 from tilewright.backends.cpu.lower.prefetch import Prefetcher
+from tilewright.backends.cpu.lower.shared_conditions import shared_condition
 from tilewright.backends.cpu.lower.streaming_stores import nest_may_stream, nontemporal_hint
 from tilewright.backends.cpu.lower.vector_access import Access, Buffer, store, write_buffer
 from tilewright.backends.cpu.lower.wrapped_tiles import run_remainders, shift_without_wrap
@@ -45,6 +46,9 @@ from tilewright.llvm import Code, ModuleText, Val, constant, integer_literal, ll
 from tilewright.ops import AddOp, AndOp, MulOp, OrOp, ReduceOp, StoreOp, XorOp, pointee
 
 _ZERO = integer_literal(0)
+
+_MOST_SUMS = 2
+"""Of which a nest may keep four vectors each in registers."""
 
 _WORTH_TWO_VARIANTS = 0.75
 """Of the cost of a nest: what it may cost where its tiles do not wrap, to be emitted twice."""
@@ -209,7 +213,35 @@ class _NestEmitter:
         """Open the loops over `dims`, then the vector loop, then that of the reduced dimension."""
         if dims:
             self._outer_loop(dims, coords)
-        elif self.only_stores:
+        else:
+            self._by_shared_condition(coords)
+
+    def _by_shared_condition(self, coords: dict[int, Lanes]) -> None:
+        """The inner loops, without the mask that all their lanes share where it holds.
+
+        With it Zen 5 does not prefetch what is loaded (see shared_conditions.py).
+        """
+        self_contained = all(buffer is not None for _, buffer in self.results)
+        condition = shared_condition(self.nest, coords) if self_contained else None
+        if condition is None:
+            self._inner_loops(coords)
+            return
+        before = self.ev
+        value = before.lanes(condition.value, condition.coords(coords))
+
+        def side(holds: bool) -> None:
+            # What a side evaluates does not exist on the other one.
+            self.ev, self.prefetcher = before.branch(), Prefetcher(self.state, self.width)
+            if holds:
+                self.ev.assume_everywhere(condition.value)
+            self._inner_loops(coords)
+
+        _emit_either(self.code, value.base, partial(side, True), partial(side, False))
+        self.ev, self.prefetcher = before, Prefetcher(self.state, self.width)
+
+    def _inner_loops(self, coords: dict[int, Lanes]) -> None:
+        """The vector loop and that of the reduced dimension."""
+        if self.only_stores:
             self._store_steps(self.vector_dim, coords)
         elif self.axis is None:
             self._along(self.vector_dim, coords, reducing=False)
@@ -513,9 +545,19 @@ def neutral_elements(op: ReduceOp) -> list[Val] | None:
 
 def lanes_along(state: CpuLowering, nest: LoopNest, dim: int) -> int:
     """Lanes of a step along a dimension."""
-    extent = nest.shape[dim]
+    extent, width = nest.shape[dim], _full_width(state, nest)
+    if dim == nest.axis and _waits_for_sums(nest):
+        width *= 2
     # The power of two in the extent: no step is then a partial one.
-    return min(_full_width(state, nest), extent & -extent)
+    return min(width, extent & -extent)
+
+
+def _waits_for_sums(nest: LoopNest) -> bool:
+    """Whether a step of reductions takes less time than the next one waits for its sum: 4 cycles,
+    in which two vectors are read and added twice."""
+    inputs = [v for op in nest.sinks if isinstance(op, ReduceOp) for v in op.inputs]
+    cheap = all(recompute_cost(value, load=0) < EXPENSIVE for value in inputs)
+    return cheap and len(inputs) <= _MOST_SUMS
 
 
 def _full_width(state: CpuLowering, nest: LoopNest) -> int:

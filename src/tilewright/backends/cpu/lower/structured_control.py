@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering, lowering
 from tilewright.backends.cpu.lower.emit_memory_product import MemoryProductEmitter
 from tilewright.backends.cpu.lower.evaluate_lanes import Evaluated
-from tilewright.backends.cpu.lower.lane_values import Address, Lanes, uniform
+from tilewright.backends.cpu.lower.lane_values import Address, Lanes
 from tilewright.backends.cpu.lower.memory_order import reads_columns
 from tilewright.backends.cpu.lower.non_fusible import copy_into, microkernel_function
 from tilewright.backends.cpu.lower.products_from_memory import MemoryProduct, memory_product
@@ -58,9 +58,11 @@ def scalar_operand(evaluated: Evaluated) -> Val:
 def _bind(state: CpuLowering, value: Value, base: Val) -> None:
     """Let a scalar IR value be an LLVM operand."""
     element, facts = element_of(value.type), state.alignments.get(value)
-    number = isinstance(element, DType) and element.is_integer and facts is not None
-    counted = Lanes(base, 0, facts.every) if number else uniform(base)
-    state.env.scalars[value] = counted if isinstance(element, DType) else Address(base)
+    if not isinstance(element, DType):
+        state.env.scalars[value] = Address(base)
+        return
+    multiple = facts.every if element.is_integer and facts is not None else 1
+    state.env.scalars[value] = Lanes(base, 0, multiple)
 
 
 def _scalar(state: CpuLowering, value: Value) -> Val:

@@ -209,6 +209,8 @@ def store(math: LaneMath, access: Access, value: Lanes, hint: str = "") -> None:
             # `_aligned` of streaming_stores.py has proved this alignment.
             align = max(access.align, 16) if hint else access.align
             code.line(f"store {lanes.typed}, {pointer.typed}, align {align}{hint}")
+        elif mask.is_uniform:
+            _guarded_store(code, lanes, pointer, access.align, mask.base)
         else:
             _masked_store(code, lanes, pointer, access.align, math.vector(mask))
         return

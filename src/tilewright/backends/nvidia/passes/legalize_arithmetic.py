@@ -58,6 +58,11 @@ from tilewright.transforms.expand import (
     widen_sign,
 )
 
+_LOG2_E = 1.44269502162933349609375
+"""log2(e) as fp32."""
+_LOG2_E_LOW = 1.925963033500116e-08
+"""log2(e) = LOG2_E + LOG2_E_LOW to 50 bits."""
+
 _APPROXIMATE = ("exp2", "sqrt", "rsqrt")
 """Functions of f32 that are instructions, with errors of about 2 ulp (PTX ISA 9.7.3)."""
 
@@ -118,8 +123,9 @@ def _expand_math(op: Op, builder: Builder) -> Value | None:
     assert isinstance(op, MathOp)
     if _is_instruction(op):
         return None
-    if element_of(op.type) is f32 and op.function == "exp":
-        return _exp(op, Arithmetic(builder, op.x.type))
+    exponential = _EXPONENTIALS.get(op.function)
+    if element_of(op.type) is f32 and exponential is not None:
+        return exponential(op, Arithmetic(builder, op.x.type))
     return expand_math(op, builder, fma=True)
 
 
@@ -133,3 +139,19 @@ def _exp(op: MathOp, a: Arithmetic) -> Value:
     `libdevice.exp` is the accurate one.
     """
     return a.math("exp2", a.mul(op.x, math.log2(math.e)))
+
+
+def _accurate_exp(op: MathOp, a: Arithmetic) -> Value:
+    """e^x = 2^t (1 + r ln 2), where r is what the rounding of t = x log2(e) lost.
+
+    r is infinite or a NaN where 2^t is 0 or infinite; any positive factor will do there.
+    """
+    t = a.mul(op.x, _LOG2_E)
+    lost = a.fma(op.x, _LOG2_E_LOW, a.fma(op.x, _LOG2_E, a.neg(t)))
+    factor = a.fma(lost, math.log(2), 1.0)
+    # Both bounds are returned for a NaN too.
+    above = a.emit(MaxOp(factor, a.like(0.5, factor)))
+    return a.mul(a.math("exp2", t), a.emit(MinOp(above, a.like(2.0, above))))
+
+
+_EXPONENTIALS = {"exp": _exp, "accurate_exp": _accurate_exp}
