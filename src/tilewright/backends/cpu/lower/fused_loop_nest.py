@@ -546,7 +546,8 @@ def neutral_elements(op: ReduceOp) -> list[Val] | None:
 def lanes_along(state: CpuLowering, nest: LoopNest, dim: int) -> int:
     """Lanes of a step along a dimension."""
     extent, width = nest.shape[dim], _full_width(state, nest)
-    if dim == nest.axis and _waits_for_sums(nest):
+    # Not in short rows, whose steps beyond a mask could not be left out then.
+    if dim == nest.axis and extent >= 2 * MIN_STEPS_TO_CLIP * width and _waits_for_sums(nest):
         width *= 2
     # The power of two in the extent: no step is then a partial one.
     return min(width, extent & -extent)
