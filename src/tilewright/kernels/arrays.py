@@ -66,6 +66,9 @@ def address(array: Array) -> int:
 
 def is_on_cpu(array: Array) -> bool:
     """Whether the array lives in the memory of the CPU."""
+    known = getattr(array, "is_cpu", None)  # torch's, in a fifth of the time of its device's type
+    if known is not None:
+        return known
     kind = getattr(getattr(array, "device", None), "type", None)
     if kind is None:
         return not hasattr(array, "__cuda_array_interface__")

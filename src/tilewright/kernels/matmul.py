@@ -13,6 +13,7 @@ from tilewright.kernels.matmul_plan import (
     Plan,
     blocks_for_threads,
     current_gpu,
+    is_worth_threads,
     plan_of,
     threads_for,
 )
@@ -182,7 +183,7 @@ def matmul(
     if out is not None and not tune and is_on_cpu(a):
         kind = activation if slope is None else "leaky_relu"
         prepared = _prepared.get(_key(a, b, out, bias, kind, slope))
-        if prepared is not None:
+        if prepared is not None and prepared.holds():
             prepared.run(a, b, out, bias)
             return out
     product = product_of(a, b, out, bias, activation, slope)
@@ -205,6 +206,12 @@ class PreparedProduct:
     grid: tuple[int, int]
     numbers: tuple[float, ...]
     words: Mapping[str, Any]
+    threads: int | None
+
+    def holds(self) -> bool:
+        """Whether it is for as many threads as there are now; to ask takes half a microsecond, so
+        small products, which one thread does, do not (threads is None)."""
+        return self.threads is None or self.threads == settings().cpu.threads
 
     def run(self, a: Array, b: Array, c: Array, bias: Array | None) -> None:
         matmul_kernel[self.grid](a, b, c, *self.numbers, bias, **self.words)
@@ -218,19 +225,19 @@ def _key(
     a: Array, b: Array, c: Array, bias: Array | None, activation: str, slope: float | None
 ) -> Hashable:
     """What a prepared launch depends on."""
-    threads = settings().cpu.threads
     of_bias = None if bias is None else layout(bias)
-    return layout(a), layout(b), layout(c), of_bias, activation, slope, threads
+    return layout(a), layout(b), layout(c), of_bias, activation, slope
 
 
 def multiply_on_cpu(product: Product, slope: float | None) -> None:
     """Launch in blocks for the cores; the next time arrays lie so, the launch is known."""
     sizes = product.sizes
     blocks = blocks_for_threads(*sizes, int(product.a.itemsize), threads_for(*sizes))
+    threads = settings().cpu.threads if is_worth_threads(*sizes) else None
     words = {**product.constants, **blocks}
     bias = words.pop("bias_ptr")
     numbers = *product.numbers, product.slope
-    prepared = PreparedProduct(product.grid(blocks), numbers, words)
+    prepared = PreparedProduct(product.grid(blocks), numbers, words, threads)
     if len(_prepared) >= _MOST_PREPARED:
         _prepared.clear()
     arrays = product.a, product.b, product.c, bias

@@ -120,9 +120,14 @@ _WORTH_THREADS = 1 << 20
 """Multiply-adds: one core does 50 to 130 in a nanosecond, and two threads are awake after 3 us."""
 
 
+def is_worth_threads(m: int, n: int, k: int) -> bool:
+    """Whether a product is shared out to threads."""
+    return m * n * k >= _WORTH_THREADS
+
+
 def threads_for(m: int, n: int, k: int) -> int:
     """How many threads a product is shared out to."""
-    return settings().cpu.threads or thread_count() if m * n * k >= _WORTH_THREADS else 1
+    return settings().cpu.threads or thread_count() if is_worth_threads(m, n, k) else 1
 
 
 @lru_cache(maxsize=256)
