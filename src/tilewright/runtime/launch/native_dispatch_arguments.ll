@@ -191,15 +191,13 @@ numpy:
   %numpy_word = call i64 @numpy_word(ptr %object)
   br label %known_array
 search:
-  %tensor_types = call ptr @KnownObjects.at_tensors(ptr %known)
-  %is_tensor = call i1 @is_listed(ptr %tensor_types, ptr %type)
+  %is_tensor = call i1 @is_tensor_type(ptr %known, ptr %type)
   br i1 %is_tensor, label %tensor, label %stranger
 stranger:
   call void @meet(ptr %known, ptr %object)
   ret i1 false
 tensor:
-  %plain_types = call ptr @KnownObjects.at_plain(ptr %known)
-  %is_plain = call i1 @is_listed(ptr %plain_types, ptr %type)
+  %is_plain = call i1 @is_plain_type(ptr %known, ptr %type)
   br i1 %is_plain, label %plain, label %asked
 plain:
   %described = call { i64, i64, i1 } @plain_tensor(ptr %known, ptr %object)
@@ -254,6 +252,20 @@ define internal i64 @numpy_word(ptr %array) nounwind alwaysinline {
   %mark = select i1 %read_only, i64 2, i64 0
   %word = add i64 %descr_word, %mark
   ret i64 %word
+}
+
+; Whether a type is one of the tensors' that are known.
+define internal i1 @is_tensor_type(ptr %known, ptr %type) nounwind alwaysinline {
+  %types = call ptr @KnownObjects.at_tensors(ptr %known)
+  %listed = call i1 @is_listed(ptr %types, ptr %type)
+  ret i1 %listed
+}
+
+; Whether it is one of those that one C function describes.
+define internal i1 @is_plain_type(ptr %known, ptr %type) nounwind alwaysinline {
+  %types = call ptr @KnownObjects.at_plain(ptr %known)
+  %listed = call i1 @is_listed(ptr %types, ptr %type)
+  ret i1 %listed
 }
 
 ; Whether a type is in a list, which ends with null.
