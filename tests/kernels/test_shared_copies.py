@@ -9,6 +9,7 @@ from tests.emulator import launch
 from tests.kernels.devices import Array, Device, EmulatedNvidia
 from tests.kernels.tutorial_matmul import tutorial_matmul
 from tilewright import cdiv
+from tilewright.kernels.attention import attention_kernel
 
 TILES = {"BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 8}
 
@@ -93,3 +94,33 @@ def test_two_pairs_of_blocks_run_any_number_of_programs(
 def test_rows_that_begin_at_sectors_are_not_shared(n: int, k: int, clusters: list[int]) -> None:
     assert_product(EmulatedNvidia(), tutorial_matmul, 112, n, k)
     assert set(clusters) == {1}
+
+
+@pytest.mark.parametrize("causal", [False, True], ids=["equal", "of different lengths"])
+def test_programs_with_rows_of_their_own_share_what_else_they_load(
+    causal: bool, clusters: list[int]
+) -> None:
+    """Six programs of two blocks; where their lengths differ, rounds begin at different blocks, and
+    nothing is shared."""
+    device, random, heads, length = EmulatedNvidia(), np.random.default_rng(0), 3, 256
+    # rows of 144 bytes begin between sectors
+    q, k, v = (
+        device.array(random.normal(size=(heads, length, 72)).astype(np.float16)) for _ in "qkv"
+    )
+    out, steps = (
+        device.empty((heads, length, 72), np.float16),
+        (heads * length * 72, length * 72, 72),
+    )
+    rest = heads, length, length, 0.125, None, 0, ()
+    device.run(
+        attention_kernel, (heads, length // 128), q, k, v, out, None, None, None, *steps * 3, 1,
+        *steps, 0, 0, *rest, BLOCK_M=128, BLOCK_N=64, HEAD=64, VALUE=64, SHARED=1, LEFT=-1,
+        RIGHT=0 if causal else -1, AT_END=False, SCORE=None, DROPOUT=0.0, GROUP=heads, num_warps=8,
+        num_stages=2, persistent=True,
+    )  # fmt: skip
+    rows = [np.asarray(x)[:, :, :64].astype(np.float64) for x in (q, k, v)]
+    scores = np.where(np.tri(length) > 0 if causal else True, rows[0] @ rows[1].mT / 8, -np.inf)
+    weights = np.exp(scores - scores.max(axis=2, keepdims=True))
+    exact = weights / weights.sum(axis=2, keepdims=True) @ rows[2]
+    np.testing.assert_allclose(np.asarray(out)[:, :, :64].astype(np.float64), exact, atol=4e-3)
+    assert set(clusters) == {1 if causal else 2}

@@ -76,7 +76,8 @@ def keys_gradient_kernel(
     dk, dv = tl.zeros((BLOCK_N, HEAD), tl.float32), tl.zeros((BLOCK_N, VALUE), tl.float32)
     factor = (scale if SCORE is None else 1.0) * LOG2_E
     begin, end = queries_seeing(start - shift, BLOCK_N, q_length, BLOCK_M, LEFT, RIGHT)
-    for head in range(group * SHARED, group * SHARED + SHARED):
+    for shared in range(SHARED):
+        head = group * SHARED + shared
         q_base = q_ptr + batch * q_batch + head * q_head + q_first * q_row
         grad_base = grad_ptr + batch * grad_batch + head * grad_head + q_first * grad_row
         of_rows = batch * lse_batch + head * lse_head + q_first
@@ -194,7 +195,7 @@ def attention_backward(
     products = empty(lse, tuple(lse.shape))
     of_q, of_k, of_v, of_grad, of_out = (row_strides(x, packed) for x in (q, k, v, grad, out))
     constants = asked.constants(sizes) | {"SLOPE": asked.slope}
-    of_keys, of_queries = backward_options(sizes, int(q.itemsize), is_on_cpu(q))
+    of_keys, of_queries = backward_options(sizes, int(q.itemsize), is_on_cpu(q), asked.right >= 0)
     pairs = sizes.batch * sizes.heads
     rows = int(lse.shape[-1])
     grid, of_group = grid_of(cdiv(rows, 64), pairs if not packed else sizes.heads)
@@ -208,14 +209,16 @@ def attention_backward(
         *sum_strides(lse), sizes.heads, sizes.q_length, sizes.k_length, scale, asked.seed,
         tuple(asked.score_args),
     )  # fmt: skip
-    grid, of_group = grid_of(cdiv(sizes.k_length, of_keys["BLOCK_N"]), pairs // sizes.shared)
+    blocks, of_pairs = cdiv(sizes.k_length, of_keys["BLOCK_N"]), pairs // sizes.shared
+    grid, of_keys["GROUP"] = grid_of(blocks, of_pairs, of_keys["GROUP"])
     keys_gradient_kernel[grid](
         *shared, dk, dv, *asked.first_rows, *steps, *row_strides(dk, packed),
-        *row_strides(dv, packed), *last, **of_keys, **constants, GROUP=of_group,
+        *row_strides(dv, packed), *last, **of_keys, **constants,
     )  # fmt: skip
-    grid, of_group = grid_of(cdiv(sizes.q_length, of_queries["BLOCK_M"]), pairs)
+    blocks = cdiv(sizes.q_length, of_queries["BLOCK_M"])
+    grid, of_queries["GROUP"] = grid_of(blocks, pairs, of_queries["GROUP"])
     queries_gradient_kernel[grid](
         *shared, dq, *asked.first_rows, *steps, *row_strides(dq, packed), *last,
-        **of_queries, **constants, GROUP=of_group,
+        **of_queries, **constants,
     )  # fmt: skip
     return dq, dk, dv

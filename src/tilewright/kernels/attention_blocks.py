@@ -22,7 +22,10 @@ def block_and_head(GROUP: tl.constexpr, LAST_FIRST: tl.constexpr):
     else:
         block, blocks = tl.program_id(1), tl.num_programs(1)
         pair = tl.program_id(2) * GROUP + tl.program_id(0)
-    return blocks - 1 - block if LAST_FIRST else block, pair
+    if LAST_FIRST:
+        block = blocks - 1 - block
+        tl.assume(block >= 0)
+    return block, pair
 
 
 @jit

@@ -39,18 +39,20 @@ from tilewright.analysis import (
     analyze_alignment,
     as_constant,
     constant,
+    is_fence,
     quotient_of,
     strided_block,
 )
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.passes.discarded_elements import is_discarded
 from tilewright.backends.nvidia.passes.form_values import dominates, form_value, is_computable
-from tilewright.backends.nvidia.passes.schedule_loop import is_zero
+from tilewright.backends.nvidia.passes.schedule_loop import STORES, is_zero
 from tilewright.backends.nvidia.passes.select_bulk_loads import (
     MAP_ALIGNMENT,
     CheckBulkLoads,
     bulk_buffer,
 )
+from tilewright.backends.nvidia.tensor_maps import load_map
 from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import DType, dtype_of, i32, i64, shape_of
 from tilewright.ops import (
@@ -98,10 +100,38 @@ class PromoteCopies(Pass, name="nvidia-promote-copies"):
         if not loads or not row_for(self.capability).tma:
             return {}
         promotion = _Promotion(function)
-        found = {load: promotion.promote(load) for load in loads}
+        found = {load: _outside_of_loops(load) or promotion.promote(load) for load in loads}
         check = CheckBulkLoads(self.stages, self.capability, self.roles)
         found |= promotion.confirm(check)
         return {load.loc: found[load] for load in loads}
+
+
+def loads_before_loops(function: Function) -> list[LoadOp]:
+    """The loads of a function's own block that only products of warpgroups read, and no store or
+    fence comes before: with layouts, as `promote_before_loops` takes them."""
+    found: list[LoadOp] = []
+    for op in function.body:
+        if any(is_fence(inner) or isinstance(inner, STORES) for inner in op.walk()):
+            break
+        if isinstance(op, LoadOp) and bulk_buffer(op):
+            found.append(op)
+    return found
+
+
+def promote_before_loops(
+    function: Function, loads: Sequence[LoadOp]
+) -> tuple[DescriptorLoadOp, ...]:
+    """Rewrite what of `loads_before_loops` the copy engine can load; what became of it."""
+    promotion = _Promotion(function)
+    for load in loads:
+        promotion.promote(load)
+    return promotion.keep_maps()
+
+
+def _outside_of_loops(load: LoadOp) -> str:
+    """Why one is left to `promote_before_loops`, or ""."""
+    in_loop = load.parent is not None and isinstance(load.parent.owner, ForOp)
+    return "" if in_loop else "it is not in a loop, or in a branch of one"
 
 
 class _Promotion:
@@ -135,6 +165,20 @@ class _Promotion:
         Rewriter.replace_uses(load.result, self._made[load][1])
         return ""
 
+    def keep_maps(self) -> tuple[DescriptorLoadOp, ...]:
+        """Bring back loads whose buffers the copy engine does not fill; the others, in the layouts
+        of what they were."""
+        kept: list[DescriptorLoadOp] = []
+        for load, (copied, tile) in self._made.items():
+            buffer = bulk_buffer(copied) if tile is copied.result else None
+            if buffer is None or load_map(copied, buffer, self._function.args) is None:
+                self._take_back(load, copied, tile)
+                continue
+            copied.results[0].type = load.type
+            Rewriter.erase(load)
+            kept.append(copied)
+        return tuple(kept)
+
     def confirm(self, check: CheckBulkLoads) -> dict[LoadOp, str]:
         """Bring back the loads that the copy engine does not make after all; why it does not."""
         found: dict[LoadOp, str] = {}
@@ -142,13 +186,16 @@ class _Promotion:
         while given_up := self._given_up(check):
             for load, obstacle in given_up.items():
                 found[load] = obstacle
-                copied, tile = self._made.pop(load)
-                Rewriter.replace_uses(tile, load.result)
-                for op in dict.fromkeys((cast("Op", tile.op), copied)):
-                    Rewriter.erase(op)
+                self._take_back(load, *self._made.pop(load))
         for load in self._made:
             Rewriter.erase(load)
         return found
+
+    @staticmethod
+    def _take_back(load: LoadOp, copied: DescriptorLoadOp, tile: Value) -> None:
+        Rewriter.replace_uses(tile, load.result)
+        for op in dict.fromkeys((cast("Op", tile.op), copied)):
+            Rewriter.erase(op)
 
     def _given_up(self, check: CheckBulkLoads) -> dict[LoadOp, str]:
         obstacles = check.obstacles(self._function)
@@ -159,8 +206,6 @@ class _Promotion:
 
     def _require_access(self, load: LoadOp, block: StridedBlock) -> None:
         """Raise NotABlock for what the copy engine cannot do, wherever the block is."""
-        if load.parent is None or not isinstance(load.parent.owner, ForOp):
-            raise NotABlock("it is not in a loop, or in a branch of one")
         if load.volatile or load.cache not in ("", ".cg", ".ca"):
             raise NotABlock("it is volatile or has a cache operator")
         if load.other is not None and not is_zero(load.other):

@@ -66,12 +66,12 @@ class ShareCopies(Pass, name="nvidia-share-copies"):
             return False
         copies = _copies_of(roles)
         neighbour = _Neighbour(programs)
-        shared = [neighbour.shares(copy) for copy in copies]
-        if not any(shared):
+        shared = {c: neighbour.shares(c) for c in copies if c.parent is not programs.body}
+        if not any(shared.values()):
             return False
-        for copy, is_shared in zip(copies, shared, strict=True):
+        for copy, is_shared in shared.items():
             _share(copy, is_shared)
-        _release_in_both(roles)
+        _release_in_both(roles, programs)
         roles.attrs["shares_copies"] = True
         return True
 
@@ -108,7 +108,11 @@ def _is_in_step(copy: BulkCopyOp, programs: ForOp) -> bool:
     """Whether both blocks come to a copy in the same step: in a loop of each program, which all
     have as many iterations (program_loop.py)."""
     loop = copy.parent.owner if copy.parent is not None else None
-    return isinstance(loop, ForOp) and loop.parent is programs.body
+    if not isinstance(loop, ForOp) or loop.parent is not programs.body:
+        return loop is programs
+    # Of programs that take different times, blocks are at different steps.
+    bounds = loop.lower, loop.upper, loop.step
+    return programs.index not in _closure(bounds, lambda value: _needed_in(value, programs))
 
 
 def _begin_between_sectors(function: Function, copies: Sequence[BulkCopyOp]) -> bool:
@@ -169,10 +173,7 @@ class _Neighbour:
         return _closure([value], self._needed)
 
     def _needed(self, value: Value) -> Sequence[Value]:
-        op = value.op
-        if op is None or op.parent is not self._programs.body:
-            return ()
-        return [operand for inner in _with_regions(op) for operand in inner.operands]
+        return _needed_in(value, self._programs)
 
     def _other(self, value: Value) -> Value:
         """The same of the other program."""
@@ -193,6 +194,14 @@ def _closure(values: Iterable[Value], needed: Callable[[Value], Sequence[Value]]
             found[value] = None
             pending += needed(value)
     return list(found)
+
+
+def _needed_in(value: Value, programs: ForOp) -> Sequence[Value]:
+    """What a value of a loop over programs is computed from there."""
+    op = value.op
+    if op is None or op.parent is not programs.body:
+        return ()
+    return [operand for inner in _with_regions(op) for operand in inner.operands]
 
 
 def _needed_inside(value: Value, loop: ForOp) -> Sequence[Value]:
@@ -222,11 +231,11 @@ def _has_neighbour(builder: Builder, programs: ForOp, other: Value) -> Value:
     return builder.value(AndOp(is_other, is_program))
 
 
-def _release_in_both(roles: RolesOp) -> None:
-    """Slots are released in both blocks, since either producer fills both; of the last program, if
-    their number is odd, in its own, for both."""
+def _release_in_both(roles: RolesOp, copied: ForOp) -> None:
+    """Slots of loops in programs are released in both blocks, since either producer fills both; of
+    the last program, if their number is odd, in its own, for both. copied: by the producer."""
     waits = [op for op in roles.producer.walk() if isinstance(op, MbarrierWaitOp)]
-    empty = dict.fromkeys(map(_barriers_of, waits))
+    empty = dict.fromkeys(_barriers_of(op) for op in waits if op.parent is not copied.body)
     for barriers in empty:
         barriers.attrs["in_cluster"] = True
     programs = _loop_over_programs(roles.consumers)

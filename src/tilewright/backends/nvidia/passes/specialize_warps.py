@@ -33,9 +33,22 @@ from tilewright.backends.nvidia.lower.shared_usage import Machine
 from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.backends.nvidia.passes.deferred_products import computed_operands, deferred_products
 from tilewright.backends.nvidia.passes.expand_loop import LoopExpansion
-from tilewright.backends.nvidia.passes.loop_buffers import buffers_of, replaced_exchanges
+from tilewright.backends.nvidia.passes.loop_buffers import (
+    buffers_of,
+    replace_slots,
+    replaced_exchanges,
+)
 from tilewright.backends.nvidia.passes.producer_slice import has_producer, is_nested
-from tilewright.backends.nvidia.passes.program_loop import loop_over_programs, may_loop
+from tilewright.backends.nvidia.passes.program_loop import (
+    PROGRAM_STAGES,
+    are_equal,
+    loop_over_programs,
+    may_loop,
+)
+from tilewright.backends.nvidia.passes.promote_copies import (
+    loads_before_loops,
+    promote_before_loops,
+)
 from tilewright.backends.nvidia.passes.role_expansion import ring_buffers, split_roles
 from tilewright.backends.nvidia.passes.schedule_loop import (
     HINT,
@@ -49,6 +62,7 @@ from tilewright.backends.nvidia.passes.schedule_loop import (
     schedule_loop,
     sums_of,
 )
+from tilewright.backends.nvidia.passes.select_bulk_loads import bulk_buffer
 from tilewright.backends.nvidia.role_ops import PRODUCER_WARPS
 from tilewright.ir import Function, Op, Pass, Value
 from tilewright.ops import ConstantOp, DescriptorLoadOp, ForOp
@@ -66,7 +80,7 @@ _RESIDENT_WARPS = 8
 _GROUPS = 2
 """Of consumers, where these take turns."""
 
-_CONSUMER_REGISTERS = 52
+_CONSUMER_REGISTERS = 48
 """Of a thread, beside the sums of products that end in their iteration: fewer than with copies."""
 
 _INSTRUCTION_REGISTERS = 26
@@ -82,11 +96,12 @@ which keep their bytes in the loop over programs."""
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """slots: of all buffers; registers, groups: as in RolesOp."""
+    """slots: of all buffers; registers, groups: as in RolesOp; blocks: of a multiprocessor."""
 
     slots: int
     registers: tuple[int, ...]
     groups: int
+    blocks: int
 
 
 @dataclass(frozen=True)
@@ -120,18 +135,35 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
             loads = [op for op in function.walk() if isinstance(op, DescriptorLoadOp) and op.bulk]
             schedules = self._schedules(function, loads)
         if self._loops(function, schedules):
-            loop_over_programs(function)
+            loads += self._load_first_tiles(function, schedules, plan)
+            loop_over_programs(function, rotates=not are_equal(_loads_of(schedules)))
+            schedules = self._schedules(function, loads)
         schedules = _with_slots(schedules, plan.slots)
         split_roles(function, schedules, self.warps, plan.registers, plan.groups)
         return True
 
+    def _load_first_tiles(
+        self, function: Function, schedules: Sequence[LoopSchedule], plan: _Plan
+    ) -> tuple[DescriptorLoadOp, ...]:
+        """Let the producer ask for what programs multiply from before their loops to their ends,
+        where it fits once more for the next program."""
+        loads = loads_before_loops(function) if plan.groups == 1 else []
+        first = [buffer for load in loads if (buffer := bulk_buffer(load)) is not None]
+        replaced = [r.op for load in loads for r in readers(AheadLoad(load, 0))]
+        rings = ring_buffers(_with_slots(schedules, plan.slots))
+        rings += [replace_slots(buffer, PROGRAM_STAGES) for buffer in first]
+        room = self._room(function, schedules, replaced)
+        if room.bytes_with(rings) + _BARRIER_BYTES > self._limit(plan.blocks):
+            return ()
+        return promote_before_loops(function, loads)
+
     def _loops(self, function: Function, schedules: Sequence[LoopSchedule]) -> bool:
         """Whether a block runs several programs."""
-        copied = [ahead.load for schedule in schedules for ahead in schedule.copies]
-        loads = cast("list[DescriptorLoadOp]", copied)
-        if self.persistent is False or is_nested(function, loads):
+        loads = _loads_of(schedules)
+        if self.persistent is False or is_nested(function, loads) or not may_loop(function):
             return False
-        return may_loop(function, loads, are_equal=self.persistent is None)
+        # Of long programs that are not equal the device may spread each better than all in turn.
+        return self.persistent is True or are_equal(loads)
 
     def _schedules(
         self, function: Function, loads: Sequence[DescriptorLoadOp]
@@ -237,7 +269,7 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         choices = _PRODUCER_REGISTERS if blocks == 1 else _PRODUCER_REGISTERS[:1]
         splits = [self._registers(blocks, groups, given) for given in choices]
         enough = (registers for registers in splits if registers[-1] >= needed)
-        return _Plan(slots, next(enough, splits[-1]), groups)
+        return _Plan(slots, next(enough, splits[-1]), groups, blocks)
 
     def _programs_before(
         self, function: Function, schedules: Sequence[LoopSchedule], registers: int
@@ -264,10 +296,7 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         self, function: Function, schedules: Sequence[LoopSchedule], programs: int, groups: int
     ) -> int:
         """The most slots with which so many blocks fit; 0: fewer than two."""
-        arch = row_for(self.capability)
-        replaced = [op for schedule in schedules for op in replaced_exchanges(schedule)]
-        room = BufferRoom(function, Machine.of(arch), None, replaced)
-        limit = min(arch.shared_sm // programs - arch.shared_reserved, arch.shared_optin)
+        room, limit = self._room(function, schedules), self._limit(programs)
         asked = max(schedule.slots for schedule in schedules)
         for slots in range(MOST_SLOTS if asked >= HINT else asked, 1, -1):
             buffers = ring_buffers(_with_slots(schedules, slots))
@@ -275,18 +304,34 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
                 return slots
         return 0
 
+    def _limit(self, programs: int) -> int:
+        """Bytes of shared memory of a block, of so many on a multiprocessor."""
+        arch = row_for(self.capability)
+        return min(arch.shared_sm // programs - arch.shared_reserved, arch.shared_optin)
+
+    def _room(
+        self, function: Function, schedules: Sequence[LoopSchedule], without: Sequence[Op] = ()
+    ) -> BufferRoom:
+        """For rings. without: what they replace beside the exchanges of loops."""
+        replaced = [op for schedule in schedules for op in replaced_exchanges(schedule)]
+        machine = Machine.of(row_for(self.capability))
+        return BufferRoom(function, machine, None, [*replaced, *without])
+
     def _no_room(
         self, function: Function, schedules: Sequence[LoopSchedule]
     ) -> errors.OutOfResources:
         """The error for operands that do not fit twice."""
         arch = row_for(self.capability)
-        replaced = [op for schedule in schedules for op in replaced_exchanges(schedule)]
-        room = BufferRoom(function, Machine.of(arch), None, replaced)
-        size = room.bytes_with(ring_buffers(_with_slots(schedules, 2)))
+        size = self._room(function, schedules).bytes_with(ring_buffers(_with_slots(schedules, 2)))
         notes = largest_uses(function, Machine.of(arch))
         return errors.OutOfResources(
             size + _BARRIER_BYTES, arch.shared_optin, "shared memory", notes=notes
         )
+
+
+def _loads_of(schedules: Sequence[LoopSchedule]) -> list[DescriptorLoadOp]:
+    copied = [ahead.load for schedule in schedules for ahead in schedule.copies]
+    return cast("list[DescriptorLoadOp]", copied)
 
 
 def may_take_turns(function: Function, schedules: Sequence[LoopSchedule], warps: int) -> bool:
