@@ -60,8 +60,7 @@ def keys_gradient_kernel(
 ):  # fmt: skip
     """The gradients of one block of keys and values of one head, over all queries that see them."""
     block, pair = block_and_head(GROUP, False)
-    start, of_k = block * BLOCK_N, heads // SHARED
-    batch, group = pair // of_k, pair % of_k
+    start, batch, group = block * BLOCK_N, pair // (heads // SHARED), pair % (heads // SHARED)
     q_first, q_length = sequence(q_starts, batch, q_length)
     k_first, k_length = sequence(k_starts, batch, k_length)
     if q_starts is not None:
