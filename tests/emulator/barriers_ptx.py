@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tests.emulator.memory import EmulationError
 from tests.emulator.registers import Registers
 
 Made = Callable[[Registers], None]
@@ -93,7 +94,16 @@ def _nothing(match: re.Match[str], args: list[str]) -> Made:
     return lambda r: None
 
 
+def _trap(match: re.Match[str], args: list[str]) -> Made:
+    def run(r: Registers) -> None:
+        if r.predicate.any():
+            raise EmulationError("a thread traps")
+
+    return run
+
+
 INSTRUCTIONS = [
+    (r"trap", _trap),
     (r"bar\.warp\.sync", _warp_sync),
     (r"elect\.sync", _elect),
     (r"setmaxnreg\.(inc|dec)\.sync\.aligned\.u32", _set_registers),

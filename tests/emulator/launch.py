@@ -20,7 +20,12 @@ from tests.emulator.tensor_maps import TensorMap
 from tilewright.backends import Backend, GPUTarget, manifest
 from tilewright.backends.manifest import Stage, StageContext
 from tilewright.backends.nvidia.backend import BACKEND
-from tilewright.backends.nvidia.driver.gpu_messages import Console
+from tilewright.backends.nvidia.driver.gpu_messages import (
+    FAILURE,
+    HOST_ADDRESS,
+    Console,
+    FailureRecord,
+)
 from tilewright.backends.nvidia.tensor_maps import ELEMENT_KINDS, SWIZZLES, TensorMapSource
 from tilewright.runtime.bench import clock_for, register_clock
 
@@ -66,7 +71,9 @@ class Emulated:
     def __init__(self, binary: bytes, metadata: dict[str, Any], parameters: Sequence[str]) -> None:
         text, warps, shared, asserts, prints, cluster = pickle.loads(binary)
         self._decode = functools.partial(Kernel, text, warps, shared, cluster, _SHARED_BASE)
-        self.console = Console(asserts, prints, self._read, self._clear)
+        self._record = np.zeros(FailureRecord.size, np.uint8)
+        record = FailureRecord(self._record.ctypes.data) if asserts else None
+        self.console = Console(asserts, prints, self._read, self._clear, record)
         self.n_regs = self.n_spills = 0
         plain = metadata.get("tensor_maps") or ()
         self.maps = [TensorMapSource.from_plain(source) for source in plain]
@@ -98,6 +105,9 @@ class Emulated:
         args += maps
         seed = _circumstances[-1].seed if _circumstances else None
         order, memory = None if seed is None else Random(seed), self._memory()
+        if self.console.failure is not None:
+            address = np.array([self.console.failure.address]).view(np.uint8)
+            self.kernel.variables[f"@{FAILURE}"][HOST_ADDRESS:] = address
         for z, y, x in itertools.product(*map(range, reversed(blocks))):
             if x % cluster == 0:
                 run_program(self.kernel, args, (x, y, z), blocks, memory, order, cluster)
@@ -107,7 +117,8 @@ class Emulated:
         """What the programs may access: the arrays, and the module's own memory."""
         memory = Global(_circumstances[-1].ranges if _circumstances else None)
         variables = self.kernel.variables.values()
-        memory.own += [(v.ctypes.data, v.ctypes.data + len(v)) for v in variables]
+        own = [*variables, self._record]
+        memory.own += [(v.ctypes.data, v.ctypes.data + len(v)) for v in own]
         for element in (_ZEROS, _NOWHERE):
             memory.own.append((element.ctypes.data, element.ctypes.data + element.nbytes))
         return memory

@@ -22,6 +22,7 @@ from tilewright.analysis.argument_aliasing import ArgumentPair, argument_pairs
 from tilewright.analysis.argument_uses import ArgumentUses, Sum
 from tilewright.analysis.dataflow import Forward
 from tilewright.analysis.disjoint_windows import Advance, Way
+from tilewright.analysis.integer_ranges import IntegerRange, integer_range
 from tilewright.analysis.interval_packing import LiveRange, Request, pack
 from tilewright.analysis.memory_dependence import is_fence, memory_dependences
 from tilewright.analysis.pointer_roots import roots
@@ -48,6 +49,7 @@ __all__ = [
     "Bound",
     "Form",
     "Forward",
+    "IntegerRange",
     "Kind",
     "LiveRange",
     "MemoryForms",
@@ -66,6 +68,7 @@ __all__ = [
     "bound_of",
     "constant",
     "argument_pairs",
+    "integer_range",
     "is_fence",
     "is_injective",
     "is_same",

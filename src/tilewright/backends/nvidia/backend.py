@@ -66,7 +66,8 @@ def _pipeline(target: GPUTarget) -> Pipeline:
 
 
 def _ttir(module: Module, context: StageContext) -> Module:
-    front_pipeline(int(context.target.arch), context.options.bulk_loads).run(module)
+    options = context.options
+    front_pipeline(int(context.target.arch), options.bulk_loads, options.num_warps).run(module)
     return module
 
 

@@ -41,19 +41,24 @@ from tilewright.backends.nvidia.passes.split_products import SplitProducts
 from tilewright.backends.nvidia.passes.split_reductions import SplitReductions
 from tilewright.backends.nvidia.passes.split_tiles import SplitTiles
 from tilewright.ir import Contract, Pipeline, Step
-from tilewright.transforms import SHARED, Canonicalize, Cse, Dce, ExpandDescriptors, Licm
+from tilewright.transforms import SHARED, Canonicalize, Cse, Dce, ExpandDescriptors, Licm, Unroll
+
+_SHORT_LOOP = 1024
+"""Elements of a thread in all iterations of a loop that becomes straight code."""
 
 
-def front_pipeline(capability: int, bulk_loads: str = "all") -> Pipeline:
+def front_pipeline(capability: int, bulk_loads: str = "all", warps: int = 4) -> Pipeline:
     """The target-independent passes, then legalization for an architecture (10 * major + minor).
 
-    bulk_loads: see CommonOptions.
+    bulk_loads: see CommonOptions; warps: of a program instance.
     """
     arch = row_for(capability)
     dots = LegalizeDots(capability=capability)
     arithmetic = LegalizeArithmetic(capability=capability)
     casts = LegalizeCasts(capability=capability)
+    flatten = Unroll(short=_SHORT_LOOP * 32 * warps)
     own = (
+        Step(flatten, "loads of all iterations in flight; first ones, and counts, fold below"),
         Step(dots, "first: its expansions need legalization themselves", legal_products(arch)),
         Step(arithmetic, "GPUs compute exp2 and f16, not sin and fp8", legal_arithmetic(arch)),
         Step(Canonicalize(), "fold the constants of expansions and the casts around them"),

@@ -6,6 +6,7 @@ modulo 2**bits.
 
 from __future__ import annotations
 
+from tilewright.analysis import IntegerRange, integer_range
 from tilewright.ir import Rule, RuleContext, RuleSet, Value, rule
 from tilewright.ir.types import DType, dtype_of, element_of, i1, with_element
 from tilewright.ops import (
@@ -240,6 +241,32 @@ def compare_with_itself(op: CompareOp, ctx: RuleContext) -> Value | None:
     if op.lhs is not op.rhs or _is_float(op.lhs):
         return None
     return constant(ctx, op.predicate in ("eq", "le", "ge"), op.type)
+
+
+@rule(CompareOp)
+def compare_ranges(op: CompareOp, ctx: RuleContext) -> Value | None:
+    """x < y -> true or false, if no number that x may be is on the other side of one of y's
+
+    Masks of the elements of a block that lies within a row of known length.
+    """
+    x = None if _is_float(op.lhs) else integer_range(op.lhs)
+    y = None if x is None else integer_range(op.rhs)
+    if x is None or y is None:
+        return None
+    answer = _answer(op.predicate, x, y)
+    return None if answer is None else constant(ctx, answer, op.type)
+
+
+def _answer(predicate: str, x: IntegerRange, y: IntegerRange) -> bool | None:
+    """What a comparison of any number in x with any in y yields; None if that depends on them."""
+    if predicate in ("gt", "ge"):
+        return _answer(_SWAPPED[predicate], y, x)
+    if predicate == "lt":
+        return True if x.high < y.low else False if x.low >= y.high else None
+    if predicate == "le":
+        return True if x.high <= y.low else False if x.low > y.high else None
+    apart = x.high < y.low or y.high < x.low
+    return predicate == "ne" if apart else None
 
 
 # ---- select --------------------------------------------------------------------------------------

@@ -65,6 +65,7 @@ class FakeCuda:
         self.capture_mode = 0
         self.mode_of_loads: list[int] = []
         self.memory: dict[int, bytearray] = {}
+        self.pinned: list[ctypes.Array[ctypes.c_char]] = []
         self.untimed: set[int] = set()
         self.recorded: dict[int, int] = {}
         self.order: list[tuple[int, int, int]] = []
@@ -210,6 +211,18 @@ class FakeCuda:
         address = next(self._numbers)
         self.memory[address] = bytearray(bytesize)
         return self._done("cuMemAlloc"), address
+
+    def cuFuncGetModule(self, hfunc: int) -> tuple[CUresult, int]:
+        return self._done("cuFuncGetModule"), hfunc
+
+    def cuModuleGetGlobal(self, hmod: int, name: bytes) -> tuple[CUresult, int, int]:
+        # two words, each of which can be written
+        self.memory |= {hmod << 8: bytearray(8), (hmod << 8) + 8: bytearray(8)}
+        return self._done("cuModuleGetGlobal"), hmod << 8, 16
+
+    def cuMemHostAlloc(self, bytesize: int, Flags: int) -> tuple[CUresult, int]:
+        self.pinned.append(ctypes.create_string_buffer(bytesize))
+        return self._done("cuMemHostAlloc"), ctypes.addressof(self.pinned[-1])
 
     def cuMemFree(self, dptr: int) -> tuple[CUresult]:
         del self.memory[dptr]

@@ -51,6 +51,7 @@ _LEGACY_STREAM = 1  # CU_GET_PROC_ADDRESS_LEGACY_STREAM
 _RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 _LOG_BYTES = 1 << 16  # of each log of the driver's compiler
 
+_PORTABLE, _MAPPED = 1, 2  # CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTALLOC_DEVICEMAP
 _UNTIMED = 2  # CU_EVENT_DISABLE_TIMING: cheaper, and enough to order streams
 
 _SUCCESS = 0
@@ -489,6 +490,11 @@ class Driver:
     def allocate(self, size: int) -> int:
         """Address of `size` new bytes of the current device."""
         return int(self.value("cuMemAlloc", self.api.cuMemAlloc(size)))
+
+    def allocate_pinned(self, size: int) -> int:
+        """Address of `size` new bytes of the host that devices can read and write there, too."""
+        result = self.api.cuMemHostAlloc(size, _PORTABLE | _MAPPED)
+        return int(self.value("cuMemHostAlloc", result))
 
     def free(self, address: int) -> None:
         """Give back what `allocate` gave; waits for the device."""

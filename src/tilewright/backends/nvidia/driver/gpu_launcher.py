@@ -12,7 +12,12 @@ from tilewright.backends.manifest import DirectLaunch, Metadata, Streamed
 from tilewright.backends.nvidia.driver.cuda_driver import Driver, driver
 from tilewright.backends.nvidia.driver.cuda_errors import CudaCallFailed, faulted, is_fault, refused
 from tilewright.backends.nvidia.driver.current_stream import device_and_stream, torch_queries
-from tilewright.backends.nvidia.driver.gpu_messages import Console
+from tilewright.backends.nvidia.driver.gpu_messages import (
+    FAILURE,
+    HOST_ADDRESS,
+    Console,
+    FailureRecord,
+)
 from tilewright.backends.nvidia.driver.launch_entry import (
     Entry,
     Handlers,
@@ -34,6 +39,8 @@ _STATIC_LIMIT = 48 * 1024
 """Bytes of shared memory of a program that need not be asked for."""
 _PORTABLE_CLUSTER = 8  # blocks, on every GPU with clusters (CUDA C++ Programming Guide)
 _SUSPECTS = 8  # launches that an error names
+_PAGE = 4096
+"""Bytes of the host's memory that are pinned at a time for records of failures."""
 
 
 class _DeviceState:
@@ -48,6 +55,9 @@ class _DeviceState:
         """Of kernels by CUfunction: these are never unloaded, so none comes to mean another one."""
         self.healthy = 0
         """Number of the first launch that may not have ended well."""
+        self.asserting: list[Console] = []
+        """Of the kernels with assertions."""
+        self._free: list[int] = []
 
     def suspects(self) -> list[str]:
         """The latest launches as text, latest first."""
@@ -64,8 +74,29 @@ class _DeviceState:
         except CudaCallFailed as error:
             if not is_fault(error.status):
                 raise
-            raise faulted(error.status, self.suspects()) from None
+            raise self.fault(error.status, self.suspects()) from None
         self.healthy = count
+        self.check()
+
+    def check(self) -> None:
+        """Raise DeviceAssertionFailure if an assertion has failed; waits for nothing."""
+        for console in self.asserting:
+            console.check()
+
+    def fault(self, status: int, suspects: Sequence[str]) -> errors.TilewrightError:
+        """The error for a lost context: the assertion that trapped, or what the status says."""
+        try:
+            self.check()
+        except errors.DeviceAssertionFailure as error:
+            return error
+        return faulted(status, suspects)
+
+    def failure_record(self) -> FailureRecord:
+        """A new record, never freed: kernels are not unloaded either. Its device is current."""
+        if not self._free:
+            page = self.api.allocate_pinned(_PAGE)
+            self._free = list(range(page, page + _PAGE, FailureRecord.size))
+        return FailureRecord(self._free.pop())
 
 
 @functools.cache
@@ -120,10 +151,12 @@ def launch_shape(metadata: Metadata) -> LaunchShape:
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    """A kernel on one device. on_stream: see `launch_on_stream`."""
+    """A kernel on one device. on_stream: see `launch_on_stream`; failure: the record of those of
+    its assertions that nobody waits for."""
 
     entry: Entry
     on_stream: Entry
+    failure: FailureRecord | None
     registers: int
     local_bytes: int
 
@@ -132,7 +165,7 @@ class NvidiaLauncher:
     """One kernel, loaded on each device on which it is used.
 
     binary: a cubin, or PTX; parameters: types of the kernel's arguments as text; blocking: wait
-    after each launch, as kernels do anyway that print or assert.
+    after each launch, as those of kernels do anyway that print or assert.
     n_regs: registers of a thread; n_spills: 32-bit words of local memory of a thread.
     Raises OutOfResources for a kernel that the current device has not enough of something for.
     """
@@ -152,8 +185,8 @@ class NvidiaLauncher:
         self.shape = launch_shape(metadata)
         self._asserts = cast("Sequence[str]", metadata.get("asserts") or ())
         self._prints = cast("Sequence[Sequence[object]]", metadata.get("prints") or ())
-        self._has_messages = bool(self._asserts or self._prints)
-        self._blocking = self._has_messages or bool(metadata.get("debug")) or blocking
+        has_messages = bool(self._asserts or self._prints)
+        self._blocking = has_messages or bool(metadata.get("debug")) or blocking
         self._names = cast("Sequence[str] | None", metadata.get("names"))
         self._binary = binary
         self._driver = api or driver()
@@ -189,11 +222,14 @@ class NvidiaLauncher:
         """The same in a given stream of the current device, whatever streams the arrays name; in
         the current one where None is given. Returns True: takes arguments of all kinds.
 
-        Waits only for kernels that print or assert, not for those with the option `debug`, which
-        `torch.compile` gives all.
+        Waits only for kernels that print, not for those with the option `debug`, which
+        `torch.compile` gives all: an assertion that fails ends the grid, and the next call that
+        notices raises it.
         """
         device, current = device_and_stream()
         loaded = self._loaded.get(device) or self._load(device)
+        if loaded.failure is not None:
+            loaded.failure.stops = True
         loaded.on_stream(x, y, z, current if stream is None else stream, *values)
         return True
 
@@ -250,11 +286,12 @@ class NvidiaLauncher:
             # every GPU with clusters takes 8 blocks; more must be allowed by function
             if self.shape.cluster[0] > _PORTABLE_CLUSTER:
                 api.allow_large_clusters(function)
-        entry = self._make_entry(device, function, self._blocking)
-        on_stream = entry
-        if self._blocking != self._has_messages:
-            on_stream = self._make_entry(device, function, blocking=False)
-        return _Loaded(entry, on_stream, facts.registers, facts.local_bytes)
+        console = self._console(device, function)
+        entry = on_stream = self._make_entry(device, function, console, self._blocking)
+        if self._blocking and not self._prints:
+            on_stream = self._make_entry(device, function, console, blocking=False)
+        failure = console.failure if console is not None and not self._prints else None
+        return _Loaded(entry, on_stream, failure, facts.registers, facts.local_bytes)
 
     def _check_resources(self, device: int, static_shared: int, max_threads: int) -> None:
         limit = self._driver.device(device).shared_optin
@@ -264,9 +301,10 @@ class NvidiaLauncher:
         if self.shape.threads > max_threads:
             raise errors.OutOfResources(self.shape.threads, max_threads, "threads")
 
-    def _make_entry(self, device: int, function: int, blocking: bool) -> Entry:
+    def _make_entry(
+        self, device: int, function: int, console: Console | None, blocking: bool
+    ) -> Entry:
         state = _device_state(device, self._driver)
-        console = self._console(device, function)
         python = _LaunchHandlers(self.name, function, self.kinds, self._names, state, console)
         # where nothing is waited for, a launch makes no call into Python
         after: Callable[[int, int, int, int], object] | None = None
@@ -303,7 +341,20 @@ class NvidiaLauncher:
             with api.context(device):
                 api.write(api.variable(function, name), bytes(size))
 
-        return Console(self._asserts, self._prints, read, clear)
+        failure = self._failure_record(device, function) if self._asserts else None
+        console = Console(self._asserts, self._prints, read, clear, failure)
+        if failure is not None:
+            _device_state(device, api).asserting.append(console)
+        return console
+
+    def _failure_record(self, device: int, function: int) -> FailureRecord:
+        """A record of failures that the kernel knows."""
+        api = self._driver
+        with api.context(device), api.relaxed_capture():
+            record = _device_state(device, api).failure_record()
+            place = api.variable(function, FAILURE) + HOST_ADDRESS
+            api.write(place, record.address.to_bytes(8, "little"))
+        return record
 
 
 class _OtherStream(Exception):
@@ -375,7 +426,7 @@ class _LaunchHandlers:
             return
         state.log.drop(self._function, (x, y, z), stream)
         if is_fault(status):
-            raise faulted(status, state.suspects())
+            raise state.fault(status, state.suspects())
         raise refused(self._kernel, (x, y, z), status, *state.api.describe(status))
 
     def after(self, x: int, y: int, z: int, stream: int) -> None:
@@ -390,7 +441,7 @@ class _LaunchHandlers:
         except CudaCallFailed as error:
             if not is_fault(error.status):
                 raise
-            raise faulted(error.status, [f"{self._kernel}[{(x, y, z)}]"]) from None
+            raise state.fault(error.status, [f"{self._kernel}[{(x, y, z)}]"]) from None
         state.healthy = count
         if self._console is not None:
             self._console.drain()

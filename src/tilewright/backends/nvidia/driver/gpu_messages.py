@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import struct
 import sys
 from collections.abc import Callable, Sequence
@@ -15,10 +16,13 @@ __all__ = [
     "FAILURE",
     "FAILURE_BYTES",
     "HEAD_BYTES",
+    "HOST_ADDRESS",
     "PRINTS",
     "RECORDS",
     "RECORD_BYTES",
+    "STOPS",
     "Console",
+    "FailureRecord",
     "PrintedText",
 ]
 
@@ -26,7 +30,11 @@ FAILURE = "tilewright_failure"
 PRINTS = "tilewright_prints"
 """Names of the kernel's memory of a failed assertion, and of prints."""
 
-FAILURE_BYTES = 32
+FAILURE_BYTES = 16
+HOST_ADDRESS = 8
+"""Where in the memory of a failure the address of its record is, which the host owns."""
+STOPS = 32
+"""Where in that record the host says whether a failure is to stop the grid."""
 HEAD_BYTES = 16
 RECORD_BYTES = 48
 RECORDS = 1 << 16
@@ -49,17 +57,58 @@ Read = Callable[[str, int], bytes]
 Clear = Callable[[str, int], None]
 
 
+class FailureRecord:
+    """What a kernel says of the first assertion that failed, in memory of the host that the device
+    writes to: to look there costs neither a wait nor a copy, and works where a context is lost.
+
+    address: of `size` bytes that both see at it
+    """
+
+    size = 64
+
+    def __init__(self, address: int) -> None:
+        self.address = address
+        self._bytes = (ctypes.c_char * self.size).from_address(address)
+        ctypes.memset(address, 0, self.size)
+
+    def words(self) -> tuple[int, ...] | None:
+        """Number of the assertion, program and index; None if none failed."""
+        failed, *words = _FAILURE.unpack_from(self._bytes)
+        return tuple(words) if failed else None
+
+    def clear(self) -> None:
+        """Make it ready for the next failure."""
+        ctypes.memset(self.address, 0, _FAILURE.size)
+
+    @property
+    def stops(self) -> bool:
+        """Whether a failure ends the grid by a trap, which all later calls of CUDA report;
+        otherwise the program returns, and only this record tells."""
+        return self._bytes[STOPS] != b"\0"
+
+    @stops.setter
+    def stops(self, stops: bool) -> None:
+        self._bytes[STOPS] = bytes([stops])
+
+
 class Console:
     """Reads and clears the records of one loaded kernel.
 
     asserts: messages of its assertions, `packed`; prints: of its prints (see PrintedText);
-    read(name, size) -> bytes and clear(name, size): access to the module's memory
+    read(name, size) -> bytes and clear(name, size): access to the module's memory; failure: the
+    record of its assertions, None if it has none
     """
 
     def __init__(
-        self, asserts: Sequence[str], prints: Sequence[Sequence[object]], read: Read, clear: Clear
+        self,
+        asserts: Sequence[str],
+        prints: Sequence[Sequence[object]],
+        read: Read,
+        clear: Clear,
+        failure: FailureRecord | None = None,
     ) -> None:
         self._asserts = asserts
+        self.failure = failure
         self._prints = [PrintedText(str(t), int(str(k)), bool(h)) for t, k, h in prints]
         self._read, self._clear = read, clear
 
@@ -68,16 +117,20 @@ class Console:
         # first, so that prints are shown when an assertion has failed too
         if self._prints:
             self._drain_prints()
-        if self._asserts:
-            self._check()
+        self.check()
 
-    def _check(self) -> None:
-        failed, number, x, y, z, *index = _FAILURE.unpack(self._read(FAILURE, FAILURE_BYTES))
-        if not failed:
+    def check(self) -> None:
+        """Raise DeviceAssertionFailure if the record tells of one; waits for nothing."""
+        words = None if self.failure is None else self.failure.words()
+        if self.failure is None or words is None:
             return
-        # before raising, or the next launch would report the same failure
-        self._clear(FAILURE, FAILURE_BYTES)
-        message, loc = unpacked(self._asserts[int(number)])
+        # Before raising, or the next launch would report the same failure; after a trap there is
+        # no next one, and every call is to tell the reason.
+        if not self.failure.stops:
+            self.failure.clear()
+            self._clear(FAILURE, HOST_ADDRESS)
+        number, x, y, z, *index = words
+        message, loc = unpacked(self._asserts[number])
         where = f", at {index_text(*index)}" if index[0] >= 0 else ""
         raise errors.DeviceAssertionFailure(f"{message}{where}", (x, y, z)).with_loc(loc)
 

@@ -27,7 +27,7 @@ def explain_kernel(module: Module, context: StageContext, sizes: LaunchSizes | N
     options, metadata = context.options, context.metadata
     bound = None if sizes is None else bound_of(module.kernel, sizes, arch)
     by_fma = {op.loc: fma_reason(op, arch) for op in _products(module)}
-    front_pipeline(int(context.target.arch), options.bulk_loads).run(module)
+    front_pipeline(int(context.target.arch), options.bulk_loads, options.num_warps).run(module)
     obstacles = by_fma | product_obstacles(module.kernel, arch, options.num_warps)
     not_promoted, not_shared = _refusals(module.kernel.clone(), context)
     options_pipeline(context).run(module)

@@ -1,9 +1,12 @@
-"""Assertions and prints: programs leave records in the module's own memory, which the host reads.
+"""Assertions and prints: programs leave records which the host reads.
 
-Memory of a failure, 8 words: whether there is one, number of the assertion, program, index.
+Memory of a failure: whether a thread has failed, and, 8 bytes on, the address of its record, which
+the host owns and can read while the kernel runs; 8 words: whether there is one, number of the
+assertion, program, index; behind them, whether the kernel is to trap. It traps as well if nobody
+gave an address. Otherwise nothing stops a kernel that fails: all threads of the program agree that
+it failed, and return.
 Memory of prints: a head of 16 bytes whose first word counts the records, then the records, 12 words
 each: bits (2 words), number of the text, how many prints the thread made before, program, index.
-Nothing stops a kernel that fails: all threads of the program agree that it failed, and return.
 """
 
 from __future__ import annotations
@@ -15,9 +18,11 @@ from tilewright.backends.nvidia.driver.gpu_messages import (
     FAILURE,
     FAILURE_BYTES,
     HEAD_BYTES,
+    HOST_ADDRESS,
     PRINTS,
     RECORD_BYTES,
     RECORDS,
+    STOPS,
     PrintedText,
 )
 from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, layout_of, lowering
@@ -92,19 +97,42 @@ def _first_failure(state: GpuLowering, check: AssertOp) -> tuple[Val, list[Val]]
 
 def _record_failure(state: GpuLowering, failed: Val, words: Sequence[Val]) -> None:
     """The first thread of all that fails on the device writes; later ones are dropped."""
-    memory = _memory(state, FAILURE, FAILURE_BYTES)
+    code, memory = state.code, _memory(state, FAILURE, FAILURE_BYTES)
     text = "@$3 atom.relaxed.gpu.global.cas.b32 $0, [$1], 0, $2;"
     constraints = "=r,l,r,b,0,~{memory}"
     one = integer_literal(1)
     # The result starts as 1: threads that do not fail must not look like the first.
     before = state.asm(text, constraints, "i32", memory, one, failed, one)
-    first = state.code.let_here(f"icmp eq i32 {before}, 0", "i1")
-    mine = state.code.let_here(f"and i1 {first}, {failed}", "i1")
+    first = code.let_here(f"icmp eq i32 {before}, 0", "i1")
+    mine = code.let_here(f"and i1 {first}, {failed}", "i1")
+    place = _at(state, memory, HOST_ADDRESS)
+    record = state.asm("ld.global.b64 $0, [$1];", "=l,l,~{memory}", "i64", place)
+    is_read = code.let_here(f"icmp ne i64 {record}, 0", "i1")
+    writes = code.let_here(f"and i1 {mine}, {is_read}", "i1")
+    start = code.let_here(f"inttoptr i64 {record} to ptr addrspace(1)", "ptr addrspace(1)")
+    store = "@$2 st.global.b32 [$0], $1;"
+
+    def write(offset: int, word: Val) -> None:
+        at = _at(state, start, offset)
+        state.asm(store, "l,r,b,~{memory}", "void", at, word, writes)
+
     for number, word in enumerate(words, 1):
-        address = state.code.let_here(
-            f"getelementptr i32, ptr addrspace(1) {memory}, i64 {number}", "ptr addrspace(1)"
-        )
-        state.asm("@$2 st.global.b32 [$0], $1;", "l,r,b,~{memory}", "void", address, word, mine)
+        write(4 * number, word)
+    # Seen by the host before it is told of them, and before a trap.
+    state.asm("fence.acq_rel.sys;", "~{memory}", "void")
+    write(0, one)
+    state.asm("fence.acq_rel.sys;", "~{memory}", "void")
+    flag = _at(state, start, STOPS)
+    text = "@$2 ld.global.b32 $0, [$1];"
+    stops = state.asm(text, "=r,l,b,0,~{memory}", "i32", flag, is_read, one)
+    traps = code.let_here(f"icmp ne i32 {stops}, 0", "i1")
+    traps = code.let_here(f"and i1 {traps}, {mine}", "i1")
+    state.asm("@$0 trap;", "b,~{memory}", "void", traps)
+
+
+def _at(state: GpuLowering, start: Val, offset: int) -> Val:
+    text = f"getelementptr i8, ptr addrspace(1) {start}, i64 {offset}"
+    return state.code.let_here(text, "ptr addrspace(1)")
 
 
 # ---- prints -------------------------------------------------------------------------------------

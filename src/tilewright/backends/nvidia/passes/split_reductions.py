@@ -7,10 +7,17 @@
 
 The conversion goes through shared memory, as any other (expand_conversions.py). Where warps do not
 lie along the axis in one run, its elements are put in another order first, each in its thread.
+
+What n warps leave is in n registers of each thread, which takes n - 1 combinations; or, where these
+cost more than shuffles, in n lanes of each warp, which takes log2(n) of both:
+
+    %a = nvidia.convert %w                                    one of 16 in each lane
+    %s, %t = tile.reduce %a, %b {axis = 0} (...) { ... }      4 times shuffled and combined
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import prod
@@ -19,8 +26,14 @@ from tilewright.backends.nvidia.lower.gpu_lowering import layout_of
 from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import TileType, element_of
-from tilewright.layout import REGISTER, WARP, LinearLayout, log2, slice_of, tile_dims
-from tilewright.ops import ReduceOp, ReshapeOp, TransposeOp
+from tilewright.layout import LANE, REGISTER, WARP, LinearLayout, log2, slice_of, tile_dims
+from tilewright.ops import DivOp, MathOp, ReduceOp, ReshapeOp, TransposeOp
+
+_SHUFFLE = 6
+"""Instructions that take as long as a shuffle: 23 cycles to their 4. An estimate."""
+
+_LONG = 12
+"""Likewise, as a division or a function."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +59,8 @@ def _split(op: ReduceOp) -> None:
     inner = apart[0][1]
     within = ReduceOp(tuple(x for x, _ in apart), op.combine.clone({}), inner)
     parts = emitted(build, within, slice_of(layout_of(apart[0][0]), inner))
-    together = [_collected(build, part, op.axis) for part in parts]
+    by_lanes = _is_sooner_by_lanes(op, 1 << len(warps_along(op)))
+    together = [_collected(build, part, op.axis, by_lanes) for part in parts]
     last = ReduceOp(tuple(together), op.combine.clone({}), op.axis)
     Rewriter.replace(op, emitted(build, last, slice_of(layout_of(together[0]), op.axis)))
 
@@ -77,19 +91,51 @@ def reshaped(build: Builder, x: Value, shape: tuple[int, ...]) -> Value:
     return emitted(build, ReshapeOp(x, shape), layout_of(x).reshape(shape))[0]
 
 
-def _collected(build: Builder, part: Value, axis: int) -> Value:
-    """What all warps along an axis hold, in the registers of each of their threads."""
-    target = in_each_thread(layout_of(part), axis)
+def _is_sooner_by_lanes(op: ReduceOp, warps: int) -> bool:
+    """Whether lanes should combine what warps leave: all registers of a thread take turns."""
+    combine = sum(
+        _LONG if isinstance(step, DivOp | MathOp) else 1
+        for step in op.combine
+        if step.results and step.operands
+    )
+    shuffles = _SHUFFLE * len(op.inputs)
+    return log2(warps) * (combine + shuffles) < (warps - 1) * combine
+
+
+def _collected(build: Builder, part: Value, axis: int, by_lanes: bool) -> Value:
+    """What all warps along an axis hold, in each thread or in each warp."""
+    layout = layout_of(part)
+    target = in_each_warp(layout, axis) if by_lanes else in_each_thread(layout, axis)
     return build.value(ConvertOp(part, TileType(target.shape, element_of(part.type), target)))
 
 
 def in_each_thread(layout: LinearLayout, axis: int) -> LinearLayout:
     """A layout without warps along an axis: what they hold is in registers of all, the lowest."""
-    none, warps = (0,) * len(layout.shape), layout.bases(WARP)
+    moved = sorted(basis for basis in layout.bases(WARP) if basis[axis])
+    return _with_warps(layout, axis, moved, layout.bases(LANE))
+
+
+def in_each_warp(layout: LinearLayout, axis: int) -> LinearLayout:
+    """A layout without warps along an axis: what they hold is in lanes that held copies, as far as
+    there are such, and in registers."""
+    moved = sorted(basis for basis in layout.bases(WARP) if basis[axis])
+    lanes = [basis if any(basis) or not moved else moved.pop(0) for basis in layout.bases(LANE)]
+    return _with_warps(layout, axis, moved, lanes)
+
+
+def _with_warps(
+    layout: LinearLayout,
+    axis: int,
+    registers: Sequence[tuple[int, ...]],
+    lanes: Sequence[tuple[int, ...]],
+) -> LinearLayout:
+    """A layout without warps along an axis; registers: what comes before those there are."""
+    none = (0,) * len(layout.shape)
     bases = {
         **{name: layout.bases(name) for name in layout.in_names},
-        REGISTER: [*sorted(b for b in warps if b[axis]), *layout.bases(REGISTER)],
-        WARP: [none if basis[axis] else basis for basis in warps],
+        REGISTER: [*registers, *layout.bases(REGISTER)],
+        LANE: lanes,
+        WARP: [none if basis[axis] else basis for basis in layout.bases(WARP)],
     }
     return LinearLayout.from_bases(bases, tile_dims(layout.shape))
 
