@@ -5,7 +5,12 @@ from tilewright.transforms.rules.arith_rules import ARITH
 from tilewright.transforms.rules.canonical_rules import CANONICAL
 from tilewright.transforms.rules.constant_builders import constant, scalar_of, with_operands
 from tilewright.transforms.rules.control_rules import CONTROL
-from tilewright.transforms.rules.exact_arithmetic import constant_of, is_constant
+from tilewright.transforms.rules.exact_arithmetic import (
+    constant_of,
+    fold_binary,
+    fold_compare,
+    is_constant,
+)
 from tilewright.transforms.rules.memory_rules import MEMORY
 from tilewright.transforms.rules.tile_rules import TILE
 from tilewright.transforms.rules.width_rules import WIDTHS
@@ -20,6 +25,8 @@ __all__ = [
     "WIDTHS",
     "constant",
     "constant_of",
+    "fold_binary",
+    "fold_compare",
     "is_constant",
     "scalar_of",
     "with_operands",

@@ -6,6 +6,8 @@ modulo 2**bits.
 
 from __future__ import annotations
 
+from math import frexp, isfinite
+
 from tilewright.analysis import IntegerRange, integer_range
 from tilewright.ir import Rule, RuleContext, RuleSet, Value, rule
 from tilewright.ir.types import DType, dtype_of, element_of, i1, with_element
@@ -180,6 +182,19 @@ def subtract_or_shift_zero(op: BinaryOp, ctx: RuleContext) -> Value | None:
 def times_one(op: BinaryOp, ctx: RuleContext) -> Value | None:
     """x * 1 -> x; x / 1 -> x"""
     return op.lhs if is_constant(op.rhs, 1) else None
+
+
+@rule(DivOp)
+def divide_by_power_of_two(op: DivOp, ctx: RuleContext) -> Value | None:
+    """x / 2**k -> x * 2**-k, floats only, for normal 2**k and 2**-k: both are rounded alike"""
+    divisor = constant_of(op.rhs)
+    if not divisor or not _is_float(op.rhs) or not isfinite(divisor):
+        return None
+    mantissa, exponent = frexp(divisor)
+    # frexp's exponent is one above that of the number
+    if abs(mantissa) != 0.5 or abs(exponent - 1) >= dtype_of(op.type).bias:
+        return None
+    return ctx.value(MulOp(op.lhs, constant(ctx, 1 / divisor, op.type)))
 
 
 @rule(MulOp, AndOp)

@@ -434,6 +434,8 @@ class _LaunchHandlers:
         state = self._state
         # a captured launch has not run yet, and waiting for it would spoil the graph
         if state.api.is_capturing(stream):
+            if self._console is not None and self._console.failure is not None:
+                self._console.failure.stops = True
             return
         count = state.log.count
         try:

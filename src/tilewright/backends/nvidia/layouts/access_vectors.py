@@ -19,19 +19,27 @@ MAX_VECTOR_BYTES = 16
 @dataclass(frozen=True, slots=True)
 class VectorRun:
     """What limits a vector along a dim: elements that a thread holds in consecutive registers, that
-    are consecutive in memory, that start at an aligned address, that have one mask (None: all)."""
+    are consecutive in memory, that start at an aligned address, that have one mask (None: all).
+    equal: that have one address."""
 
     dim: int
     held: int
     contiguous: int
     aligned: int
     masked: int | None
+    equal: int
 
     @property
     def length(self) -> int:
         """Elements of the longest vector."""
         run = min(self.held, self.contiguous, self.aligned)
         # A vector has one predicate.
+        return run if self.masked is None else min(run, self.masked)
+
+    @property
+    def copies(self) -> int:
+        """Elements that are one in memory, of which one access is enough."""
+        run = min(self.held, self.equal)
         return run if self.masked is None else min(run, self.masked)
 
 
@@ -57,6 +65,7 @@ def vector_runs(
             alignment.contiguity[dim],
             max(1, alignment.divisibility[dim] // size),
             None if mask is None else facts[mask].constancy[dim],
+            alignment.constancy[dim],
         )
         for dim in range(len(layout.outs))
     ]
@@ -77,3 +86,10 @@ def vector_length(
     best = max(run.length for run in vector_runs(facts, pointer, mask))
     size = element_of(pointee(pointer.type)).bytes
     return min(best, max(1, most // size))
+
+
+def copies_of_one(facts: Mapping[Value, Alignment], pointer: Value, mask: Value | None) -> int:
+    """Consecutive registers that are the same element in memory, masked together."""
+    if not isinstance(pointer.type, TileType):
+        return 1
+    return max(run.copies for run in vector_runs(facts, pointer, mask))

@@ -7,13 +7,18 @@ from dataclasses import dataclass, field
 
 from tilewright.analysis import Alignment
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp
-from tilewright.backends.nvidia.layouts.layout_propagation import coalesced, default_layout
+from tilewright.backends.nvidia.layouts.joined_loads import Vector, joined_vectors
+from tilewright.backends.nvidia.layouts.layout_propagation import (
+    coalesced,
+    default_layout,
+    with_vector,
+)
 from tilewright.backends.nvidia.layouts.select_mma import DotLayouts
 from tilewright.backends.nvidia.layouts.select_wgmma import wgmma_result
 from tilewright.ir import Function, Op, Value
 from tilewright.ir.types import element_of, shape_of
 from tilewright.layout import LinearLayout
-from tilewright.ops import pointee
+from tilewright.ops import LoadOp, pointee
 from tilewright.support import cached_property
 
 
@@ -56,6 +61,22 @@ class LayoutContext:
         first = layouts[0] if layouts else None
         # Tensor cores fix the layout of their result; other ops can follow it.
         return next((layout for layout in layouts if layout in self.product_layouts), first)
+
+    def load_layout(self, op: LoadOp) -> LinearLayout:
+        """The coalesced layout of a load, beside those that are used with it."""
+        facts = self.facts[op.pointer]
+        addresses = self.layouts.get(op.pointer)
+        # Of addresses that were computed from what was loaded nothing is known.
+        if addresses is not None and max(facts.contiguity) == 1:
+            return addresses
+        joined = self._joined.get(op)
+        if joined is None:
+            return self.access_layout(op.pointer)
+        return with_vector(shape_of(op.type), joined.length, facts, self.warps, joined.dim)
+
+    @cached_property
+    def _joined(self) -> dict[LoadOp, Vector]:
+        return joined_vectors(self.function, self.facts, self.access_bytes)
 
     def access_layout(self, pointer: Value) -> LinearLayout:
         """The coalesced layout of a load or store through a tile of pointers."""

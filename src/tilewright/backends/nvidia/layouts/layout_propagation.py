@@ -34,14 +34,32 @@ def coalesced(
 
     most: bytes of one access
     """
+    return with_vector(shape, vector_of(shape, element_bytes, facts, most), facts, warps)
+
+
+def with_vector(
+    shape: tuple[int, ...], vector: int, facts: Alignment, warps: int, fastest: int | None = None
+) -> LinearLayout:
+    """The same with a vector of another length, and along another dim where one is given."""
     order = _by_contiguity(facts)
-    fastest = order[0]
-    # A vector must be consecutive, and aligned to its size: divisibility is in bytes.
-    run = min(facts.contiguity[fastest], facts.divisibility[fastest] // element_bytes or 1)
-    vector = max(1, min(run, most // element_bytes, shape[fastest]))
+    if fastest is not None:
+        order = (fastest, *(dim for dim in order if dim != fastest))
     # No wider than what leaves every thread something to do.
     share = max(1, prod(shape) // (LANES * warps))
     return spread(shape, min(vector, _power(share)), order, warps)
+
+
+def vector_of(shape: tuple[int, ...], element_bytes: int, facts: Alignment, most: int) -> int:
+    """How many elements one access of at most `most` bytes may have."""
+    fastest = fastest_dim(facts)
+    # A vector must be consecutive, and aligned to its size: divisibility is in bytes.
+    run = min(facts.contiguity[fastest], facts.divisibility[fastest] // element_bytes or 1)
+    return max(1, min(run, most // element_bytes, shape[fastest]))
+
+
+def fastest_dim(facts: Alignment) -> int:
+    """The dim along which addresses have the longest runs."""
+    return _by_contiguity(facts)[0]
 
 
 def _power(number: int) -> int:

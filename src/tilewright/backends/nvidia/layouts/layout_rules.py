@@ -182,6 +182,8 @@ class _Access(LayoutRule[LoadOp | AtomicOp | AtomicCasOp]):
             made = context.layouts.get(op.operand)
             if made is not None and made in context.product_layouts:
                 return made
+        if isinstance(op, LoadOp):
+            return context.load_layout(op)
         return context.access_layout(op.pointer)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.backends.nvidia.buffer_ops import AsyncCopyOp
-from tilewright.backends.nvidia.layouts.access_vectors import vector_length
+from tilewright.backends.nvidia.layouts.access_vectors import copies_of_one, vector_length
 from tilewright.backends.nvidia.lower.gpu_lowering import (
     BODY,
     GpuLowering,
@@ -77,13 +77,22 @@ def _load(state: GpuLowering, op: LoadOp) -> None:
     pointers = state.registers_of(op.pointer)
     masks = None if op.mask is None else state.registers_of(op.mask)
     others = None if op.other is None else state.registers_of(op.other)
+    copies = _copies(state, op, others) if length == 1 else 1
     results: list[Val] = []
-    for start in range(0, len(pointers), length):
+    for start in range(0, len(pointers), length * copies):
         other = None if others is None else others[start : start + length]
         # Elements of a vector have one mask: `vector_length` sees to it.
         mask = None if masks is None else masks[start]
-        results += _load_vector(state, op, pointers[start], mask, other, element, length)
+        loaded = _load_vector(state, op, pointers[start], mask, other, element, length)
+        results += loaded * copies
     state.set_registers(op.result, results)
+
+
+def _copies(state: GpuLowering, op: LoadOp, others: Sequence[Val] | None) -> int:
+    """Consecutive registers that one load serves."""
+    if op.volatile or (others is not None and len({other.text for other in others}) > 1):
+        return 1
+    return copies_of_one(state.alignments, op.pointer, op.mask)
 
 
 def _load_vector(

@@ -13,6 +13,7 @@ from tilewright.backends.nvidia.lower.gpu_lowering import (
     lowering,
     register_count,
 )
+from tilewright.backends.nvidia.lower.literal_folding import folded
 from tilewright.backends.nvidia.lower.packed_arithmetic import is_packed, lower_packed
 from tilewright.ir import Op
 from tilewright.ir.types import DType, PointerType, TileType, dtype_of, element_of, shape_of, u8
@@ -71,6 +72,9 @@ def lower_by_register(state: GpuLowering, op: Op) -> None:
 
 def lower_one(state: GpuLowering, op: Op, operands: list[Val]) -> Val:
     """One element of an element-wise op."""
+    known = folded(op, operands)
+    if known is not None:
+        return known
     if isinstance(op, MulOp | MulHighOp) and _is_half_of_a_product(op):
         return _half_of_a_product(state, op, operands)
     special = _APPROXIMATE.get(str(op.attrs.get("function"))) if op.opcode == "arith.math" else None
@@ -154,9 +158,10 @@ def _divide(state: GpuLowering, op: Op) -> None:
     for x, y in zip(
         state.registers_of(op.operands[0]), state.registers_of(op.operands[1]), strict=True
     ):
-        if y.text not in emitted:
+        known = folded(op, (x, y))
+        if known is None and y.text not in emitted:
             emitted[y.text] = _divisor(state, y)
-        results.append(_quotient(state, x, emitted[y.text], narrowed))
+        results.append(known or _quotient(state, x, emitted[y.text], narrowed))
     state.set_registers(op.results[0], results)
 
 

@@ -13,6 +13,7 @@ from tilewright.backends.nvidia.lower.gpu_lowering import (
     lowering,
 )
 from tilewright.backends.nvidia.lower.lane_exchange import shuffle_packed
+from tilewright.backends.nvidia.lower.literal_folding import is_literal
 from tilewright.backends.nvidia.lower.register_packing import pack, unpack
 from tilewright.ir.types import element_of
 from tilewright.layout import LANE, REGISTER, WARP, LinearLayout
@@ -51,6 +52,9 @@ def _registers_by_kept_coords(layout: LinearLayout, axis: int) -> dict[tuple[int
 def _across_lanes(state: GpuLowering, op: ReduceOp, running: list[Val], bit: int) -> list[Val]:
     others: list[Val] = []
     for value, source in zip(running, op.inputs, strict=True):
+        if is_literal(value):
+            others.append(value)
+            continue
         element = element_of(source.type)
         (packed_register,) = pack(state, [value], element)
         moved = shuffle_packed(state, "bfly", packed_register, integer_literal(1 << bit))

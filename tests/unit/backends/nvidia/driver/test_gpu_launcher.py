@@ -1,7 +1,9 @@
 """Loading and launching kernels, against a stand-in for the driver."""
 
+import ctypes
 import gc
 import re
+import struct
 import sys
 import types
 import weakref
@@ -17,9 +19,12 @@ from tests.unit.backends.nvidia.fake_cuda import (
     FakeCuda,
 )
 from tests.unit.backends.nvidia.fake_launch import DEVICE
+from tilewright.backends.device_messages import packed
 from tilewright.backends.nvidia.driver import current_stream, gpu_launcher
+from tilewright.backends.nvidia.driver.cuda_driver import Driver
 from tilewright.backends.nvidia.driver.cuda_errors import KernelFault, LaunchRefused
 from tilewright.backends.nvidia.driver.gpu_launcher import NvidiaLauncher
+from tilewright.backends.nvidia.driver.gpu_messages import FailureRecord
 from tilewright.support import errors
 
 METADATA = {"name": "softmax", "num_warps": 4, "shared": 0, "num_ctas": 1}
@@ -312,6 +317,74 @@ def test_blocking_launch_does_not_wait_in_a_captured_stream(cuda: FakeCuda) -> N
     kernel.launch((1, 1, 1), ())
     assert "cuStreamSynchronize" not in cuda.calls
     assert cuda.machine.calls == 1
+
+
+# --- assertions -----------------------------------------------------------------------------------
+
+TRAPPED = ILLEGAL_ADDRESS  # as any status after which the context is lost
+
+
+def asserting(cuda: FakeCuda, shared: Driver) -> tuple[NvidiaLauncher, FailureRecord]:
+    """A kernel with one assertion, and the record that it was given."""
+    cuda.machine.expect(0)
+    found = {**METADATA, "asserts": [packed("x is positive", None)], "debug": True}
+    kernel = NvidiaLauncher(b"\x7fELF", found, [], shared)
+    (place,) = (at for at in cuda.memory if at + 8 not in cuda.memory and at % 16 == 8)
+    record = FailureRecord.__new__(FailureRecord)
+    record.address = int.from_bytes(cuda.memory[place], "little")
+    record._bytes = (ctypes.c_char * 64).from_address(record.address)
+    return kernel, record
+
+
+def fail(record: FailureRecord) -> None:
+    """What program (2, 0, 0) writes whose element 5 is wrong."""
+    ctypes.memmove(record.address, struct.pack("<8i", 1, 0, 2, 0, 0, 5, -1, -1), 32)
+
+
+MESSAGE = r"device assertion failed in program \(2, 0, 0\): x is positive, at \(5\)"
+
+
+def test_torch_compile_waits_for_no_assertion(cuda: FakeCuda) -> None:
+    kernel, record = asserting(cuda, cuda.driver())
+    assert not record.stops
+    assert kernel.launch_on_stream(1, 1, 1, 0x57)
+    assert record.stops
+    assert not {"cuStreamSynchronize", "cuMemcpyDtoH"} & set(cuda.calls)
+
+
+@pytest.mark.parametrize("where", ["launch", "synchronize"])
+def test_a_trap_is_told_as_the_assertion_that_failed(
+    cuda: FakeCuda, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = cuda.driver()
+    monkeypatch.setattr(gpu_launcher, "driver", lambda: shared)
+    kernel, record = asserting(cuda, shared)
+    kernel.launch_on_stream(1, 1, 1, 0x57)
+    fail(record)
+    cuda.fails["cuCtxSynchronize"] = TRAPPED
+    cuda.machine.answer(TRAPPED)
+    for _ in range(2):  # every call that meets the lost context
+        with pytest.raises(errors.DeviceAssertionFailure, match=MESSAGE):
+            if where == "launch":
+                kernel.launch_on_stream(1, 1, 1, 0x57)
+            else:
+                gpu_launcher.synchronize()
+
+
+def test_a_launch_that_is_waited_for_raises_its_assertion_and_goes_on(cuda: FakeCuda) -> None:
+    kernel, record = asserting(cuda, cuda.driver())
+    fail(record)
+    with pytest.raises(errors.DeviceAssertionFailure, match=MESSAGE):
+        kernel.launch((1, 1, 1), ())
+    kernel.launch((1, 1, 1), ())
+    assert not record.stops and "cuMemcpyDtoH" not in cuda.calls
+
+
+def test_a_captured_assertion_is_to_trap(cuda: FakeCuda) -> None:
+    kernel, record = asserting(cuda, cuda.driver())
+    cuda.capturing.add(0x57)
+    kernel.launch((1, 1, 1), ())
+    assert record.stops and "cuStreamSynchronize" not in cuda.calls
 
 
 # --- the current device and stream ----------------------------------------------------------------

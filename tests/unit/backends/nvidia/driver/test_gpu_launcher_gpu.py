@@ -192,6 +192,57 @@ def test_illegal_address_is_an_exception_that_names_the_launch(blocking: bool) -
     assert "context of this process is lost" in done.stdout
 
 
+ASSERTS = """
+import time
+import torch
+from tests.kernels.test_printing import assert_kernel
+import tilewright
+x = torch.arange(1, 101, dtype=torch.int32, device="cuda")
+out = torch.zeros_like(x)
+x[70] = -1
+def launch():
+    assert_kernel[4, ](x, out, 100, BLOCK=32, debug=True)
+try:
+    launch()
+except tilewright.errors.DeviceAssertionFailure as error:
+    print("waited for:", error)
+print("alive:", out[:64].tolist() == x[:64].tolist())
+compiled = assert_kernel.warmup(x, out, 100, BLOCK=32, debug=True, grid=(4,))
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    launch()
+x[70] = 1
+graph.replay()
+print("replayed:", torch.equal(out, x))
+x[70] = -1
+launcher = compiled.launcher
+stream = torch.cuda.current_stream().cuda_stream
+launcher.launch_on_stream(4, 1, 1, stream, x, out, 100)
+try:
+    torch.cuda.synchronize()
+except RuntimeError as error:
+    print("torch:", type(error).__name__)
+try:
+    launcher.launch_on_stream(4, 1, 1, stream, x, out, 100)
+except tilewright.errors.DeviceAssertionFailure as error:
+    print("trapped:", error)
+"""
+
+
+def test_assertions_of_launches_that_are_waited_for_and_of_others() -> None:
+    pytest.importorskip("torch")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", ASSERTS], env=env, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    message = "device assertion failed in program (2, 0, 0): values must be positive, at (6)"
+    assert f"waited for: {message}" in " ".join(done.stdout.split())
+    assert "alive: True" in done.stdout and "replayed: True" in done.stdout
+    assert "torch: " in done.stdout
+    assert f"trapped: {message}" in " ".join(done.stdout.split())
+
+
 # --- beside PyTorch -------------------------------------------------------------------------------
 
 
