@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import cast
 
 from tilewright.ir import Op
 from tilewright.ir.types import dtype_of
@@ -47,5 +46,6 @@ def float_number(value: Val) -> float | None:
     """The finite number that a literal of fp32 is."""
     if value.type != "float" or not value.text.startswith("0x"):
         return None
+    number: float
     (number,) = struct.unpack("<d", struct.pack("<Q", int(value.text, 16)))
-    return cast("float", number) if abs(number) < float("inf") else None
+    return number if abs(number) < float("inf") else None
