@@ -8,6 +8,7 @@ from tilewright.compiler.compile import (
     compile_source,
     frontend_options,
     options_of,
+    rehearse,
 )
 from tilewright.compiler.compiled_kernel import CompiledKernel
 from tilewright.compiler.kernel_metadata import KernelMetadata
@@ -50,6 +51,7 @@ __all__ = [
     "name_of_type",
     "options_of",
     "package_version",
+    "rehearse",
     "shared_store",
     "signature_text",
     "specialization_of",

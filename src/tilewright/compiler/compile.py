@@ -6,7 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -120,6 +120,17 @@ def _kernel_hash(
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
+def rehearse(source: KernelSource, target: GPUTarget) -> None:
+    """Compile a kernel for what that imports and starts; nothing is kept, and the last stage, which
+    may use the device, is left out."""
+    backend = backend_named(target.backend)
+    options = options_of(backend, {})
+    front, current = frontend_options(backend, options, target), settings()
+    shorter = replace(backend, stages=backend.stages[:-1])
+    store = shared_store(current.cache)
+    _Compilation(source, shorter, target, options, front, "", store, current.compilation).run()
+
+
 def compile_source(
     source: KernelSource | IRSource, backend: Backend, target: GPUTarget, options: CommonOptions
 ) -> CompiledKernel:
@@ -200,14 +211,15 @@ class _Compilation:
 
     def made(self, keep: bool = True) -> CompiledKernel:
         """The stages of the backend, run; keep: in the cache, where they will be read again."""
-        entry, made = self._run()
+        entry, made = self.run()
         start = time.perf_counter_ns()
         # only what the cache holds may be forgotten in memory, and read again
         kept = keep and self.store.write(self.digest, entry)
         self.times.store_results = (time.perf_counter_ns() - start) // 1000
         return self._kernel(entry, made, again=kept)
 
-    def _run(self) -> tuple[Entry, dict[str, Artifact]]:
+    def run(self) -> tuple[Entry, dict[str, Artifact]]:
+        """All stages."""
         metadata = {**asdict(self.options), "hash": self.digest}
         context = StageContext(self.target, self.options, metadata)
         run = Run(self.source, self.backend, context, self.digest, self.compilation)
@@ -220,7 +232,7 @@ class _Compilation:
     def artifacts(self) -> dict[str, Artifact]:
         """Those of the stages, for a kernel that was loaded and has forgotten them."""
         entry = self.store.read(self.digest)
-        return self._run()[1] if entry is None else dict[str, Artifact](entry.artifacts)
+        return self.run()[1] if entry is None else dict[str, Artifact](entry.artifacts)
 
     def _again(self, problem: Exception) -> CompiledKernel:
         """Instead of a kept kernel that cannot be loaded."""

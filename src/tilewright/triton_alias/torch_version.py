@@ -7,9 +7,12 @@ in the middle, or worse, compute something else.
 from __future__ import annotations
 
 import sys
+from pathlib import PurePath
 
 from tilewright.compiler import package_version
 from tilewright.support import errors, import_late
+
+_WORKERS = ("torch", "_inductor", "compile_worker", "__main__.py")
 
 SUPPORTED = ("2.13",)
 """Minor versions of PyTorch that the tests marked `torch` pass with."""
@@ -24,9 +27,17 @@ def check_torch() -> None:
 
 def triton_key() -> str:
     """What changes with the compiler: a part of the keys of Inductor's caches, which is the first
-    that it asks for. Errors: UnsupportedTorch."""
+    that it asks for, and the last before it forks compile workers. Errors: UnsupportedTorch."""
     check_torch()
+    if is_parent_of_workers():
+        import_late("tilewright.triton_alias.compile_worker_start").prepare()
     return package_version()
+
+
+def is_parent_of_workers() -> bool:
+    """Whether this process is the one that Inductor starts to fork its compile workers."""
+    file = str(getattr(sys.modules.get("__main__"), "__file__", None) or "")
+    return PurePath(file).parts[-len(_WORKERS) :] == _WORKERS
 
 
 def register_cpp_wrapper() -> None:

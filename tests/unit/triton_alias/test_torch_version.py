@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -32,3 +33,34 @@ def test_the_key_is_that_of_the_compiler(version: str, monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(__version__=version))
     with triton_alias() as triton:
         assert triton.runtime.cache.triton_key() == package_version()
+
+
+_QUESTION = """
+import sys, types
+import tilewright
+triton = tilewright.as_triton()
+import triton.compiler.compiler
+torch = types.SimpleNamespace(__version__="2.13.0", version=types.SimpleNamespace(cuda={cuda!r}))
+sys.modules["torch"] = torch
+sys.modules["__main__"].__file__ = {file!r}
+triton.compiler.compiler.triton_key()
+print(*(name for name in ("cpu", "nvidia") if f"tilewright.backends.{{name}}.lower" in sys.modules))
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "cuda", "expected"),
+    [
+        ("/x/torch/_inductor/compile_worker/__main__.py", None, "cpu"),
+        ("/x/torch/_inductor/compile_worker/__main__.py", "13.0", "nvidia"),
+        ("/x/train.py", "13.0", ""),
+    ],
+)
+def test_compile_workers_are_forked_with_the_compiler_imported(
+    file: str, cuda: str | None, expected: str
+) -> None:
+    program = _QUESTION.format(file=file, cuda=cuda)
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == expected
