@@ -11,8 +11,7 @@ from collections.abc import Sequence
 
 from tilewright.ir import Op
 from tilewright.ir.types import dtype_of
-from tilewright.llvm import Val
-from tilewright.llvm.scalar_instructions import constant
+from tilewright.llvm import Val, constant
 from tilewright.ops import AddOp, CompareOp, DivOp, MulOp, SelectOp, SubOp
 from tilewright.transforms.rules import fold_binary, fold_compare
 

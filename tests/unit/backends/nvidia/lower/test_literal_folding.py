@@ -7,8 +7,7 @@ import pytest
 
 from tilewright.backends.nvidia.lower.literal_folding import float_number, folded, is_literal
 from tilewright.ir.types import f32
-from tilewright.llvm import Val
-from tilewright.llvm.scalar_instructions import constant
+from tilewright.llvm import Val, constant
 from tilewright.ops import AddOp, CompareOp, ConstantOp, DivOp, MaxOp, MulOp, SelectOp
 
 
