@@ -156,7 +156,7 @@ class Bench:
 
         x = torch.randn(SOFTMAX_ROWS, columns, device="cuda").to(dtype)
         kernel, block = self.twins["softmax.softmax_kernel"], next_power_of_2(columns)
-        words = row_options(columns)
+        words = row_options(columns, x.element_size())
 
         def launch(kernel: Any, out: Any) -> Any:
             return kernel[(SOFTMAX_ROWS,)](out, x, columns, columns, columns, BLOCK=block, **words)
@@ -188,7 +188,7 @@ class Bench:
 
         size = 4096
         x, weight, bias = (torch.randn(s, device="cuda") for s in ((size, size), size, size))
-        kernel, words = self.twins["norm.layer_norm_kernel"], row_options(size)
+        kernel, words = self.twins["norm.layer_norm_kernel"], row_options(size, x.element_size())
 
         def theirs(out: Any) -> None:
             kernel[(size,)](x, weight, bias, out, size, size, size, 1e-5, BLOCK=size, **words)

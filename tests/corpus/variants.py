@@ -97,8 +97,8 @@ def _row_wise(kernel: Any, pointers: int, rest: str) -> Iterator[Variant]:
     sizes = {"fp32": (256, 1024, 4096, 16384, 32768), "fp16": (256, 4096, 32768)}
     for dtype in ("fp32", "fp16", "bf16", "fp64"):
         for size in sizes.get(dtype, (4096,)):
-            everywhere = size == 4096 and dtype in sizes
-            words = {"BLOCK": size, **row_options(size)}
+            everywhere = size >= 4096 if dtype == "fp32" else (dtype, size) == ("fp16", 4096)
+            words = {"BLOCK": size, **row_options(size, BYTES[dtype])}
             types = f"{_pointers(pointers, dtype)} {rest}"
             yield from _on(_rows(everywhere), f"{dtype} {size}", kernel, types, words)
 

@@ -19,20 +19,18 @@ def softmax_kernel(out_ptr, x_ptr, out_row_stride, x_row_stride, columns, BLOCK:
     tl.store(out_ptr + row * out_row_stride + offsets, result, mask=mask)
 
 
-def softmax_warps(columns: int) -> int:
-    """Warps of a program on a GPU: 32 elements a lane, which hides the latency of memory best."""
-    return min(16, max(2, next_power_of_2(columns) // 1024))
-
-
-def row_options(columns: int) -> dict[str, int | None]:
+def row_options(columns: int, item_bytes: int) -> dict[str, int | None]:
     """Launch options of a kernel that keeps a row on the chip.
 
-    Two programs of 16 warps share a multiprocessor, one computing while the other loads, if a
-    thread has 64 registers at most: enough for 32 elements.
+    A lane has 32 elements, which hides the latency of memory best; more where only one program of
+    32 warps would fit on a multiprocessor, unless it moves as many bytes as fp32 rows have (H200).
+    32 elements are in 64 registers of a thread: then programs of 16 warps go in pairs, one of which
+    computes while the other loads.
     """
-    warps = softmax_warps(columns)
-    pairs = warps == 16 and next_power_of_2(columns) <= 32 * 32 * warps
-    return {"num_warps": warps, "maxnreg": 64 if pairs else None}
+    elements = next_power_of_2(columns)
+    warps = min(32 if item_bytes == 4 else 16, max(2, elements // 1024))
+    is_full = 16 <= warps == elements // 1024 and item_bytes <= 4
+    return {"num_warps": warps, "maxnreg": 64 if is_full else None}
 
 
 def softmax(x: Array, out: Array | None = None) -> Array:
@@ -46,6 +44,6 @@ def softmax(x: Array, out: Array | None = None) -> Array:
         strides(x)[0],
         columns,
         BLOCK=next_power_of_2(columns),
-        **row_options(columns),
+        **row_options(columns, int(x.itemsize)),
     )
     return result
