@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import pickle
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +14,9 @@ import tilewright
 import tilewright.language as tl
 from tests.unit.triton_alias.alias_fixture import triton_alias
 from tilewright.compiler import ASTSource
+from tilewright.support import errors
 
+DEVICE = SimpleNamespace(type="cuda")
 HOPPER = tilewright.GPUTarget("cuda", 90, 32)
 
 
@@ -63,6 +67,45 @@ def test_kernels_that_need_more_than_a_grid_are_not(
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     assert compiled(**what).name == "scale"
     assert files(tmp_path) == []
+
+
+def test_launches_from_cpp_know_all_that_they_need() -> None:
+    kernel = pickle.loads(pickle.dumps(compiled()))  # as a worker sends it
+    schema = kernel.launch_metadata_schema
+    assert dict(schema) == {"entry_name": "scale", "num_warps": 4, "shared_mem": 0}
+    assert schema["num_warps"] == 4
+
+
+@pytest.mark.parametrize(
+    ("what", "needs"),
+    [
+        ({"by": "fp16"}, "numbers of 16 bits"),
+        ({"check": True}, r"a host that hears of its assertions \(inductor.assert_indirect_indexi"),
+        ({"num_ctas": 2, "launch_pdl": True}, "a launch with a dependency, clusters"),
+    ],
+)
+def test_kernels_that_need_more_are_refused_with_the_reason(
+    what: dict[str, Any], needs: str
+) -> None:
+    kernel = pickle.loads(pickle.dumps(compiled(**what)))
+    with pytest.raises(errors.NotInLibrary, match=f"by C\\+\\+ alone: 'scale' needs {needs}"):
+        kernel.launch_metadata_schema["entry_name"]
+
+
+@pytest.mark.torch
+def test_aot_inductor_saves_the_kernel() -> None:
+    heuristics = pytest.importorskip("torch._inductor.runtime.triton_heuristics")
+    cache = pytest.importorskip("torch._inductor.codecache").CudaKernelParamCache
+    kernel, meta = compiled(), {"kernel_name": "scale_0"}
+    tuner = SimpleNamespace(inductor_meta=meta, triton_meta={}, device_props=DEVICE)
+    launcher = SimpleNamespace(
+        bin=kernel, config=tilewright.Config({"B": 128}), def_args=[], call_args=[],
+        global_scratch=None, profile_scratch=None,
+    )  # fmt: skip
+    heuristics.CachingAutotuner.save_gpu_kernel(tuner, "stream", launcher)
+    saved = cache.get("scale_0")
+    assert (saved["mangled_name"], saved["num_warps"], saved["shared_mem"]) == ("scale", 4, 0)
+    assert Path(saved["cubin_path"]).read_bytes() == kernel.asm["cubin"]
 
 
 @pytest.mark.torch

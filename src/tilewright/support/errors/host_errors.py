@@ -369,7 +369,7 @@ class NotInLibrary(BackendError, RuntimeError):
     """A kernel that a program without Python is to call, as AOTInductor's, and that it cannot."""
 
     code = "TW308"
-    template = "a kernel cannot be put into a shared library: {reason}"
+    template = "a kernel cannot be launched by C++ alone: {reason}"
 
     reason: str
 
