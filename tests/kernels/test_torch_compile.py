@@ -27,6 +27,7 @@ KINDS = (
     "wide softmax", "layer norm", "batch norm", "group and rms norm", "scans", "maxima so far",
     "long scan", "sort", "gather", "scatter", "index put", "embedding", "images", "losses",
     "bucketize", "shapes", "foreach", "convolution", "block of a transformer",
+    "templates", "dynamic shapes",
 )  # fmt: skip
 BY_WORKERS = ("pointwise", "sort", "layer norm")
 Outcomes = dict[str, dict[str, Any]]
@@ -70,6 +71,31 @@ def test_results_and_gradients_are_eager_s(kind: str, in_process: Outcomes) -> N
     assert ours < max(10 * eager_s, 1e-6)
     assert outcome["kernels"] > 0
     assert outcome["in C++"] == 0
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("kind", KINDS)
+def test_results_and_gradients_on_a_gpu(kind: str, in_process: Outcomes) -> None:
+    outcome = in_process[kind]
+    assert outcome["device"] == "cuda"
+    assert outcome["error"] < 1e-5
+    assert outcome["kernels"] > 0
+
+
+@pytest.mark.gpu
+def test_cuda_graphs_launch_kernels(program: Callable[..., Outcomes], tmp_path: Path) -> None:
+    for outcome in program(tmp_path, "--cuda-graphs", "layer norm", "softmax").values():
+        assert outcome["error"] < 1e-5
+        assert outcome["skips"] == 0 < outcome["graph launches"]
+        assert outcome["static launchers"] > 0
+
+
+def test_templates_multiply_in_kernels(in_process: Outcomes) -> None:
+    assert in_process["templates"]["products"] >= 3  # forwards, and for two gradients
+
+
+def test_changing_sizes_compile_once(in_process: Outcomes) -> None:
+    assert in_process["dynamic shapes"]["graphs"] == 1
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +145,7 @@ def with_user_kernels(
     return program(tmp_path_factory.mktemp("user-kernels"), script="torch_user_kernels.py")
 
 
-@pytest.mark.parametrize("case", ["launch", "mutation", "autotune", "operator"])
+@pytest.mark.parametrize("case", ["launch", "mutation", "autotune", "descriptors", "operator"])
 def test_users_kernels_are_parts_of_the_graph(case: str, with_user_kernels: Outcomes) -> None:
     outcome = with_user_kernels[case]
     assert outcome["error"] < 1e-6
@@ -157,19 +183,30 @@ def test_packages_have_all_that_launches_kernels(
     assert sum(name.endswith(".so") for name in names) == 2 * kernels
 
 
+def loaded_package(program: Callable[..., Outcomes], folder: Path) -> dict[str, Any]:
+    """What a process without Tilewright says of a package."""
+    package = str(folder / "model.pt2")
+    made = program(folder, package, script=CPP_PROGRAMS)["program"]
+    assert made["path"] == package
+    shutil.rmtree(folder / "inductor")  # the package has all that it needs
+    command = [sys.executable, "-W", "ignore", str(Path(__file__).with_name(CPP_PROGRAMS))]
+    alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return json.loads(subprocess.check_output([*command, "--load", package], env=alone, text=True))
+
+
 @needs_compiler
 @pytest.mark.exhaustive  # for C++ that takes half a minute to compile
 def test_packages_run_without_tilewright(program: Callable[..., Outcomes], tmp_path: Path) -> None:
-    package = str(tmp_path / "model.pt2")
-    made = program(tmp_path, package, script=CPP_PROGRAMS)["program"]
-    assert made["path"] == package
-    shutil.rmtree(tmp_path / "inductor")  # the package has all that it needs
-    command = [sys.executable, "-W", "ignore", str(Path(__file__).with_name(CPP_PROGRAMS))]
-    alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    text = subprocess.check_output([*command, "--load", package], env=alone, text=True)
-    loaded = json.loads(text)
+    loaded = loaded_package(program, tmp_path)
     assert loaded["error"] < 1e-5
     assert "index out of bounds" in loaded["failure"]
+
+
+@needs_compiler
+@pytest.mark.gpu
+def test_packages_run_on_a_gpu(program: Callable[..., Outcomes], tmp_path: Path) -> None:
+    loaded = loaded_package(program, tmp_path)
+    assert loaded == {"error": pytest.approx(0, abs=1e-5), "failure": ""}
 
 
 @needs_compiler

@@ -8,6 +8,8 @@ one line of JSON for each case. What is installed as `triton` is what compiles.
 
 from __future__ import annotations
 
+import gc
+import importlib
 import json
 import sys
 import time
@@ -167,8 +169,32 @@ CASES: dict[str, Case] = {
         block,
         lambda: [normal(2, 32, 64), normal(64, 192) / 8, normal(64, 99) / 8, normal(99, 64) / 8],
     ),
+    "templates": (
+        lambda x, y, b: F.relu(torch.addmm(b, x, y)).sum(0),
+        lambda: [normal(60, 70) / 8, normal(70, 50), normal(50)],
+    ),
+    "dynamic shapes": (
+        lambda x, y: F.layer_norm(x, x.shape[1:]) @ torch.softmax(y, 0).t() + len(x),
+        lambda: [normal(60, 70), normal(50, 70)],
+    ),
 }  # fmt: skip
 
+OPTIONS: dict[str, dict[str, Any]] = {
+    "templates": {
+        "options": {
+            "max_autotune_gemm": True,
+            "max_autotune_gemm_backends": "TRITON",
+            "benchmark_epilogue_fusion": False,
+            # two of twenty blocks: all are measured otherwise
+            "test_configs.autotune_choice_desc_regex": "BLOCK_K=(16|64), BLOCK_M=32, BLOCK_N=16",
+        }
+    },
+    "dynamic shapes": {"dynamic": True},
+}
+"""Words of `torch.compile` for a case."""
+
+SHORTER = ("dynamic shapes",)
+"""Cases that run again, with fewer rows."""
 
 IN_FLOAT32 = ("special functions", "number formats")
 """Cases of which float64 computes something else: its next numbers are others."""
@@ -207,13 +233,17 @@ def outcome(name: str, **options: Any) -> dict[str, Any]:
     torch._dynamo.reset()
     counters.clear()
     inputs, began = [x.to(DEVICE) for x in make()], time.perf_counter()
-    compiled = torch.compile(function, **options)
+    compiled = torch.compile(function, **OPTIONS.get(name, {}), **options)
     found, sources = run_and_get_code(lambda: with_gradients(compiled, inputs))
     seconds = time.perf_counter() - began
     expected = with_gradients(function, inputs)
     assert [x.dtype for x in found] == [x.dtype for x in expected]
+    if name in SHORTER:
+        shorter = [x[: len(x) // 2 + 1].contiguous() for x in inputs]
+        found += with_gradients(compiled, shorter)
+        expected += with_gradients(function, shorter)
     exact = expected
-    if name not in IN_FLOAT32:
+    if name not in SHORTER and name not in IN_FLOAT32:
         doubled = [x.double() if x.is_floating_point() else x for x in inputs]
         exact = with_gradients(function, doubled)
     return {
@@ -221,21 +251,55 @@ def outcome(name: str, **options: Any) -> dict[str, Any]:
         "error": max(map(error, found, expected)),
         "exact": [max(map(error, results, exact)) for results in (found, expected)],
         "kernels": sum(text.count("@triton.jit") for text in sources),
+        "products": sum(text.count("tl.dot(") for text in sources),
+        "graphs": counters["stats"]["unique_graphs"],
+        "device": inputs[0].device.type,
         "in C++": sum(text.count("cpp_fused") for text in sources),
         "cache hits": counters["inductor"]["fxgraph_cache_hit"],
         "seconds": seconds,
     }
 
 
+def graph_outcome(name: str) -> dict[str, Any]:
+    """A case whose launches are recorded in a CUDA graph, and launched again by one call."""
+    function, make = CASES[name]
+    torch._dynamo.reset()
+    counters.clear()
+    compiled = torch.compile(function, mode="reduce-overhead")
+    errors: list[float] = []
+    inputs = [x.to(DEVICE) for x in make()]
+    for _ in range(4):  # once without a graph, then it is recorded
+        torch.compiler.cudagraph_mark_step_begin()
+        found, expected = (tree_leaves(f(*inputs)) for f in (compiled, function))
+        errors += map(error, found, expected)
+    with torch.profiler.profile() as profile:
+        torch.compiler.cudagraph_mark_step_begin()
+        compiled(*inputs)
+        torch.cuda.synchronize()
+    launchers = importlib.import_module("torch._inductor.runtime.static_triton_launcher")
+    static = launchers.StaticallyLaunchedCudaKernel
+    return {
+        "name": name,
+        "error": max(errors),
+        "skips": counters["inductor"]["cudagraph_skips"],
+        "graph launches": sum(
+            e.count for e in profile.key_averages() if e.key == "cudaGraphLaunch"
+        ),
+        "static launchers": sum(isinstance(each, static) for each in gc.get_objects()),
+    }
+
+
 def main(names: Sequence[str]) -> None:
-    """Print the outcome of each case. `--workers`: compile in processes of their own."""
+    """Print the outcome of each case. `--workers`: compile in processes of their own;
+    `--cuda-graphs`: see `graph_outcome`."""
+    measure = graph_outcome if "--cuda-graphs" in names else outcome
     inductor.cpu_backend = "triton"
     if "--workers" in names:
         AsyncCompile.wait_pool_ready()
     else:
         inductor.compile_threads = 1
     for name in [name for name in names if not name.startswith("--")] or CASES:
-        print(json.dumps(outcome(name)), flush=True)
+        print(json.dumps(measure(name)), flush=True)
 
 
 if __name__ == "__main__":

@@ -54,6 +54,14 @@ def scale_kernel(x, out, n, by, BLOCK: tl.constexpr):
     tl.store(out + i, tl.load(x + i, i < n) * by, i < n)
 
 
+@triton.jit
+def transpose_kernel(x, out, rows, columns, B: tl.constexpr):
+    source = tl.make_tensor_descriptor(x, [rows, columns], [columns, 1], [B, B])
+    target = tl.make_tensor_descriptor(out, [columns, rows], [rows, 1], [B, B])
+    i, j = tl.program_id(0) * B, tl.program_id(1) * B
+    target.store([j, i], source.load([i, j]).T)
+
+
 def added(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     out, n = torch.empty_like(x), x.numel()
     add_kernel[(triton.cdiv(n, 128),)](torch.sin(x), y, out, n, BLOCK=128)
@@ -74,6 +82,15 @@ def doubled(x: torch.Tensor) -> torch.Tensor:
     return out + 1
 
 
+def transposed(x: torch.Tensor) -> torch.Tensor:
+    """By descriptors that the kernel makes; rows of 16 bytes."""
+    rows = torch.sin(x).view(-1, 40)
+    out = rows.new_empty(rows.shape[::-1])
+    grid = tuple(triton.cdiv(extent, 16) for extent in rows.shape)
+    transpose_kernel[grid](rows, out, *rows.shape, B=16)
+    return out * 2
+
+
 def add_both(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     out, n = torch.empty_like(x), x.numel()
     wrap_triton(add_kernel)[(triton.cdiv(n, 128),)](x, y, out, n, BLOCK=128)
@@ -91,8 +108,9 @@ def by_op(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 Case = tuple[Callable[..., Any], int, Callable[..., Any]]
 CASES: dict[str, Case] = {
     "launch": (added, 2, lambda x, y: (x.sin() + y) * 2),
-    "mutation": (accumulated, 1, lambda x: (2 * x + 3, x + 1, torch.tensor([16], device=x.device))),
+    "mutation": (accumulated, 1, lambda x: (2 * x + 3, x + 1, torch.tensor([18], device=x.device))),
     "autotune": (doubled, 1, lambda x: x * 2 + 1),
+    "descriptors": (transposed, 1, lambda x: x.sin().view(-1, 40).t() * 2),
     "operator": (by_op, 2, lambda x, y: (x + y) * y),
 }
 
@@ -111,7 +129,7 @@ class Warnings(logging.Handler):
 def outcome(name: str, warnings: Warnings) -> dict[str, Any]:
     function, count, meant = CASES[name]
     torch._dynamo.reset()
-    inputs = [torch.randn(1000, device=DEVICE) for _ in range(count)]
+    inputs = [torch.randn(1120, device=DEVICE) for _ in range(count)]
     if name == "operator":
         inputs = [x.requires_grad_() for x in inputs]
     found, sources = run_and_get_code(torch.compile(function, fullgraph=True), *inputs)

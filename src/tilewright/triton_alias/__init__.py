@@ -12,13 +12,13 @@ modules which of our names it has.
 
 from tilewright.triton_alias.alias_finder import as_triton
 from tilewright.triton_alias.installation import FoundTriton, install, installed, uninstall
-from tilewright.triton_alias.torch_version import register_cpp_wrapper
+from tilewright.triton_alias.torch_version import register_with_inductor
 
 __all__ = [
     "FoundTriton",
     "as_triton",
     "install",
     "installed",
-    "register_cpp_wrapper",
+    "register_with_inductor",
     "uninstall",
 ]

@@ -40,12 +40,15 @@ def is_parent_of_workers() -> bool:
     return PurePath(file).parts[-len(_WORKERS) :] == _WORKERS
 
 
-def register_cpp_wrapper() -> None:
-    """Have AOTInductor, and `torch.compile` with `cpp_wrapper`, call kernels of the CPU from C++.
+def register_with_inductor() -> None:
+    """Tell Inductor, by its hooks, what it lacks for kernels of a CPU.
 
-    Needs torch and a C++ compiler. Where Inductor's `cpu_backend` is not "triton", C++ is written
-    as before. Errors: UnsupportedTorch.
+    AOTInductor, and `torch.compile` with `cpp_wrapper`, call them from C++ then; and `max_autotune`
+    measures configurations once that differ in warps or stages only, which mean nothing there.
+    Needs torch, and for C++ its compiler. Where Inductor's `cpu_backend` is not "triton", C++ is
+    written as before. Errors: UnsupportedTorch.
     """
     import_late("torch")
     check_torch()
-    import_late("tilewright.triton_alias.inductor_cpp_wrapper").register()
+    for module in ("inductor_cpp_wrapper", "inductor_choices"):
+        import_late(f"tilewright.triton_alias.{module}").register()

@@ -6,6 +6,7 @@ import gc
 import json
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -330,3 +331,24 @@ def test_launches_in_a_block_are_in_torch_s_profile() -> None:
     assert name in names(profiled=True)
     assert not launch_enter
     assert not launch_exit
+
+
+@pytest.mark.torch
+def test_launches_in_a_block_are_ranges_of_nvtx(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+    told: list[str] = []
+
+    @contextmanager
+    def nvtx_range(name: str) -> Generator[None]:
+        told.append(f"begin {name}")
+        yield
+        told.append(f"end {name}")
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda.nvtx, "range", nvtx_range)
+    kernel = new_kernel()
+    x, out = torch.arange(5, dtype=torch.float32), torch.zeros(5)
+    with profiled_launches():
+        kernel[(1,)](x, out, 5, 8)
+    kernel[(1,)](x, out, 5, 8)
+    assert told == [f"begin {kernel.__name__}", f"end {kernel.__name__}"]

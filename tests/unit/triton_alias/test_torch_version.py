@@ -5,13 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from tests.unit.triton_alias.alias_fixture import triton_alias
 from tilewright.compiler import package_version
 from tilewright.support import errors
-from tilewright.triton_alias import register_cpp_wrapper
+from tilewright.triton_alias import register_with_inductor
 
 
 @pytest.mark.parametrize("version", ["2.9.1", "2.12.0+cpu", "2.14.0a0+git1", "3.0"])
@@ -25,7 +26,7 @@ def test_versions_that_were_never_tested_are_refused(
         f"torch.compile is not supported of PyTorch {version}, only of 2.13 [TW223]\n  hint: "
     )
     with pytest.raises(errors.UnsupportedTorch):
-        register_cpp_wrapper()
+        register_with_inductor()
 
 
 @pytest.mark.parametrize("version", ["2.13.0", "2.13.1+cu130"])
@@ -64,3 +65,32 @@ def test_compile_workers_are_forked_with_the_compiler_imported(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert found.stdout.strip() == expected
+
+
+@pytest.mark.torch
+def test_configurations_that_are_one_on_a_cpu_are_measured_once() -> None:
+    choices = pytest.importorskip("tilewright.triton_alias.inductor_choices")
+    caller = pytest.importorskip("torch._inductor.select_algorithm").TritonTemplateCaller
+
+    def choice(name: str, description: str, device: str = "cpu") -> Any:
+        made = caller.__new__(caller)
+        made.name, made.description = name, description
+        made.layout = SimpleNamespace(device=SimpleNamespace(type=device))
+        return made
+
+    text = "BLOCK_M=64, BLOCK_N={}, num_stages={}, num_warps={}"
+    given = [
+        SimpleNamespace(name="addmm"),
+        choice("triton_mm_0", text.format(32, 3, 4)),
+        choice("triton_mm_1", text.format(32, 4, 8)),
+        choice("triton_mm_2", text.format(16, 4, 8)),
+        choice("triton_mm_persistent_3", text.format(32, 4, 8)),
+        choice("triton_mm_4", text.format(16, 4, 8), "cuda"),
+        choice("triton_mm_5", text.format(16, 4, 2), "cuda"),
+        SimpleNamespace(name="addmm"),
+    ]
+    left = choices.distinct(given)
+    assert [each.name for each in left] == [
+        "addmm", "triton_mm_0", "triton_mm_2", "triton_mm_persistent_3", "triton_mm_4",
+        "triton_mm_5", "addmm",
+    ]  # fmt: skip
