@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import tilewright.language as tl
-from tests.kernels.devices import Device
+from tests.kernels.devices import Device, EmulatedNvidia
+from tests.kernels.tutorial_matmul import tutorial_matmul
 from tilewright import jit
 
 Array = np.ndarray[Any, Any]
@@ -317,3 +318,30 @@ def test_more_stages_than_iterations(device: Device, rng: np.random.Generator, s
     operands = (device.array(x, np.float16) for x in (a, b))
     device.run(followed, (1,), *operands, sums, turned, 32, STAGES=stages, REVERSED=True)
     np.testing.assert_array_equal(turned, (a @ b).T)
+
+
+def product_by_threads(device: Device, k: int, stages: int) -> Array:
+    """Of 64 x K and K x 64, in tiles that threads copy."""
+    random = np.random.default_rng(k)
+    left, right = random.normal(size=(64, k)), random.normal(size=(k, 64))
+    a, b = (device.array(x, np.float16) for x in (left, right))
+    out = device.empty((64, 64), np.float16)
+    strides = (step // 2 for x in (a, b, out) for step in x.strides)
+    words = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "GROUP_M": 8, "EVEN_K": False}
+    options = {"num_warps": 4, "num_stages": stages, "bulk_loads": "none"}
+    device.run(tutorial_matmul, (1,), a, b, out, 64, 64, k, *strides, **words, **options)
+    exact = a.astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_allclose(out.astype(np.float64), exact, rtol=2e-3, atol=3e-2)
+    return out
+
+
+@pytest.mark.parametrize("stages", [3, 4])
+@pytest.mark.parametrize("k", [16, 64, 136, 328])
+def test_products_of_few_and_of_more_slots(device: Device, k: int, stages: int):
+    assert product_by_threads(device, k, stages).any()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_copies_meet_no_product_whatever_the_order_of_warps(seed: int):
+    expected = product_by_threads(EmulatedNvidia(), 328, 3)
+    np.testing.assert_array_equal(product_by_threads(EmulatedNvidia(seed), 328, 3), expected)

@@ -69,17 +69,30 @@ def case(
     CASES.append((kernel, types, constants, hopper, others or ampere(hopper)))
 
 
+# Of three slots copies have a barrier of their own, in front of that of the next product.
+THREE_SLOTS = Body(barriers=2)
 # x is read for the norm: 4 vectors.
-case(kernels.with_norm, f"{HALF} {HALF} {SINGLE} i32/16 i32/16", Body(reads=4))
+case(
+    kernels.with_norm, f"{HALF} {HALF} {SINGLE} i32/16 i32/16",
+    replace(THREE_SLOTS, reads=4), ampere(Body(reads=4)),
+)  # fmt: skip
 for kernel in (kernels.paged, kernels.paged_ahead):
-    case(kernel, f"{HALF} {HALF} *i32/16 {SINGLE} i32/16 i32/16", Body(loads=1))
+    case(
+        kernel, f"{HALF} {HALF} *i32/16 {SINGLE} i32/16 i32/16",
+        replace(THREE_SLOTS, loads=1), ampere(Body(loads=1)),
+    )  # fmt: skip
 # Each thread loads the numbers of its four rows.
-case(kernels.gathered, f"{HALF} {HALF} *i32/16 {SINGLE} i32/16 i32/16", Body(loads=4))
+case(
+    kernels.gathered, f"{HALF} {HALF} *i32/16 {SINGLE} i32/16 i32/16",
+    replace(THREE_SLOTS, loads=4), ampere(Body(loads=4)),
+)  # fmt: skip
 gated = f"{HALF} {HALF} {HALF} {SINGLE} {SINGLE} i32/16 i32/16 i32/16"
 hopper = Body(copies=10, warpgroups=8, waits=(2,))
 case(kernels.gated, gated, hopper, ampere(hopper, 96), BW=64)
-for kernel in (kernels.prefetched, kernels.prefetched_for_behind, kernels.prefetched_in_part):
-    case(kernel, f"{HALF} {HALF} {SINGLE} i32/16 i32/16", Body(), STAGES=3)
+for kernel in (kernels.prefetched, kernels.prefetched_in_part):
+    types = f"{HALF} {HALF} {SINGLE} i32/16 i32/16"
+    case(kernel, types, THREE_SLOTS, ampere(Body()), STAGES=3)
+case(kernels.prefetched_for_behind, f"{HALF} {HALF} {SINGLE} i32/16 i32/16", Body(), STAGES=3)
 # Of two slots one is read until the product ends.
 case(
     kernels.prefetched, f"{HALF} {HALF} {SINGLE} i32/16 i32/16", Body(waits=(0,)), STAGES=2
@@ -88,7 +101,7 @@ case(
 for kernel in (kernels.flat, kernels.flat_select):
     case(
         kernel, f"{HALF} {HALF} {HALF} i32/16 i32/16 i32/16",
-        Body(barriers=2, reads=8, waits=(1, 0), writes=8),
+        Body(barriers=3, reads=8, waits=(1, 0), writes=8),
         ampere(Body(barriers=3, reads=16, writes=8)),
         PROGRAMS=132,
     )  # fmt: skip
@@ -172,5 +185,7 @@ def test_a_product_that_prefetches_is_as_good_as_one_that_does_not(
             GPUTarget("cuda", capability, 32), {"num_warps": 8},
         ).asm["ptx"])) for macros in ({}, {"PREFETCH": None})
     )  # fmt: skip
-    assert prefetching == plain
-    assert (plain.copies, plain.loads, plain.barriers) == (8, 0, 1)
+    # Which of them has three slots, whose copies take a barrier more, depends on what is exchanged.
+    assert replace(prefetching, barriers=plain.barriers) == plain
+    assert (plain.copies, plain.loads) == (8, 0)
+    assert max(plain.barriers, prefetching.barriers) <= (2 if capability == 90 else 1)

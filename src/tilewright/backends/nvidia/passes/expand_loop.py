@@ -27,7 +27,8 @@ the slot of that iteration holds, and its initial value goes to the first slot:
 Warpgroup products that only sum up go on while the next iteration starts. Then the product comes
 first, ends the one before, and what follows waits for the copies of the *next* iteration: so the
 barrier behind that wait, which the copies need since they overwrite what the last product read,
-stands while the tensor cores work.
+stands while the tensor cores work. Of three slots the copies come first, and have a barrier of
+their own.
 
 %e is the index of the first iteration that has none S - 1 later, from their number: so a copy is
 made only for an iteration that takes place, however near to the ends of its type an index comes.
@@ -103,6 +104,10 @@ from tilewright.ops import (
 )
 from tilewright.transforms import trip_count
 
+_FEW_SLOTS = 3
+"""Of which a product reads one and another arrives: what is copied once that one is there has one
+iteration to arrive, and two if it is copied before. That takes a second barrier."""
+
 
 @dataclass(slots=True)
 class _Stage:
@@ -152,6 +157,8 @@ class LoopExpansion:
         for product in self.summing:
             wait_in_branches(product, self.loop)
         self.computed: dict[Op, Value] = {}
+        is_plain = self.has_groups and bool(self.deferred) and not self.parts
+        self.copies_first = is_plain and self.slots == _FEW_SLOTS
 
     def _stage(self, distance: int) -> _Stage:
         ops = self.schedule.slice(distance)
@@ -324,13 +331,10 @@ class LoopExpansion:
         steps: Mapping[int, Value],
     ) -> None:
         """Wait for the copies that are read next, and make those of later iterations."""
-        far = self.slots - 1
-        if self.has_groups:
-            # The slot that is read next has arrived; S - 1 groups are out before the next ones.
-            pending = far - 2 if self.deferred else far - 1
-            builder.emit(WaitOp(pending=pending, proxy=self._feeds_warpgroups()))
+        if not self.copies_first:
+            self._wait_for_next(builder)
         # The slot that the last iteration read.
-        free = self._next_slot(builder, slot, far)
+        free = self._next_slot(builder, slot, self.slots - 1)
         for stage in reversed(self.stages):
             stage.index = builder.value(AddOp(index, steps[stage.distance]))
             runs = {n: builder.value(CompareOp(index, ends[n], "lt")) for n in stage.needed}
@@ -338,6 +342,16 @@ class LoopExpansion:
         if self.has_groups:
             # Also where iterations do not run: waits count groups.
             builder.emit(CommitOp())
+        if self.copies_first:
+            self._wait_for_next(builder)
+
+    def _wait_for_next(self, builder: Builder) -> None:
+        """Wait until the slot that is read next has arrived."""
+        if self.has_groups:
+            # S - 1 groups are out before the next ones; products that go on have read the first.
+            read = 1 if self.deferred and not self.copies_first else 0
+            pending = self.slots - 2 - read
+            builder.emit(WaitOp(pending=pending, proxy=self._feeds_warpgroups()))
 
     def _next_parity(self, builder: Builder, parity: Value) -> list[Value]:
         """The slot of the next iteration's computed operands, which have two."""
