@@ -30,7 +30,7 @@ from tilewright.kernels.matmul_plan import gpu_launch_options as matmul_options
 from tilewright.kernels.norm import layer_norm_kernel
 from tilewright.kernels.product import PLAIN, pack_kernel
 from tilewright.kernels.quantized_matmul import convert_kernel, quantized_matmul_kernel
-from tilewright.kernels.softmax import row_options, softmax_kernel
+from tilewright.kernels.softmax import row_options, softmax_ahead_kernel, softmax_kernel
 from tilewright.kernels.transpose import transpose_kernel
 
 HERE = 90
@@ -105,6 +105,9 @@ def _row_wise(kernel: Any, pointers: int, rest: str) -> Iterator[Variant]:
 
 def _softmax() -> Iterator[Variant]:
     yield from _row_wise(softmax_kernel, 2, "i32/16 i32/16 i32/16")
+    words = {"BLOCK": 32768, **row_options(32768, 2)}
+    types = f"{_pointers(2, 'fp16')} i32/8 i32/8 i32 i32/8"
+    yield from _on(_rows(False), "fp16 32768 ahead", softmax_ahead_kernel, types, words)
 
 
 def _layer_norm() -> Iterator[Variant]:

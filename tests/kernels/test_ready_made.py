@@ -12,9 +12,10 @@ from tilewright import cdiv, kernels, next_power_of_2
 from tilewright.kernels.dropout import dropout_kernel
 from tilewright.kernels.elementwise import add_kernel
 from tilewright.kernels.matmul import matmul_kernel
+from tilewright.kernels.matmul_plan import Gpu
 from tilewright.kernels.norm import layer_norm_kernel
 from tilewright.kernels.product import PLAIN
-from tilewright.kernels.softmax import softmax_kernel
+from tilewright.kernels.softmax import programs_of, softmax_ahead_kernel, softmax_kernel
 from tilewright.kernels.transpose import transpose_kernel
 
 ROUNDED_EXPONENTS = 32
@@ -58,6 +59,50 @@ def test_softmax(device: Device, rng: np.random.Generator, columns: int, dtype: 
     else:
         rounded = APPROXIMATE_EXPONENTS if device.is_approximate else ROUNDED_EXPONENTS
         assert_near(out, exact, rounded if dtype == "float32" else 1)
+
+
+@pytest.mark.parametrize("programs", [1, 3, 8])
+@pytest.mark.parametrize("columns", [17, 264])
+def test_softmax_of_rows_that_are_loaded_ahead(
+    device: Device, rng: np.random.Generator, columns: int, programs: int
+):
+    """Bit for bit what programs of one row each compute."""
+    x = (rng.normal(size=(8, columns)) * 4).astype(np.float16)
+    x[1, 1:] = -np.inf
+    steps, block = (columns, columns), {"BLOCK": next_power_of_2(columns)}
+    plain, source = device.empty(x.shape, np.float16), device.array(x)
+    device.run(softmax_kernel, (8,), plain, source, *steps, columns, **block)
+    out = device.empty(x.shape, np.float16)
+    device.run(softmax_ahead_kernel, (programs,), out, source, *steps, 8, columns, **block)
+    assert_same(out, plain)
+    assert_near(out, exact_softmax(x), 1)
+
+
+H200 = Gpu(90, 132)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "gpu", "programs"),
+    [
+        ((4096, 32768), np.float16, H200, 132),
+        ((4096, 20008), np.float16, H200, 132),
+        ((100, 32768), np.float16, H200, 100),
+        ((4096, 32767), np.float16, H200, 4096),
+        ((4096, 16384), np.float16, H200, 4096),
+        ((4096, 32768), np.float32, H200, 4096),
+        ((4096, 32768), np.float16, Gpu(80, 108), 4096),
+    ],
+    ids=str,
+)
+def test_rows_are_loaded_ahead_where_two_fit(shape: Any, dtype: Any, gpu: Gpu, programs: int):
+    item = np.dtype(dtype).itemsize
+    x, out = (
+        np.lib.stride_tricks.as_strided(np.zeros(64, dtype), shape, (shape[1] * item, item))
+        for _ in range(2)
+    )
+    assert x.ctypes.data % 16 == out.ctypes.data % 16 == 0
+    assert programs_of(x, out, gpu) == programs
+    assert programs_of(x, x, gpu) == shape[0]
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (64, 64), (65, 130), (3, 200)], ids=str)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import tilewright.language as tl
-from tilewright.kernels.arrays import Array, empty, strides
+from tilewright.kernels.arrays import Array, address, dtype_name, empty, is_on_cpu, strides
+from tilewright.kernels.matmul_plan import HOPPER, Gpu, current_gpu
+from tilewright.kernels.product import fits
 from tilewright.runtime import jit, next_power_of_2
 
 
@@ -14,9 +16,32 @@ def softmax_kernel(out_ptr, x_ptr, out_row_stride, x_row_stride, columns, BLOCK:
     offsets = tl.arange(0, BLOCK)
     mask = offsets < columns
     x = tl.load(x_ptr + row * x_row_stride + offsets, mask=mask, other=-float("inf"))
+    tl.store(out_ptr + row * out_row_stride + offsets, softmax_of_row(x), mask=mask)
+
+
+@jit
+def softmax_ahead_kernel(
+    out_ptr, x_ptr, out_row_stride, x_row_stride, rows, columns, BLOCK: tl.constexpr
+):
+    """As `softmax_kernel`, every num_programs(0)-th row: the next one is loaded before this one is
+    computed. No more programs than rows."""
+    offsets = tl.arange(0, BLOCK)
+    mask = offsets < columns
+    first, step = tl.program_id(0), tl.num_programs(0)
+    following = tl.load(x_ptr + first * x_row_stride + offsets, mask=mask, other=-float("inf"))
+    for row in range(first, rows, step):
+        x = following
+        # The last one is loaded again: a mask for it would take registers that are not there.
+        after = tl.where(row + step < rows, row + step, row)
+        following = tl.load(x_ptr + after * x_row_stride + offsets, mask=mask, other=-float("inf"))
+        tl.store(out_ptr + row * out_row_stride + offsets, softmax_of_row(x), mask=mask)
+
+
+@jit
+def softmax_of_row(x):
+    """exp(x - max x) / sum exp(x - max x) of a tile of rank 1, as fp32"""
     numerator = tl.exp((x - tl.max(x, axis=0)).to(tl.float32))
-    result = numerator / tl.sum(numerator, axis=0)
-    tl.store(out_ptr + row * out_row_stride + offsets, result, mask=mask)
+    return numerator / tl.sum(numerator, axis=0)
 
 
 def row_options(columns: int, item_bytes: int) -> dict[str, int | None]:
@@ -33,17 +58,31 @@ def row_options(columns: int, item_bytes: int) -> dict[str, int | None]:
     return {"num_warps": warps, "maxnreg": 64 if is_full else None}
 
 
+def programs_of(x: Array, out: Array, gpu: Gpu) -> int:
+    """How many programs compute the rows of a matrix on a GPU.
+
+    One a multiprocessor where no second one is resident, but the next row fits into registers
+    beside this one, so that it can be loaded ahead: 1.10 times as fast on an H200. Those of fp32
+    and bf16 do not fit, nor do addresses of elements that are loaded one by one.
+    """
+    rows, columns = (int(n) for n in x.shape)
+    fits_twice = dtype_name(x) == "float16" and next_power_of_2(columns) == 1 << 15
+    whole = fits(x, along_rows=True) and fits(out, along_rows=True)
+    in_place = address(x) == address(out)  # stores may not come behind a load of the next row
+    if gpu.capability == HOPPER and fits_twice and whole and not in_place:
+        return min(rows, gpu.multiprocessors)
+    return rows
+
+
 def softmax(x: Array, out: Array | None = None) -> Array:
     """Softmax along the last dimension of a matrix with contiguous rows; into `out` if given."""
     rows, columns = (int(n) for n in x.shape)
     result = empty(x, (rows, columns)) if out is None else out
-    softmax_kernel[(rows,)](
-        result,
-        x,
-        strides(result)[0],
-        strides(x)[0],
-        columns,
-        BLOCK=next_power_of_2(columns),
-        **row_options(columns, int(x.itemsize)),
-    )
+    arrays = result, x, strides(result)[0], strides(x)[0]
+    options = {"BLOCK": next_power_of_2(columns), **row_options(columns, int(x.itemsize))}
+    programs = rows if is_on_cpu(x) else programs_of(x, result, current_gpu())
+    if programs < rows:
+        softmax_ahead_kernel[(programs,)](*arrays, rows, columns, **options)
+    else:
+        softmax_kernel[(rows,)](*arrays, columns, **options)
     return result
