@@ -17,6 +17,7 @@ shuffled order, and waited for.
 from __future__ import annotations
 
 import argparse
+import compileall
 import json
 import os
 import random
@@ -32,6 +33,8 @@ from typing import Any
 
 from cold_launches import TWINS, launches, theirs
 from harness import Case, Work, interleave, print_table, write_results
+
+import tilewright
 
 HERE = Path(__file__).resolve()
 SOFTMAX_COLUMNS = (256, 781, 1024, 2048, 4096, 8192, 12672, 16384, 32768)
@@ -319,6 +322,8 @@ def first_launches(launches: dict[str, Callable[[], object]], seed: int) -> dict
 def measure_first_launches(repeats: int, program: Path = HERE) -> dict[str, list[dict[str, float]]]:
     """Of every process, by side. program: prints `first_launches` for `--cold SIDE --seed N`."""
     found: dict[str, list[dict[str, float]]] = {"tilewright": [], "triton": []}
+    # as pip has done for what is installed, and for Triton
+    compileall.compile_dir(Path(tilewright.__file__).parent, quiet=1)
     for number in range(repeats):
         for side in random.Random(number).sample(list(found), 2):
             found[side].append(_cold_process(program, side, number))

@@ -18,10 +18,10 @@ from tests.corpus.figures import Figures, count, figures_of, source_of, widest
 from tests.corpus.variants import CORPUS, HERE, Variant
 from tilewright import kernels, settings
 from tilewright.backends import GPUTarget
-from tilewright.backends.nvidia import backend
 from tilewright.backends.nvidia.arch import ARCHITECTURES
 from tilewright.backends.nvidia.assemble import ptxas
 from tilewright.backends.nvidia.assemble.ptxas import version
+from tilewright.backends.nvidia.driver import device_target
 from tilewright.support import PassEnded, PassStarted, recording
 
 FOLDER = Path(__file__).parents[1] / "golden" / "corpus"
@@ -30,7 +30,7 @@ FOLDER = Path(__file__).parents[1] / "golden" / "corpus"
 @pytest.fixture(autouse=True)
 def _wheel(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
     """Assemble by the wheel's ptxas, also where a GPU's driver could."""
-    monkeypatch.setattr(backend, "_by_driver", lambda target: False)
+    monkeypatch.setattr(device_target, "is_device_target", lambda target: False)
     with settings().cuda.scope(ptxas_path=pinned_ptxas()):
         yield
 

@@ -15,14 +15,13 @@ from random import Random
 from tests.fuzz_text.c_mutations import c_text
 from tests.fuzz_text.smaller import smaller
 from tests.fuzz_text.tile_mutations import tile_text
-from tilewright.backends import GPUTarget
+from tilewright.backends import GPUTarget, load_ops
 from tilewright.c import CSource
 from tilewright.compiler import IRSource, compile
 from tilewright.frontend.semantics import FrontendOptions
 from tilewright.ir import Module, parse_module, print_module, report
 from tilewright.support import settings
 from tilewright.support.errors import InternalCompilerError, TilewrightError
-from tilewright.tools.read_tile_ir import load_backends
 from tilewright.transforms import SHARED
 
 REFUSED, PARSED, VALID, PASSED, COMPILED = "refused", "parsed", "valid", "passed", "compiled"
@@ -31,7 +30,7 @@ STAGES = (REFUSED, PARSED, VALID, PASSED, COMPILED)
 all back ends share have run; compiled: a sample, to machine code of this CPU and to PTX."""
 
 GPU = GPUTarget("cuda", 90, 32)
-load_backends()  # a case depends on all ops that there are, whatever ran before
+load_ops()  # a case depends on all ops that there are, whatever ran before
 SECONDS = 20.0
 """For making a text small."""
 

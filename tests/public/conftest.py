@@ -36,7 +36,7 @@ def _as_its_users_run() -> Generator[None]:  # pyright: ignore[reportUnusedFunct
 def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Generator[str]:
     """The torch device of tensors, while launches are executed in one of four ways."""
     # each configuration runs once, so that all are tried and none is timed
-    tuner = importlib.import_module("tilewright.runtime.autotune")
+    tuner = importlib.import_module("tilewright.runtime.autotuner")
     monkeypatch.setattr(tuner, "do_bench", run_once)
     if request.param in LAUNCHES:
         replace_launches(monkeypatch, LAUNCHES[request.param])

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import gcd
 from typing import cast
 
 from tilewright.analysis.affine_addresses import Form, Kind, Monomial, Symbol, symbols_of
 from tilewright.ir import Op, Value
+from tilewright.support.data_class import dataclass
 
 BUDGET = 4096
 """Steps of a search; one that takes more is given up: the accesses may meet."""

@@ -17,7 +17,7 @@ wrap: an address that did would point nowhere. Narrower integers are symbols.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import cast
 
@@ -46,6 +46,7 @@ from tilewright.ops import (
     TransposeOp,
     WhileOp,
 )
+from tilewright.support.data_class import dataclass
 from tilewright.support.fresh_stack import nested
 
 MAX_TERMS = 24

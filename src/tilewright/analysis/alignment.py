@@ -20,12 +20,13 @@ definitions above and checked against evaluation in tests/property/test_alignmen
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from math import gcd
 
 from tilewright.ir.types import DType, PointerType, Type, element_of, shape_of
 from tilewright.ops import Sign
+from tilewright.support.data_class import dataclass
 
 LARGEST = 1 << 30
 """Divisibility of zero; no fact states a larger divisor."""

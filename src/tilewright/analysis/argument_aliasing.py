@@ -15,53 +15,17 @@ with a barrier of its own has an author who sees to the order.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from math import prod
-from typing import Any
+from collections.abc import Mapping
 
 from tilewright.analysis.access_forms import MemoryForms
-from tilewright.analysis.argument_uses import ArgumentUses, Sum, Use
+from tilewright.analysis.argument_pair import ArgumentPair, Sum
+from tilewright.analysis.argument_uses import ArgumentUses, Use
 from tilewright.ir import Function
 from tilewright.ir.types import PointerType
 from tilewright.ops import AtomicCasOp, AtomicOp, BarrierOp, LoadOp, StoreOp
 
 MAX_COMPARISONS = 1024
 """Between two arguments; of more nothing is said."""
-
-
-@dataclass(frozen=True, slots=True)
-class ArgumentPair:
-    """Two pointer arguments, by their positions, that must not overlap.
-
-    unless: sums that are all 0 where they may be one array after all; empty: they never may
-    """
-
-    first: int
-    second: int
-    unless: tuple[Sum, ...] = ()
-
-    def as_json(self) -> list[object]:
-        """As lists and numbers; `of_json` takes them back."""
-        return [self.first, self.second, self.unless]
-
-    @classmethod
-    def of_json(cls, entry: Sequence[Any]) -> ArgumentPair:
-        """Errors: TypeError, ValueError for what is none."""
-        first, second, unless = entry
-        sums = tuple(
-            tuple((int(factor), tuple(map(int, places))) for factor, places in terms)
-            for terms in unless
-        )
-        return cls(int(first), int(second), sums)
-
-    def may_be_one(self, values: Sequence[Any]) -> bool:
-        """Whether the arguments of a launch, by position, let both be one array."""
-        return bool(self.unless) and not any(_total(terms, values) for terms in self.unless)
-
-
-def _total(terms: Sum, values: Sequence[Any]) -> int:
-    return sum(factor * prod(int(values[place]) for place in places) for factor, places in terms)
 
 
 def argument_pairs(function: Function) -> list[ArgumentPair]:

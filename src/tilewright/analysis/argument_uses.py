@@ -10,19 +10,17 @@ as one, for a second pass over a row comes after the first one.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import cast
 
 from tilewright.analysis.access_forms import MemoryForms, MemoryOp
 from tilewright.analysis.access_overlap import Access, Relation, apart_in_arrays
 from tilewright.analysis.affine_addresses import Form, Kind, Symbol, added
+from tilewright.analysis.argument_pair import Sum
 from tilewright.analysis.pointer_roots import roots
 from tilewright.ir import Function, Op, Value
 from tilewright.ir.types import DType
 from tilewright.ops import ForOp, LoadOp
-
-Sum = tuple[tuple[int, tuple[int, ...]], ...]
-"""Numbers times products of arguments, which are named by their positions."""
+from tilewright.support.data_class import dataclass
 
 
 @dataclass(frozen=True)

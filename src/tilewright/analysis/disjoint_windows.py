@@ -15,13 +15,14 @@ hold. A mask `i < n` bounds a window, or a walk, where its extents do not.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import cast
 
 from tilewright.analysis.access_overlap import Access
 from tilewright.analysis.affine_addresses import Form, Kind, Symbol, added, as_constant, constant
 from tilewright.analysis.affine_addresses import multiplied as product
 from tilewright.ir import Op
+from tilewright.support.data_class import dataclass
 
 Way = tuple[Form, ...]
 Limit = tuple[Form, Form]

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from heapq import heappop, heappush
+
+from tilewright.support.data_class import dataclass
 
 VERY_MANY = 1000
 """Requests from which only those of one size share memory."""

@@ -22,13 +22,13 @@ than d iterations ahead keeps the meaning.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tilewright.analysis.access_forms import MemoryForms
 from tilewright.analysis.access_overlap import Relation, apart
 from tilewright.analysis.pointer_roots import roots
 from tilewright.ir import Effect, Op, Value
 from tilewright.ops import AtomicCasOp, AtomicOp, DescriptorStoreOp, ForOp, LoadOp, StoreOp
+from tilewright.support.data_class import dataclass
 
 _VOLATILE_CACHES = (".cv",)
 """Cache modifiers of loads that look at memory anew, as volatile ones do (PTX ISA, ld)."""

@@ -14,7 +14,7 @@ dims, and any remainder that of one: what else loads elements that no block has.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple, cast
 
 from tilewright.analysis.access_forms import MemoryForms, comparisons
@@ -36,6 +36,7 @@ from tilewright.analysis.pointer_roots import roots
 from tilewright.ir import Value
 from tilewright.ir.types import PointerType, element_of, shape_of
 from tilewright.ops import DivOp, LoadOp
+from tilewright.support.data_class import dataclass
 
 IsStride = Callable[[Value], bool]
 

@@ -18,6 +18,7 @@ from tilewright.backends.manifest import (
     backend_named,
     backend_names,
     default_backend,
+    load_ops,
 )
 
 __all__ = [
@@ -42,4 +43,5 @@ __all__ = [
     "backend_named",
     "backend_names",
     "default_backend",
+    "load_ops",
 ]

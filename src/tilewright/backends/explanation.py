@@ -6,12 +6,12 @@ A backend fills these in from the decisions of its own lowering; nothing here de
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from tilewright.support import SourceLoc
+from tilewright.support.data_class import dataclass
 from tilewright.support.diagnostics import source_line
 
 __all__ = ["Bound", "Explanation", "LaunchSizes", "OpRow", "Resources"]

@@ -8,12 +8,20 @@ compiled on from.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, Protocol, Self
 
+from tilewright import ir
 from tilewright.backends.explanation import Explanation, LaunchSizes
-from tilewright.ir import Module, Op, Pipeline
-from tilewright.support import BULK_LOADS, attribute_late, collection_paused, errors, fork_waits
+from tilewright.support import (
+    BULK_LOADS,
+    attribute_late,
+    collection_paused,
+    errors,
+    fork_waits,
+    import_late,
+)
+from tilewright.support.data_class import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +110,9 @@ class Stage:
     """
 
     extension: str
-    run: Callable[[Any, StageContext], Module | str | bytes]
-    parse: Callable[[str, StageContext], Module | str | bytes]
-    pipeline: Callable[[GPUTarget], Pipeline] | None = None
+    run: Callable[[Any, StageContext], ir.Module | str | bytes]
+    parse: Callable[[str, StageContext], ir.Module | str | bytes]
+    pipeline: Callable[[GPUTarget], ir.Pipeline] | None = None
 
 
 class Launcher(Protocol):
@@ -221,7 +229,8 @@ class Backend:
     checks: whether kernels can check their accesses, see `CommonOptions`;
     architectures: names of other machines that code is generated for, as `GPUTarget.arch`;
     launch_metadata: names of a kernel's metadata that decide, beside its binary, how it is
-    launched; None: all of it
+    launched; None: all of it;
+    op_modules: the modules that its stages import, and with them its ops, for texts of tile IR
     """
 
     name: str
@@ -239,7 +248,8 @@ class Backend:
     launch_metadata: tuple[str, ...] | None = None
     checks: bool = False
     architectures: tuple[str, ...] = ()
-    explain: Callable[[Module, StageContext, LaunchSizes | None], Explanation] | None = None
+    op_modules: tuple[str, ...] = ()
+    explain: Callable[[ir.Module, StageContext, LaunchSizes | None], Explanation] | None = None
 
     def __post_init__(self) -> None:
         names = [stage.extension for stage in self.stages]
@@ -255,17 +265,17 @@ _PACKAGE = __name__.rpartition(".")[0] + "."
 
 
 @dataclass(frozen=True, slots=True)
-class _LegalOps(Container[type[Op]]):
+class _LegalOps(Container[type[Any]]):
     """Shared ops, also those that are defined later, when an expansion is first used, and `own`."""
 
-    own: frozenset[type[Op]]
+    own: frozenset[type[ir.Op]]
 
     def __contains__(self, op_class: object) -> bool:
         assert isinstance(op_class, type)
         return op_class in self.own or not op_class.__module__.startswith(_PACKAGE)
 
 
-def legal_ops(*own: type[Op]) -> Container[type[Op]]:
+def legal_ops(*own: type[ir.Op]) -> Container[type[ir.Op]]:
     """What the texts of a first stage may hold: ops that no backend declares, and `own`."""
     return _LegalOps(frozenset(own))
 
@@ -301,6 +311,13 @@ def _load(name: str) -> Backend:
 def backend_names() -> list[str]:
     """Every backend that is installed."""
     return sorted({*_installed(), *_BACKENDS})
+
+
+def load_ops() -> None:
+    """Make the ops of every backend known to the parser of tile IR."""
+    for name in backend_names():
+        for module in backend_named(name).op_modules:
+            import_late(module)
 
 
 def _installed() -> dict[str, Callable[[], Backend]]:

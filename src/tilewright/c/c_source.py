@@ -8,9 +8,9 @@ from pathlib import Path
 from tilewright.c.c_program import CProgram
 from tilewright.c.macro_values import Defines, definitions, texts_of
 from tilewright.compiler import KernelSource, signature_text
+from tilewright.frontend import FrontendOptions
 from tilewright.frontend.c import kernel_named, lower_kernel, parameters_of
 from tilewright.frontend.python import ArgSpec, KernelSignature
-from tilewright.frontend.semantics import FrontendOptions
 from tilewright.ir import Module
 
 

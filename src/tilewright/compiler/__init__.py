@@ -1,60 +1,7 @@
 """From a source to a compiled kernel: the stages of a backend, run in order; the disk cache."""
 
-from tilewright.compiler.artifacts import Artifacts
-from tilewright.compiler.compile import (
-    CompileTimes,
-    compile,
-    compile_kernel,
-    compile_source,
-    frontend_options,
-    options_of,
-    rehearse,
-)
-from tilewright.compiler.compiled_kernel import CompiledKernel
-from tilewright.compiler.kernel_metadata import KernelMetadata
-from tilewright.compiler.kernel_store import Entry, Store, package_version, shared_store
-from tilewright.compiler.sources import (
-    ASTSource,
-    Compilable,
-    IRSource,
-    KernelSource,
-    Language,
-    PythonKernel,
-    Specialization,
-    signature_text,
-    specialization_of,
-)
-from tilewright.compiler.type_names import find_type, is_type_name, name_of_type, type_named
-from tilewright.compiler.written_arguments import accessed_arguments, stored_arguments
+from tilewright.compiler.compile import compile
+from tilewright.support.lazy_facade import load_at_first_use
 
-__all__ = [
-    "ASTSource",
-    "Artifacts",
-    "Compilable",
-    "CompileTimes",
-    "CompiledKernel",
-    "Entry",
-    "IRSource",
-    "KernelMetadata",
-    "KernelSource",
-    "Language",
-    "PythonKernel",
-    "Specialization",
-    "Store",
-    "accessed_arguments",
-    "compile",
-    "compile_kernel",
-    "compile_source",
-    "find_type",
-    "frontend_options",
-    "is_type_name",
-    "name_of_type",
-    "options_of",
-    "package_version",
-    "rehearse",
-    "shared_store",
-    "signature_text",
-    "specialization_of",
-    "stored_arguments",
-    "type_named",
-]
+__all__ = ["compile"]
+load_at_first_use(globals())

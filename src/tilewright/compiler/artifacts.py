@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from tilewright import ir
 from tilewright.backends import Backend, GPUTarget
 from tilewright.compiler.kernel_metadata import shared
-from tilewright.ir import Module, print_module
+from tilewright.ir import Module
 from tilewright.support import errors
 
 Artifact = Module | str | bytes
@@ -74,7 +75,7 @@ class Artifacts(Mapping[str, Any]):
             self._made = {**self._again(), **self._made}
             artifact = self._made[extension]
         if isinstance(artifact, Module):
-            artifact = self._made[extension] = print_module(artifact)
+            artifact = self._made[extension] = ir.print_module(artifact)
         if artifact is None:
             artifact = self._made[extension] = self._further(extension)
         return artifact
@@ -84,7 +85,7 @@ class Artifacts(Mapping[str, Any]):
         if extension in self._offered:
             return self._offered[extension](self)
         if extension == SOURCE and self._source is not None:
-            return print_module(self._source())
+            return ir.print_module(self._source())
         return self._backend.artifacts[extension](self, self._target)
 
     def __iter__(self) -> Iterator[str]:

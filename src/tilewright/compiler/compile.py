@@ -6,11 +6,12 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tilewright import ir
 from tilewright.backends import (
     Backend,
     CommonOptions,
@@ -23,18 +24,19 @@ from tilewright.compiler.artifacts import SOURCE, Artifact, Artifacts
 from tilewright.compiler.compiled_kernel import CompiledKernel, Rebuild
 from tilewright.compiler.kernel_metadata import KernelMetadata
 from tilewright.compiler.kernel_store import Entry, Store, package_version, shared_store
-from tilewright.compiler.run_stages import Run, dump, dump_metadata
 from tilewright.compiler.sources import IRSource, KernelSource
-from tilewright.frontend.semantics import FrontendOptions
-from tilewright.ir import Module, parse_valid_module
+from tilewright.frontend import FrontendOptions
+from tilewright.ir import Module
 from tilewright.support import (
     CompilationSettings,
     errors,
+    import_late,
     kernel_hooks,
     settings,
     timed,
     user_boundary,
 )
+from tilewright.support.data_class import dataclass
 
 T = TypeVar("T")
 Named = Mapping[str, Any]
@@ -222,7 +224,7 @@ class _Compilation:
         """All stages."""
         metadata = {**asdict(self.options), "hash": self.digest}
         context = StageContext(self.target, self.options, metadata)
-        run = Run(self.source, self.backend, context, self.digest, self.compilation)
+        run = _run_stages().Run(self.source, self.backend, context, self.digest, self.compilation)
         made = run.run(self.front)
         self.times.ir_initialization, *stages = run.times
         self.times.lowering_stages = list(zip(made, stages, strict=False))
@@ -255,14 +257,19 @@ class _Compilation:
         return kernel
 
 
+def _run_stages() -> Any:
+    # a kernel from the disk cache needs none of it
+    return import_late("tilewright.compiler.run_stages")
+
+
 def _entry(metadata: dict[str, Any], made: Mapping[str, Artifact]) -> Entry:
     return Entry(metadata, {k: v for k, v in made.items() if not isinstance(v, Module)})
 
 
 def _dump_all(folder: Path | None, kernel: str, digest: str, entry: Entry) -> None:
     if folder is not None:
-        dump(folder, kernel, digest, entry.artifacts)
-        dump_metadata(folder, kernel, digest, entry.metadata)
+        _run_stages().dump(folder, kernel, digest, entry.artifacts)
+        _run_stages().dump_metadata(folder, kernel, digest, entry.metadata)
 
 
 def _front_end_module(source: KernelSource | IRSource, options: FrontendOptions) -> Module:
@@ -270,7 +277,7 @@ def _front_end_module(source: KernelSource | IRSource, options: FrontendOptions)
     if isinstance(source, KernelSource):
         return source.lower(options)
     if source.extension in (SOURCE, "tile", "ttir"):
-        return parse_valid_module(source.text)
+        return ir.parse_valid_module(source.text)
     raise errors.InvalidOption("artifact", f"one after {source.extension}", SOURCE)
 
 
@@ -281,7 +288,7 @@ def compile_kernel(
     source = IRSource("", SOURCE, {"name": module.kernel.name})
     # not a hash of anything: such a kernel is never in the cache
     context = StageContext(target, options, {**asdict(options), "hash": "0" * 64})
-    run = Run(source, backend, context, "0" * 64, settings().compilation)
+    run = _run_stages().Run(source, backend, context, "0" * 64, settings().compilation)
     made = run.run_module(module)
     asm = Artifacts(made, backend, target)
     metadata = KernelMetadata(context.metadata, options, target)

@@ -17,12 +17,12 @@ import os
 import re
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from tilewright.support import CacheSettings, TilewrightWarning
+from tilewright.support.data_class import dataclass
 from tilewright.support.disk_cache import (
     MEGABYTE,
     OpenFolder,

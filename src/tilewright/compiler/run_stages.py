@@ -23,7 +23,7 @@ from tilewright.backends import Backend, Stage, StageContext
 from tilewright.compiler.artifacts import SOURCE, Artifact
 from tilewright.compiler.sources import IRSource, KernelSource, Language
 from tilewright.compiler.written_arguments import stored_arguments
-from tilewright.frontend.semantics import FrontendOptions
+from tilewright.frontend import FrontendOptions
 from tilewright.ir import Module, print_module, valid_kernel
 from tilewright.support import (
     CompilationSettings,

@@ -13,16 +13,15 @@ from typing import Any, NamedTuple, Protocol, cast
 
 from tilewright.compiler.artifacts import SOURCE
 from tilewright.compiler.type_names import find_descriptor_type, name_of_type, type_named
+from tilewright.frontend import FrontendOptions, python
 from tilewright.frontend.python import (
     ArgSpec,
     Dependencies,
     KernelSignature,
     dependencies,
     descriptor_spec,
-    lower_kernel,
     source_of,
 )
-from tilewright.frontend.semantics import FrontendOptions
 from tilewright.ir import Module
 from tilewright.ir.types import Type
 from tilewright.language import DeviceFunction, TensorDescriptor, constexpr
@@ -157,7 +156,7 @@ class ASTSource(KernelSource):
 
     def lower(self, options: FrontendOptions) -> Module:
         """The frontend's tile IR. Raises CompilationErrors."""
-        module = lower_kernel(self.fn, self.arguments, options)
+        module = python.lower_kernel(self.fn, self.arguments, options)
         module.kernel.name = self.name
         return module
 

@@ -11,7 +11,7 @@ from tilewright.eager.eager_dispatcher import EagerDispatcher
 from tilewright.eager.error_location import definition_of, location_in
 from tilewright.eager.host_values import annotations_of, language_value
 from tilewright.eager.misspelt_names import designed_error
-from tilewright.frontend.semantics import FrontendOptions
+from tilewright.frontend import FrontendOptions
 from tilewright.interp import (
     AccessChecks,
     Machine,

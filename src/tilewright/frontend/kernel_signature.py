@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 from tilewright.ir.types import PointerType, Type, i32, i64
+from tilewright.support.data_class import dataclass
 
 ArgKind = Literal["value", "constexpr", "tuple", "descriptor"]
 

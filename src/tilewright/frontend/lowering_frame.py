@@ -10,12 +10,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Generic, TypeVar, cast
 
 from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.ir import Block, Rewriter
 from tilewright.support import SourceLoc, errors
+from tilewright.support.data_class import dataclass
 
 Function = TypeVar("Function")
 Handler = TypeVar("Handler", bound=Callable[..., object])

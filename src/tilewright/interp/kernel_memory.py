@@ -12,7 +12,7 @@ from __future__ import annotations
 import ctypes
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple, Protocol, cast
 
 import numpy as np
@@ -21,6 +21,7 @@ from tilewright.interp.foreign_memory import mapped_range
 from tilewright.interp.numpy_dtypes import NUMPY_DTYPES, Array, NumpyDType, as_array, bits_of
 from tilewright.ir.types import DType
 from tilewright.support import errors
+from tilewright.support.data_class import dataclass
 
 Lanes = slice | list[int]
 """Which elements of an access."""

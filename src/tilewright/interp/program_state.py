@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from time import perf_counter_ns
 from typing import Any, NoReturn, TypeVar
 
@@ -38,9 +38,10 @@ from tilewright.ops import (
     TimerOp,
     operand_text,
     printed_kind,
-    printed_line,
 )
 from tilewright.support import errors
+from tilewright.support.data_class import dataclass
+from tilewright.support.printed_lines import printed_line
 
 Grid = tuple[int, int, int]
 R = TypeVar("R", bound=Callable[..., tuple[Array, ...]])

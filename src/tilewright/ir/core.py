@@ -26,6 +26,7 @@ from tilewright.ir.types import Type
 from tilewright.support.diagnostics import SourceLoc
 from tilewright.support.errors import NotOneFunction
 from tilewright.support.fresh_stack import nested
+from tilewright.support.init_at_first_use import InitAtFirstUse
 
 MAX_REGIONS = 1024
 """Regions inside each other. Each early `return` or `elif` puts what follows into one more; texts,
@@ -85,7 +86,7 @@ class OpMeta(type):
         namespace.update(class_facts(opcode, fields, traits, effects))
         namespace.update(accessors(fields))
         cls: Any = super().__new__(mcls, name, bases, namespace)
-        cls.__init__ = constructor(cls, fields, Value)
+        cls.__init__ = InitAtFirstUse(lambda cls: constructor(cls, fields, Value))
         OPS[opcode] = cls
         return cls
 

@@ -14,17 +14,18 @@ absent only from the end; an op has optional operands or one variadic (passed as
 An op whose result types do not follow from its operands declares them as an attribute named
 `result_type` or `result_types`; the text form shows those after the colon and not among the
 attributes.
-The class is built once and its constructor is generated source, as for dataclasses: 1-2 us per op.
+The constructor is generated source, as for dataclasses: 1-2 us per op.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Any
 
 from tilewright.ir.types import BufferType, DType, PointerType, TileType, Type, element_of
+from tilewright.support.data_class import dataclass
 
 
 class Trait(Enum):

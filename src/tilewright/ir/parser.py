@@ -19,7 +19,6 @@ from __future__ import annotations
 import json
 import re
 import struct
-from dataclasses import dataclass
 from math import inf, isnan, nan
 from typing import NoReturn, cast
 
@@ -28,6 +27,7 @@ from tilewright.ir.lexer import END, Positions, tokens_of
 from tilewright.ir.printer import RESULT_TYPE_ATTRS
 from tilewright.ir.types import BufferType, DType, PointerType, TileType, Type, all_dtypes
 from tilewright.support import SourceLoc, fork_waits
+from tilewright.support.data_class import dataclass
 from tilewright.support.errors import TileIRSyntaxError, did_you_mean
 from tilewright.support.fresh_stack import nested
 

@@ -21,14 +21,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import Field, dataclass, fields
+from dataclasses import Field, fields
 from time import perf_counter
 from typing import Any, ClassVar
 
 from tilewright.ir.core import Function, Module
+from tilewright.ir.pass_table import PASS_MODULES
 from tilewright.ir.printer import print_function
 from tilewright.ir.verifier import Contract, report
-from tilewright.support import PassEnded, PassStarted, Recorder, current_recorder, settings
+from tilewright.support import (
+    PassEnded,
+    PassStarted,
+    Recorder,
+    current_recorder,
+    import_late,
+    settings,
+)
+from tilewright.support.data_class import dataclass
 from tilewright.support.errors import (
     InternalCompilerError,
     InvalidOption,
@@ -37,7 +46,7 @@ from tilewright.support.errors import (
 )
 
 PASSES: dict[str, type[Pass]] = {}
-"""Every pass class by name."""
+"""Every pass class that has been imported, by name."""
 
 _STEP = re.compile(r"\s*([\w-]+)\s*(?:\{([^{}]*)\})?\s*(?:,|$)")
 
@@ -178,11 +187,23 @@ def parse_pipeline(text: str) -> Pipeline:
         if match is None:
             raise InvalidOption("pipeline", "passes such as a,b{x=1}", text[at:])
         name, options = match[1], match[2]
-        if name not in PASSES:
-            raise UnknownName("pass", name, PASSES)
-        steps.append(Step(_build(PASSES[name], options or "")))
+        steps.append(Step(_build(pass_named(name), options or "")))
         at = match.end()
     return Pipeline(text.strip(), tuple(steps))
+
+
+def pass_names() -> list[str]:
+    """The names of all passes."""
+    return sorted({*PASSES, *PASS_MODULES})
+
+
+def pass_named(name: str) -> type[Pass]:
+    """The class of a pass. Errors: UnknownName."""
+    if name not in PASSES and name in PASS_MODULES:
+        import_late(PASS_MODULES[name])
+    if name not in PASSES:
+        raise UnknownName("pass", name, pass_names())
+    return PASSES[name]
 
 
 def _build(cls: type[Pass], text: str) -> Pass:

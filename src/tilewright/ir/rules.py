@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,6 +22,7 @@ from tilewright.ir.builder import Builder, Rewriter
 from tilewright.ir.core import Block, Function, Op, Value
 from tilewright.ir.op_definition import Effect, Trait
 from tilewright.support import Recorder, RuleFired, current_recorder
+from tilewright.support.data_class import dataclass
 from tilewright.support.errors import InternalCompilerError
 
 RuleResult = Value | tuple[Value, ...] | None

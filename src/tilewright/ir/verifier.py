@@ -27,7 +27,7 @@ What depends only on an op's class, types and attributes is remembered: a valid 
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import cast
 
 from tilewright.ir.core import Block, Function, Module, Op, Value
@@ -43,6 +43,7 @@ from tilewright.ir.types import (
     shape_of,
 )
 from tilewright.support import Diagnostic, Severity
+from tilewright.support.data_class import dataclass
 from tilewright.support.fresh_stack import nested
 
 _MAX_REMEMBERED = 1 << 14

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import wraps
 from types import MethodType
 from typing import Any, TypeVar, cast
@@ -32,6 +31,7 @@ from tilewright.language.compile_time import base_value, constexpr, constexpr_fu
 from tilewright.language.stub_dispatch import DeviceFunction
 from tilewright.language.tensors import aggregate_value, tensor
 from tilewright.support import errors
+from tilewright.support.data_class import dataclass
 
 Class = TypeVar("Class", bound=type)
 AnyAggregate = TypeVar("AnyAggregate", bound="user_aggregate")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, cast
 
 from tilewright.language.core import TRITON_MAX_TENSOR_NUMEL
 from tilewright.support import errors
+from tilewright.support.data_class import dataclass
 
 ALIGNMENT = 16
 """Bytes that address and strides are multiples of, for copy engines (CUDA driver API,

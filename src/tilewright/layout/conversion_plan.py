@@ -11,7 +11,6 @@ Between the last two the estimated issue slots and shared-memory passes of one w
 is a complete recipe: lowering only has to spell it, and the tests execute it element by element.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from tilewright.layout import f2
@@ -20,6 +19,7 @@ from tilewright.layout.linear_layout import REGISTER, WARP, LinearLayout
 from tilewright.layout.shared_access import SharedAccess
 from tilewright.layout.shared_conversion import plan_shared_conversion
 from tilewright.layout.warp_shuffles import Shuffles, plan_shuffles
+from tilewright.support.data_class import dataclass
 
 SYNC_COST = 24
 """Cost of leaving the registers through memory: a barrier and the latency that it exposes, in the

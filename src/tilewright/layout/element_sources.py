@@ -6,10 +6,9 @@ dims. Where the source holds copies there is a choice; the copy in the own lane 
 one in the own warp.
 """
 
-from dataclasses import dataclass
-
 from tilewright.layout import f2
 from tilewright.layout.linear_layout import BLOCK, LANE, REGISTER, WARP, LinearLayout
+from tilewright.support.data_class import dataclass
 
 LOCATION = (REGISTER, LANE, WARP)
 

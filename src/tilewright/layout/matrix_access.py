@@ -14,10 +14,9 @@ row. Each side is a linear condition on the layout, not a list of the tensor-cor
 which the instructions were made, which satisfy it.
 """
 
-from dataclasses import dataclass
-
 from tilewright.layout import f2
 from tilewright.layout.linear_layout import LANE, REGISTER, WARP, LinearLayout, log2
+from tilewright.support.data_class import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ mma.m16n8k16" and its neighbours, "Register fragments for wgmma.mma_async".
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
 from tilewright.layout.distributed_layouts import fit
 from tilewright.layout.linear_layout import LANE, REGISTER, WARP, LinearLayout, log2
+from tilewright.support.data_class import dataclass
 
 Operand = Literal["a", "b"]
 

@@ -4,7 +4,7 @@
 well.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from tilewright.layout import bank_conflicts, f2
@@ -12,6 +12,7 @@ from tilewright.layout.element_sources import normalized
 from tilewright.layout.linear_layout import LANE, OFFSET, REGISTER, WARP, LinearLayout, log2
 from tilewright.layout.matrix_access import MatrixForm, matrix_addresses, matrix_form
 from tilewright.layout.shared_swizzle import AccessConstraints
+from tilewright.support.data_class import dataclass
 
 AccessKind = Literal["vector", "matrix", "matrix_trans"]
 VECTOR_BYTES_LOG2 = 4  # the widest access of one lane is 16 bytes

@@ -6,13 +6,13 @@ cost, and keeps the cheapest.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from tilewright.layout import f2
 from tilewright.layout.element_sources import normalized
 from tilewright.layout.linear_layout import LANE, OFFSET, REGISTER, WARP, Dims, LinearLayout, log2
 from tilewright.layout.shared_access import VECTOR_BYTES_LOG2, SharedAccess, Side, access
 from tilewright.layout.shared_swizzle import compatible, offset_basis
+from tilewright.support.data_class import dataclass
 
 
 @dataclass(frozen=True, slots=True)

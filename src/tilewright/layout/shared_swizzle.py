@@ -19,11 +19,11 @@ instead of guessed.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 
 from tilewright.layout import f2
 from tilewright.layout.bank_conflicts import WAVEFRONT_BITS, WORD_BITS
+from tilewright.support.data_class import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,9 @@ bit of that function, before and after the shuffles.
 Elements below 32 bits travel together where two registers always come from one lane.
 """
 
-from dataclasses import dataclass
-
 from tilewright.layout import f2
 from tilewright.layout.element_sources import Sources
+from tilewright.support.data_class import dataclass
 
 
 @dataclass(frozen=True, slots=True)

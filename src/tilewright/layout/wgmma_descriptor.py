@@ -18,11 +18,11 @@ n one of its blocks (`mn_offset`). Source: PTX ISA 8.7, "Matrix descriptor forma
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tilewright.layout import f2
 from tilewright.layout.linear_layout import LinearLayout, log2
 from tilewright.layout.shared_layouts import SWIZZLE_BYTES, shared_row_major, shared_swizzled
+from tilewright.support.data_class import dataclass
 
 _STEP_BYTES_LOG2 = 5  # an instruction covers 32 bytes of K in a K-major operand
 _CHUNK_BYTES_LOG2 = 4  # the unit of addresses and strides in a descriptor, and of swizzles

@@ -1,4 +1,4 @@
-"""Executable memory for small pieces of code: each has whole pages of its own, never writable and
+"""Executable memory for small pieces of code: each has whole pages of its own, none writable and
 executable at a time.
 
 Pages come from reserved ranges, where neighbours with equal rights are one mapping for the system.
@@ -54,12 +54,14 @@ class ExecutablePages:
         return first, first + size
 
     def fill(self, address_range: tuple[int, int], data: bytes) -> bool:
-        """Write data into a range and make it executable; whether the system allows that."""
+        """Write data into a range and make it executable; whole pages behind it, which are zeros,
+        stay writable. Whether the system allows that."""
         first, end = address_range
         if self._protect(first, end - first, _READ | _WRITE):
             return False
         ctypes.memmove(first, data, len(data))
-        return not self._protect(first, end - first, _READ | _EXECUTE)
+        pages = -(-len(data) // mmap.PAGESIZE) * mmap.PAGESIZE
+        return not self._protect(first, pages, _READ | _EXECUTE)
 
     def release(self, address_range: tuple[int, int]) -> None:
         """Give a range back; it is reused later. May be called at any time, from finalizers too."""

@@ -1,18 +1,16 @@
-"""What code is generated for: this machine's CPU as data, and LLVM's target machines.
+"""What code is generated for, as data: this machine's CPU, and others by name.
 
-Importing this module imports llvmlite (30 ms); backends are loaded at the first compile, so
-`import tilewright` does not pay for it.
+LLVM itself is not imported: a kernel from the disk cache runs without it.
 """
 
 import functools
-from dataclasses import dataclass
 
 import llvmlite
-from llvmlite import binding
 
-from tilewright.llvm.llvm_lock import LLVM_LOCK
+from tilewright.llvm.detected_host import DetectedHost, detected_host
 from tilewright.llvm.tile_permission import may_use_tiles
 from tilewright.support import operating_system
+from tilewright.support.data_class import dataclass
 
 __all__ = [
     "CPU_NAMES",
@@ -20,11 +18,9 @@ __all__ = [
     "TargetSpec",
     "cpu_named",
     "cpu_target",
-    "data_layout",
     "host_cpu",
     "host_target",
     "llvm_version",
-    "target_machine",
     "width_attributes",
 ]
 
@@ -148,13 +144,17 @@ def host_cpu() -> TargetCpu:
 
     AMX is left out where the system does not let this process use it.
     """
-    features = binding.get_host_cpu_features()
-    if features.get("amx-tile") and not may_use_tiles():
-        features.update({name: False for name in features if name.startswith("amx-")})
-    arch = binding.get_process_triple().split("-", 1)[0].lower()
-    enabled = {name for name, on in features.items() if on}
-    bits = _vector_bits(arch, enabled)
-    return TargetCpu(binding.get_host_cpu_name(), arch, features.flatten(), bits)
+    return _host(detected_host(llvm_version()))
+
+
+def _host(detected: DetectedHost) -> TargetCpu:
+    features = {item[1:]: item[0] for item in detected.features.split(",") if item}
+    if features.get("amx-tile") == "+" and not may_use_tiles():
+        features.update({name: "-" for name in features if name.startswith("amx-")})
+    arch = detected.triple.split("-", 1)[0].lower()
+    bits = _vector_bits(arch, {name for name, sign in features.items() if sign == "+"})
+    text = ",".join(f"{sign}{name}" for name, sign in sorted(features.items()))
+    return TargetCpu(detected.cpu, arch, text, bits)
 
 
 _X86_64_V3 = "+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+popcnt"
@@ -198,7 +198,7 @@ def _vector_bits(arch: str, enabled: set[str]) -> int:
 def host_target(effort: int = 2) -> TargetSpec:
     """The target that runs in this process."""
     host = host_cpu()
-    triple = binding.get_process_triple()
+    triple = detected_host(llvm_version()).triple
     if operating_system.IS_WINDOWS:
         triple += "-elf"  # the object format that LLVM's in-memory linker loads best on Windows
     return TargetSpec(triple, host.name, host.features, effort)
@@ -209,44 +209,6 @@ def cpu_target(cpu: TargetCpu) -> TargetSpec:
     if not cpu.triple:
         return host_target()
     return TargetSpec(cpu.triple, cpu.name, cpu.features)
-
-
-@functools.cache
-def _register_targets() -> None:
-    """All of them: 1.3 ms, where the native one alone takes 0.9.
-
-    Addresses of shared memory on NVIDIA's chips have 32 bits; LLVM's default is 64.
-    """
-    with LLVM_LOCK:
-        binding.set_option("tilewright", "--nvptx-short-ptr")
-        binding.initialize_all_targets()
-        binding.initialize_all_asmprinters()
-        binding.initialize_native_asmparser()
-
-
-@functools.cache
-def target_machine(spec: TargetSpec) -> binding.TargetMachine:
-    """LLVM's code generator for `spec`; one per process.
-
-    Code is position independent, with the small code model: the linkers of `object_loader` place
-    all sections of an object close together and reach other libraries through stubs.
-    """
-    _register_targets()
-    target = binding.Target.from_triple(spec.triple)
-    on_windows = spec.triple.endswith("-elf")
-    return target.create_target_machine(
-        cpu=spec.cpu,
-        features=spec.features,
-        opt=spec.effort,
-        reloc="default" if on_windows else "pic",
-        codemodel="large" if on_windows else "small",
-    )
-
-
-@functools.cache
-def data_layout(spec: TargetSpec) -> str:
-    """LLVM's description of sizes and alignments on `spec`."""
-    return str(target_machine(spec).target_data)
 
 
 def llvm_version() -> str:

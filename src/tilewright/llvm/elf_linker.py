@@ -3,10 +3,11 @@
 Kernels are small: their object files hold code, constants, and references to each other and to
 functions of this process. For that little LLVM's linker keeps 34 KB of tables and two pages as
 long as a kernel is loaded; here it is the code itself (ADR 0018). What a kernel does not have
-(variables, thread-local storage, constructors, unusual relocations) is left to LLVM, as other
-formats are: `laid_out` gives None.
+(initialized variables, thread-local storage, constructors, unusual relocations) is left to LLVM, as
+other formats are: `laid_out` gives None.
 
     code | constants | stubs: jmp to a function of this process | addresses that code loads
+    from the next page on: variables, which begin as zeros
 
 Of the format no more than this is used: section headers, symbols, and relocations with addends
 (System V ABI, AMD64 supplement, chapter 4). Unwind tables are left out: kernels throw nothing.
@@ -16,7 +17,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from tilewright.support.data_class import dataclass
 
 __all__ = ["Image", "laid_out"]
 
@@ -44,6 +47,9 @@ _ADDRESS_OF = (9, 41, 42)  # R_X86_64_GOTPCREL, GOTPCRELX, REX_GOTPCRELX
 
 _STUB = b"\xff\x25\x00\x00\x00\x00"  # jmp [rip + 0]; the address follows
 _STUB_BYTES, _ADDRESS_BYTES = 16, 8
+_PAGE_BYTES = 4096
+_LARGEST = 1 << 30
+"""Bytes of an image, all of which reach each other."""
 
 
 class _Unsupported(Exception):
@@ -57,6 +63,7 @@ class _Section:
     kind: int
     flags: int
     data: bytes
+    size: int
     align: int
     link: int
     info: int
@@ -83,10 +90,11 @@ class _Relocation:
 class Image:
     """An object file that is laid out but has no address yet.
 
-    size: of the image; exports: symbol -> offset
+    size: of the image; code_bytes: of its part before the variables; exports: symbol -> offset
     """
 
     size: int
+    code_bytes: int
     exports: dict[str, int]
     _sections: list[_Section]
     _symbols: list[_Symbol]
@@ -97,9 +105,10 @@ class Image:
     _section_offsets: dict[int, int] = field(default_factory=dict[int, int])
 
     def at(self, base: int) -> bytes | None:
-        """The bytes to put at an address; None if something cannot be reached from there."""
+        """The bytes of all but the variables, to put at an address; None if something cannot be
+        reached from there."""
         self._section_offsets = {section.index: section.offset for section in self._sections}
-        image = bytearray(self.size)
+        image = bytearray(self.code_bytes)
         for section in self._sections:
             image[section.offset : section.offset + len(section.data)] = section.data
         for name, offset in self._stubs.items():
@@ -145,7 +154,7 @@ def laid_out(obj: bytes, symbols: Sequence[str], lookup: Lookup) -> Image | None
 def _laid_out(obj: bytes, exported: Sequence[str], lookup: Lookup) -> Image:
     sections = _sections_of(obj)
     loaded = _loaded(sections)
-    end = _placed(loaded)
+    end = _placed([s for s in loaded.values() if not _is_variables(s)], 0)
     symbols = _symbols_of(sections)
     relocations = list(_relocations_of(sections, loaded, symbols))
     outside: dict[str, int] = {}
@@ -163,11 +172,17 @@ def _laid_out(obj: bytes, exported: Sequence[str], lookup: Lookup) -> Image:
     for relocation in relocations:
         if relocation.kind in _ADDRESS_OF and relocation.symbol not in slots:
             slots[relocation.symbol], end = end, end + _ADDRESS_BYTES
+    code_bytes = end
+    variables = [s for s in loaded.values() if _is_variables(s)]
+    if variables:
+        end = _placed(variables, -end % _PAGE_BYTES + end)
     defined = {s.name: loaded[s.section].offset + s.value for s in symbols if s.section in loaded}
     exports = {name: defined[name] for name in exported}
     if not all(offset < end for offset in exports.values()):
         raise _Unsupported
-    return Image(end, exports, [*loaded.values()], symbols, relocations, stubs, slots, outside)
+    return Image(
+        end, code_bytes, exports, [*loaded.values()], symbols, relocations, stubs, slots, outside
+    )
 
 
 def _found(name: str, lookup: Lookup) -> int:
@@ -194,6 +209,7 @@ def _sections_of(obj: bytes) -> list[_Section]:
             row[1],
             row[2],
             b"" if row[1] == _NOBITS else _part(obj, row[4], row[5]),
+            row[5],
             max(row[8], 1),
             row[6],
             row[7],
@@ -220,21 +236,27 @@ def _loaded(sections: Sequence[_Section]) -> dict[int, _Section]:
         # `.data.rel.ro` is constant once relocated, which is before the pages become executable.
         constant = not section.flags & _WRITE or section.name.startswith(".data.rel.ro")
         # Writable sections do no harm while they are empty.
-        if section.kind != _PROGBITS or section.flags & _TLS or (section.data and not constant):
+        known = section.kind == _PROGBITS or _is_variables(section)
+        if not known or section.flags & _TLS or (section.data and not constant):
             raise _Unsupported
     kept.sort(key=lambda section: not section.flags & _EXECUTABLE)
     return {section.index: section for section in kept}
 
 
-def _placed(sections: Mapping[int, _Section]) -> int:
-    """Gives each section its offset; the end of the last one."""
-    end = 0
-    for section in sections.values():
+def _is_variables(section: _Section) -> bool:
+    return section.kind == _NOBITS and bool(section.flags & _WRITE)
+
+
+def _placed(sections: Sequence[_Section], end: int) -> int:
+    """Gives each section its offset, from `end` on; the end of the last one."""
+    for section in sections:
         # A range starts at a page: no stricter alignment can be kept.
-        if section.align > 4096:
+        if section.align > _PAGE_BYTES:
             raise _Unsupported
         section.offset = -end % section.align + end
-        end = section.offset + len(section.data)
+        end = section.offset + section.size
+    if end > _LARGEST:
+        raise _Unsupported
     return end
 
 

@@ -17,7 +17,7 @@ from functools import partial
 from tilewright.ir.types import DType, bf16, f16, f32, f64
 from tilewright.llvm.ir_emitter import Code, ModuleText, Val, integer_literal, llvm_type
 
-__all__ = ["CONVERSION_SYMBOLS", "conversions_ir"]
+__all__ = ["conversions_ir"]
 
 
 _NARROWING = {
@@ -27,11 +27,10 @@ _NARROWING = {
     "__truncsfbf2": (f32, bf16),
 }
 _WIDEN_HALF = "__extendhfsf2"
-CONVERSION_SYMBOLS = (*_NARROWING, _WIDEN_HALF)
 
 
 def conversions_ir() -> str:
-    """LLVM IR of a module that defines CONVERSION_SYMBOLS."""
+    """LLVM IR of a module that defines `object_loader.CONVERSION_SYMBOLS`."""
     narrowing = [_narrow(name, *formats) for name, formats in _NARROWING.items()]
     return "\n".join([*narrowing, _widen_half()])
 

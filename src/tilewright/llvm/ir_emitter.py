@@ -10,12 +10,13 @@ of its deepest operand, so loop-invariant code is placed outside the loop as it 
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import copysign, inf
 
 from tilewright.ir.types import DType, PointerType, all_dtypes, bf16, f16, f32, f64
 from tilewright.llvm.debug_lines import DebugLines
 from tilewright.support import SourceLoc
+from tilewright.support.data_class import dataclass
 
 LLVM_FLOATS = {"half": f16, "bfloat": bf16, "float": f32, "double": f64}
 """The float types that LLVM has, by its names; LLVM mangles them as tile IR names them."""

@@ -10,27 +10,25 @@ fmaf, ...), and the functions of `float_conversions`. Any other symbol raises Ll
 
 import ctypes
 import functools
-import itertools
-import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
-from llvmlite import binding
-
-from tilewright.llvm.code_generation import LlvmError, compile_ir
 from tilewright.llvm.code_pages import executable_pages
-from tilewright.llvm.code_targets import host_target, target_machine
 from tilewright.llvm.elf_linker import laid_out
-from tilewright.llvm.float_conversions import CONVERSION_SYMBOLS, conversions_ir
-from tilewright.llvm.llvm_lock import LLVM_LOCK
-from tilewright.support import operating_system
+from tilewright.support import fork_waits, import_late, operating_system
 
-__all__ = ["LoadedObject", "load_object"]
+__all__ = ["CONVERSION_SYMBOLS", "LoadedObject", "load_object"]
 
-_CONVERSIONS_LIBRARY = "tilewright.conversions"
-_LINKS_HERE = operating_system.IS_LINUX and binding.get_process_triple().startswith("x86_64-")
-_numbers = itertools.count()
+CONVERSION_SYMBOLS = (
+    "__truncdfhf2",
+    "__truncsfhf2",
+    "__truncdfbf2",
+    "__truncsfbf2",
+    "__extendhfsf2",
+)
+"""What `float_conversions` defines."""
 
 
 class LoadedObject:
@@ -69,18 +67,22 @@ def load_object(obj: bytes, symbols: Sequence[str]) -> LoadedObject:
     Raises LlvmError if `obj` is damaged, lacks one of `symbols`, or needs a symbol that nobody
     defines; the message names it. The process is unharmed then.
     """
-    with LLVM_LOCK:  # neither LLVM's linker nor `ExecutablePages` is thread-safe
-        linked = _linked_here(obj, symbols) if _LINKS_HERE else None
-        if linked is not None:
-            return linked
-        libraries: list[str] = []
-        # A search in the bytes needs no parser; a false hit only links one library too many.
-        if any(name.encode() in obj for name in CONVERSION_SYMBOLS):
-            # Linked first: the library must exist when an object refers to it.
-            _conversions()
-            libraries.append(_CONVERSIONS_LIBRARY)
-        tracker = _link(_linker(), obj, symbols, libraries)
-        return LoadedObject({name: tracker[name] for name in symbols}, tracker.close)
+    linked = _linked_here(obj, symbols) if operating_system.IS_LINUX_X86_64 else None
+    if linked is not None:
+        return linked
+    tracker = _orc_linker().linked(obj, symbols, _used_conversions(obj))
+    return LoadedObject({name: tracker[name] for name in symbols}, tracker.close)
+
+
+def _orc_linker() -> Any:
+    # at the first use: it imports LLVM
+    return import_late("tilewright.llvm.orc_linker")
+
+
+def _used_conversions(obj: bytes) -> bool:
+    """Whether an object may call float conversions: a search in the bytes needs no parser, and a
+    false hit only links one library too many."""
+    return any(name.encode() in obj for name in CONVERSION_SYMBOLS)
 
 
 # --- here -----------------------------------------------------------------------------------------
@@ -88,6 +90,12 @@ def load_object(obj: bytes, symbols: Sequence[str]) -> LoadedObject:
 
 def _linked_here(obj: bytes, symbols: Sequence[str]) -> LoadedObject | None:
     """The object linked by `elf_linker`; None if it has to be left to LLVM."""
+    # `ExecutablePages` is not thread-safe
+    with fork_waits():
+        return _placed(obj, symbols)
+
+
+def _placed(obj: bytes, symbols: Sequence[str]) -> LoadedObject | None:
     image = laid_out(obj, symbols, _lookup)
     if image is None:
         return None
@@ -108,7 +116,7 @@ def _linked_here(obj: bytes, symbols: Sequence[str]) -> LoadedObject | None:
 def _lookup(name: str) -> int | None:
     """The address of a float conversion, or of a function of this process."""
     if name in CONVERSION_SYMBOLS:
-        return _conversions()[name]
+        return _orc_linker().conversions()[name]
     try:
         function = getattr(_process(), name)
     except AttributeError:
@@ -119,48 +127,3 @@ def _lookup(name: str) -> int | None:
 @functools.cache
 def _process() -> ctypes.CDLL:
     return ctypes.CDLL(None)
-
-
-# --- by LLVM --------------------------------------------------------------------------------------
-
-
-def _link(
-    jit: binding.LLJIT, obj: bytes, symbols: Sequence[str], libraries: Sequence[str], name: str = ""
-) -> binding.ResourceTracker:
-    builder = binding.JITLibraryBuilder().add_object_img(obj).add_current_process()
-    for library in libraries:
-        builder.add_jit_library(library)
-    for symbol in symbols:
-        builder.export_symbol(symbol)
-    try:
-        return builder.link(jit, name or f"tilewright.{next(_numbers)}")
-    except RuntimeError as error:
-        raise LlvmError(_explain(str(error), obj)) from None
-
-
-@functools.cache
-def _linker() -> binding.LLJIT:
-    machine = target_machine(host_target())
-    linked = not operating_system.IS_WINDOWS
-    return binding.create_lljit_compiler(machine, use_jit_link=linked, suppress_errors=True)
-
-
-@functools.cache
-def _conversions() -> binding.ResourceTracker:
-    """Float conversions that the code generator calls by name; kept for the process's life."""
-    obj = compile_ir(conversions_ir(), host_target(), level=1).obj
-    return _link(_linker(), obj, CONVERSION_SYMBOLS, [], _CONVERSIONS_LIBRARY)
-
-
-def _explain(message: str, obj: bytes) -> str:
-    """Add which symbol is missing: ORC names only the exports that it could not provide."""
-    if "Failed to materialize" not in message:
-        return message
-    # The names of a string table stand between zero bytes.
-    names = [name.decode() for name in re.findall(rb"\0([A-Za-z_]\w*)(?=\0)", obj)]
-    missing = [name for name in names if not _in_process(name) and name not in message]
-    return f"{message}; perhaps undefined in this process: {', '.join(missing) or 'nothing'}"
-
-
-def _in_process(name: str) -> bool:
-    return not operating_system.IS_WINDOWS and hasattr(_process(), name)

@@ -14,7 +14,8 @@ from tempfile import TemporaryDirectory
 
 from tilewright.llvm.code_generation import compile_ir
 from tilewright.llvm.code_targets import host_target
-from tilewright.llvm.float_conversions import CONVERSION_SYMBOLS, conversions_ir
+from tilewright.llvm.float_conversions import conversions_ir
+from tilewright.llvm.object_loader import CONVERSION_SYMBOLS
 from tilewright.support import environment_text, errors
 
 __all__ = ["link_shared_library"]

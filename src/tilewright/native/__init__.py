@@ -5,7 +5,6 @@ what Python decides (the layout of structures, constants of the platform); `buil
 a function of a program callable from Python. May import `llvm`.
 """
 
-from .native_program import NativeProgram
-from .python_callable import METH_FASTCALL, METH_KEYWORDS, builtin_function
+from tilewright.support.lazy_facade import load_at_first_use
 
-__all__ = ["METH_FASTCALL", "METH_KEYWORDS", "NativeProgram", "builtin_function"]
+load_at_first_use(globals())

@@ -18,16 +18,24 @@ All of these are `alwaysinline`, and LLVM inlines such functions at every level 
 they cost nothing in the machine code, nor do functions that only divide a long one.
 """
 
+from __future__ import annotations
+
+import base64
 import ctypes
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from tilewright.llvm import LoadedObject, compile_ir, host_target, load_object
+from tilewright import llvm
+from tilewright.support.data_class import dataclass
+from tilewright.support.disk_cache import Documents
 
 __all__ = ["NativeProgram"]
+
+_DOCUMENTS = Documents("native")
 
 _ACCESSOR = re.compile(r"@(\w+)\.(?:(set|at)_)?(\w+)\(")
 
@@ -56,13 +64,21 @@ class NativeProgram:
         return "\n".join(parts)
 
     def compile(self) -> bytes:
-        """An object file for this machine, by LLVM's fastest code generator: its default effort
-        takes 8 times as long to save a launch some 10 ns."""
-        return compile_ir(self.text(), host_target(effort=0), self.level, inline=True).obj
+        """An object file for this machine, from the disk cache or by LLVM's fastest code generator:
+        its default effort takes 8 times as long to save a launch some 10 ns."""
+        text, target = self.text(), llvm.host_target(effort=0)
+        parts = (llvm.llvm_version(), repr(target), str(self.level), text)
+        name = f"program-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:32]}"
+        kept = _DOCUMENTS.read(name)
+        if kept is not None:
+            return base64.b64decode(kept["obj"])
+        obj = llvm.compile_ir(text, target, self.level, inline=True).obj
+        _DOCUMENTS.write(name, {"obj": base64.b64encode(obj).decode()})
+        return obj
 
-    def load(self) -> LoadedObject:
+    def load(self) -> llvm.LoadedObject:
         """Compile, and link into this process."""
-        return load_object(self.compile(), self.exports)
+        return llvm.load_object(self.compile(), self.exports)
 
 
 def _type_definition(structure: type[ctypes.Structure]) -> str:

@@ -76,12 +76,8 @@ from tilewright.ops.memory import (
 )
 from tilewright.ops.order import HistogramOp, SortOp
 from tilewright.ops.print_lines import (
-    KINDS as PRINT_KINDS,
-)
-from tilewright.ops.print_lines import (
     operand_text,
     printed_kind,
-    printed_line,
 )
 from tilewright.ops.region_checks import op_with_effects, wrong_args, wrong_end
 from tilewright.ops.shape import (
@@ -111,7 +107,6 @@ __all__ = [
     "MEMORY_ORDERS",
     "PADDINGS",
     "PRECISIONS",
-    "PRINT_KINDS",
     "REDUCTIONS",
     "SCOPES",
     "STORE_MODIFIERS",
@@ -189,7 +184,6 @@ __all__ = [
     "operand_text",
     "pointee",
     "printed_kind",
-    "printed_line",
     "sign_of",
     "wrong_args",
     "wrong_end",

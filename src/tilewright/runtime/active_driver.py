@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from tilewright.backends import Backend, GPUTarget, backend_named, default_backend
-from tilewright.runtime.bench import do_bench
+from tilewright.runtime import bench
 from tilewright.support import errors
 
 
@@ -64,7 +64,7 @@ class ActiveDriver:
 
     def get_benchmarker(self) -> Callable[..., Any]:
         """`do_bench`."""
-        return do_bench
+        return bench.do_bench
 
     def get_empty_cache_for_benchmark(self) -> Any:
         """A torch buffer, larger than the caches, to be overwritten between measurements."""

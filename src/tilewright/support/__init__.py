@@ -28,7 +28,14 @@ from .event_stream import (
     recording,
     timed,
 )
-from .fork_locks import ForkLock, attribute_late, fork_waits, hold_across_forks, import_late
+from .fork_locks import (
+    ForkLock,
+    attribute_late,
+    fork_waits,
+    function_late,
+    hold_across_forks,
+    import_late,
+)
 from .garbage_collection import collection_paused
 from .grid import Grid, grid_for, normal_grid
 from .kernel_hooks import HookChain, LaunchMetadata, kernel_hooks
@@ -89,6 +96,7 @@ __all__ = [
     "environment_text",
     "environment_with",
     "fork_waits",
+    "function_late",
     "grid_for",
     "hold_across_forks",
     "BULK_LOADS",

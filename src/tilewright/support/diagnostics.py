@@ -18,8 +18,9 @@ import enum
 import linecache
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from tilewright.support.data_class import dataclass
 
 from .source_text import SourceFile
 

@@ -18,8 +18,10 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol, TypeVar
+
+from tilewright.support.data_class import dataclass
 
 
 @dataclass(frozen=True, slots=True)

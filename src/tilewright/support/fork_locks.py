@@ -16,13 +16,21 @@ from __future__ import annotations
 import importlib
 import threading
 import weakref
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import ModuleType, TracebackType
 from typing import Any, ClassVar
 
 from tilewright.support.operating_system import at_fork
 
-__all__ = ["ForkLock", "attribute_late", "fork_waits", "hold_across_forks", "import_late"]
+__all__ = [
+    "ForkLock",
+    "attribute_late",
+    "fork_waits",
+    "function_late",
+    "hold_across_forks",
+    "import_late",
+]
 
 Guard = AbstractContextManager[object]
 
@@ -109,6 +117,15 @@ def attribute_late(path: str) -> Any:
     """What "module:name" stands for; the module is imported at its first use."""
     module, _, name = path.partition(":")
     return getattr(import_late(module), name)
+
+
+def function_late(path: str) -> Callable[..., Any]:
+    """The function that "module:name" stands for; the module is imported at its first call."""
+
+    def call(*arguments: Any) -> Any:
+        return attribute_late(path)(*arguments)
+
+    return call
 
 
 def hold_across_forks(guard: Guard) -> None:

@@ -17,6 +17,7 @@ __all__ = [
     "FOLDER",
     "HAS_NATIVE_THREADS",
     "IS_LINUX",
+    "IS_LINUX_X86_64",
     "IS_MACOS",
     "IS_WINDOWS",
     "NO_LINK",
@@ -30,6 +31,7 @@ __all__ = [
 IS_LINUX = sys.platform == "linux"
 IS_MACOS = sys.platform == "darwin"
 IS_WINDOWS = os.name == "nt"
+IS_LINUX_X86_64 = IS_LINUX and os.uname().machine == "x86_64" and sys.maxsize > 1 << 32
 
 HAS_NATIVE_THREADS = not IS_WINDOWS
 """Whether there are POSIX threads and signals, which the thread pool in machine code calls."""

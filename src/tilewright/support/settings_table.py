@@ -13,11 +13,11 @@ import os
 import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Generic, Self, TypeVar, cast, overload
 
+from tilewright.support.data_class import dataclass
 from tilewright.support.errors import BadSetting
 from tilewright.support.fork_locks import fork_waits
 from tilewright.support.operating_system import user_number

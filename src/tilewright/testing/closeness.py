@@ -7,11 +7,11 @@ lists and scalars, and compute in float64, or exactly where both sides are integ
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tilewright.support.data_class import dataclass
 from tilewright.testing.as_numpy import Comparable, dtype_of, to_comparable
 
 Tolerance = float | Callable[[object], float] | None

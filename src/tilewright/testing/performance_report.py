@@ -21,12 +21,12 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from tilewright.runtime import Step, step_bar
+from tilewright.support.data_class import dataclass
 from tilewright.testing.benchmark import Benchmark, Curve
 from tilewright.testing.plotting import import_extra, plot
 

@@ -7,7 +7,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from rich.table import Table
 
 from tilewright.compiler import shared_store
 from tilewright.support import settings
+from tilewright.support.data_class import dataclass
 from tilewright.support.disk_cache import KINDS, STAMP
 from tilewright.tools.command_output import add_json, print_json, print_table
 

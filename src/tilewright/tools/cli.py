@@ -12,11 +12,11 @@ import platform
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
 from tilewright.support import TilewrightError, settings
+from tilewright.support.data_class import dataclass
 from tilewright.support.version import __version__
 from tilewright.tools import (
     as_triton_command,

@@ -10,7 +10,7 @@ import argparse
 import importlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tilewright import kernels
+from tilewright.support.data_class import dataclass
 from tilewright.testing import do_bench, relative_error, step_bar
 from tilewright.tools.command_failure import CommandFailed
 from tilewright.tools.command_output import check_writable

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from tilewright.support import Event, PassEnded, RuleFired, Timing
+from tilewright.support.data_class import dataclass
 
 
 @dataclass(slots=True)

@@ -7,11 +7,11 @@ import sys
 
 from rich.console import Console
 
-from tilewright.ir import PASSES, parse_pipeline, print_module
+from tilewright.ir import parse_pipeline, pass_named, pass_names, print_module
 from tilewright.support import ListRecorder, Recorder, TeeRecorder, recording, settings
 from tilewright.tools.command_failure import CommandFailed
 from tilewright.tools.event_report import PassPrinter, times_table
-from tilewright.tools.read_tile_ir import load_backends, read_module
+from tilewright.tools.read_tile_ir import read_module
 
 ALL = "all"
 
@@ -37,7 +37,6 @@ def add_trace_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Run the command."""
-    load_backends()
     if chosen.list:
         print(listing())
         return 0
@@ -59,7 +58,7 @@ def recorder(chosen: argparse.Namespace, events: ListRecorder) -> Recorder | Non
     listening: list[Recorder] = []
     if chosen.print_after is not None:
         only = () if chosen.print_after == ALL else tuple(chosen.print_after.split(","))
-        unknown = [name for name in only if name not in PASSES]
+        unknown = [name for name in only if name not in pass_names()]
         if unknown:
             raise CommandFailed(f"--print-after: no pass is called {', '.join(unknown)}")
         listening.append(PassPrinter(Console(stderr=True), only))
@@ -76,9 +75,9 @@ def show_times(chosen: argparse.Namespace, events: ListRecorder) -> None:
 
 def listing() -> str:
     """Every pass, with the first line of its docstring."""
-    width = max(map(len, PASSES), default=0)
+    width = max(map(len, pass_names()), default=0)
     lines = [
-        f"{name:<{width}}  {(cls.__doc__ or '').strip().partition(chr(10))[0]}"
-        for name, cls in sorted(PASSES.items())
+        f"{name:<{width}}  {(pass_named(name).__doc__ or '').strip().partition(chr(10))[0]}"
+        for name in pass_names()
     ]
     return "\n".join(lines)

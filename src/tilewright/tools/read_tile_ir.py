@@ -5,19 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tilewright.backends import backend_named, backend_names
+from tilewright.backends import load_ops
 from tilewright.ir import Module, parse_module, report
 from tilewright.tools.command_failure import CommandFailed
-from tilewright.transforms.expand import load_expansion_ops
 
 STDIN = "-"
-
-
-def load_backends() -> None:
-    """Make the ops and passes of every backend known to the parser."""
-    for name in backend_names():
-        backend_named(name)
-    load_expansion_ops()
 
 
 def read_text(file: str) -> str:
@@ -33,7 +25,7 @@ def read_module(file: str) -> Module:
 
     Errors: OSError; TileIRSyntaxError with the location; CommandFailed for IR that is not valid.
     """
-    load_backends()
+    load_ops()
     name = "<stdin>" if file == STDIN else file
     module = parse_module(read_text(file), name, locate=True)
     reports = [text for function in module.functions.values() if (text := report(function))]

@@ -1,53 +1,5 @@
 """Target-independent rewrites and passes over tile IR."""
 
-from tilewright.transforms.canonicalize import Canonicalize
-from tilewright.transforms.checks import (
-    CheckSite,
-    CheckTable,
-    InstrumentAccesses,
-    Violation,
-    check_table,
-)
-from tilewright.transforms.count_trips import trip_count
-from tilewright.transforms.cse import Cse
-from tilewright.transforms.dce import Dce, backward_slice, is_root, keep_slice
-from tilewright.transforms.expand_descriptors import ExpandDescriptors
-from tilewright.transforms.licm import Licm
-from tilewright.transforms.narrow_integers import NarrowIntegers
-from tilewright.transforms.region_slots import (
-    add_choice,
-    add_slot,
-    defining_block,
-    set_operands,
-    yield_more,
-)
-from tilewright.transforms.shared_pipeline import SHARED, layout_problem
-from tilewright.transforms.uniform_induction import UniformInduction
-from tilewright.transforms.unroll import Unroll
+from tilewright.support.lazy_facade import load_at_first_use
 
-__all__ = [
-    "CheckSite",
-    "CheckTable",
-    "InstrumentAccesses",
-    "Violation",
-    "check_table",
-    "SHARED",
-    "Canonicalize",
-    "Licm",
-    "Cse",
-    "NarrowIntegers",
-    "Dce",
-    "ExpandDescriptors",
-    "UniformInduction",
-    "Unroll",
-    "add_choice",
-    "add_slot",
-    "backward_slice",
-    "defining_block",
-    "is_root",
-    "keep_slice",
-    "layout_problem",
-    "set_operands",
-    "trip_count",
-    "yield_more",
-]
+load_at_first_use(globals())

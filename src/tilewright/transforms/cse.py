@@ -10,10 +10,11 @@ with one outside, since the loop may wait for somebody else to write.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tilewright.ir import Block, Effect, Function, Op, Pass, Rewriter, Trait, ops_with
 from tilewright.ops import ConstantOp, LoadOp, WhileOp
+from tilewright.support.data_class import dataclass
 from tilewright.support.fresh_stack import nested
 
 _CHANGES_MEMORY = frozenset((Effect.WRITE, Effect.BARRIER))

@@ -15,7 +15,6 @@ A back end whose machine has a copy engine takes the accesses that it can before
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
@@ -43,6 +42,7 @@ from tilewright.ops import (
     SplatOp,
     StoreOp,
 )
+from tilewright.support.data_class import dataclass
 
 
 @dataclass(frozen=True)

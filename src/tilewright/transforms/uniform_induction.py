@@ -30,7 +30,6 @@ is an amount of the loop around.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value, removable
 from tilewright.ir.types import (
@@ -53,6 +52,7 @@ from tilewright.ops import (
     SubOp,
     WhileOp,
 )
+from tilewright.support.data_class import dataclass
 from tilewright.transforms.region_slots import (
     Loop,
     add_slot,

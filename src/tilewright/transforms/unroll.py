@@ -20,13 +20,13 @@ step is not positive, so that it never runs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import cast
 
 from tilewright.ir import Block, Builder, Effect, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import DType, shape_of
 from tilewright.ops import AddOp, CastOp, ConstantOp, DivOp, DotOp, ForOp, MulOp, YieldOp
+from tilewright.support.data_class import dataclass
 from tilewright.transforms.count_trips import index_span
 from tilewright.transforms.rules import constant_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +14,7 @@ from tilewright.compiler import Language, options_of
 from tilewright.runtime import ActiveDriver as DriverBase
 from tilewright.runtime import driver, driver_class
 from tilewright.support import errors
+from tilewright.support.data_class import dataclass
 from tilewright.triton_alias import memory_accesses
 
 __all__ = [

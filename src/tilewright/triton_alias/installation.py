@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import shutil
 import sys
-from dataclasses import dataclass
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
 from tilewright.support import errors
+from tilewright.support.data_class import dataclass
 from tilewright.triton_alias.module_table import ROOT, TRITON_VERSION
 
 INSTALLER = "tilewright"

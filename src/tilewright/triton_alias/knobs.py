@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -23,6 +22,7 @@ from tilewright.support import (
     set_environment,
     settings,
 )
+from tilewright.support.data_class import dataclass
 
 
 class Env:

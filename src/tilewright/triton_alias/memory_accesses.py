@@ -9,7 +9,7 @@ has one load or store of an argument itself for each, and nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from tilewright.backends import GPUTarget, backend_named
@@ -18,6 +18,7 @@ from tilewright.compiler import accessed_arguments, frontend_options, name_of_ty
 from tilewright.ir import Effect, Function
 from tilewright.language import TensorDescriptor
 from tilewright.runtime import Spec, argument_key
+from tilewright.support.data_class import dataclass
 
 Specialized = tuple[str, object]
 

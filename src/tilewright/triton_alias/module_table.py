@@ -8,9 +8,9 @@ our module does not have yet is missing; it may stand in a row already.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from tilewright.support import errors
+from tilewright.support.data_class import dataclass
 
 ROOT = "triton"
 TRITON_VERSION = "3.6.0"

@@ -16,7 +16,6 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from tilewright.compiler import CompiledKernel
 from tilewright.llvm import link_shared_library
 from tilewright.native import NativeProgram
 from tilewright.support import errors
+from tilewright.support.data_class import dataclass
 
 ENTRY = "run_from_nativert"
 

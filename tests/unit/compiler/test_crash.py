@@ -10,7 +10,8 @@ import pytest
 
 from tests.unit.compiler.kernels import ADD, add
 from tilewright.backends import Backend, Stage, StageContext, backend_named
-from tilewright.compiler import ASTSource, compile_source, options_of, sources
+from tilewright.compiler import ASTSource, compile_source, options_of
+from tilewright.frontend import python
 from tilewright.ir import Module, parse_module
 from tilewright.support import errors, settings
 
@@ -57,7 +58,7 @@ def test_a_bug_in_the_front_end_shows_the_python_source(monkeypatch: pytest.Monk
     def broken(*args: object) -> Module:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(sources, "lower_kernel", broken)
+    monkeypatch.setattr(python, "lower_kernel", broken)
     with pytest.raises(errors.InternalCompilerError, match="bug: ZeroDivisionError") as caught:
         compile_with(backend_named("cpu"))
     path = Path(caught.value.reproducer or "")

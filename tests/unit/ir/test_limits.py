@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.backends import GPUTarget
+from tilewright.backends import GPUTarget, load_ops
 from tilewright.compiler import IRSource, compile
 from tilewright.ir import MAX_REGIONS, parse_module, print_module, report
 from tilewright.support import errors
-from tilewright.tools.read_tile_ir import load_backends
 
 
 def function(*lines: str, args: str = "%p: ptr<f32>, %n: i32") -> str:
@@ -103,7 +102,7 @@ def test_texts_are_judged_before_they_are_compiled(
 def test_back_ends_refuse_what_only_others_or_later_stages_take(
     line: str, target: str, message: str, tmp_path: Path
 ) -> None:
-    load_backends()
+    load_ops()
     file = tmp_path / "kernel.tile"
     file.write_text(function(line))
     with pytest.raises(errors.InvalidTileIR, match=message):

@@ -1,9 +1,14 @@
 """Passes and pipelines: options as text, verification, events, failures."""
 
+import re
+import subprocess
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
+import tilewright
 from tilewright import ops
 from tilewright.ir import (
     PASSES,
@@ -16,8 +21,11 @@ from tilewright.ir import (
     Step,
     parse_function,
     parse_pipeline,
+    pass_named,
+    pass_names,
     pipeline_of,
 )
+from tilewright.ir.pass_table import PASS_MODULES
 from tilewright.support import ListRecorder, PassEnded, PassStarted, recording, settings
 from tilewright.support.errors import InternalCompilerError, InvalidOption, UnknownName
 
@@ -100,8 +108,32 @@ def test_wrong_pipelines_say_what_is_expected(text: str, message: str) -> None:
 
 def test_every_registered_pass_has_defaults_and_text() -> None:
     for name, cls in PASSES.items():
+        assert pass_named(name) is cls
         assert str(cls()) == name
         assert parse_pipeline(name).steps[0].work == cls()
+
+
+def test_every_pass_is_in_the_table_of_modules() -> None:
+    folder = Path(tilewright.__file__).parent
+    declared = {
+        name: f"tilewright.{'.'.join(file.relative_to(folder).with_suffix('').parts)}"
+        for file in folder.rglob("*.py")
+        for name in re.findall(
+            r"^class \w+\(Pass, name=\"([\w-]+)\"", file.read_text(), re.MULTILINE
+        )
+    }
+    assert declared == PASS_MODULES
+    assert {*declared} <= {*pass_names()}
+
+
+def test_a_pass_is_imported_when_a_pipeline_names_it() -> None:
+    text = (
+        "import sys; from tilewright.ir import parse_pipeline; "
+        "parse_pipeline('canonicalize'); print('tilewright.transforms.cse' in sys.modules, "
+        "parse_pipeline('cse,nvidia-check-bulk-loads'))"
+    )
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert done.stdout == "False cse,nvidia-check-bulk-loads\n"
 
 
 def test_a_pipeline_describes_itself() -> None:

@@ -47,7 +47,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     def refuse() -> object:
         raise AssertionError("LLVM was asked to link")
 
-    monkeypatch.setattr(object_loader, "_linker", refuse)
+    monkeypatch.setattr(object_loader, "_orc_linker", refuse)
     yield
 
 
@@ -138,7 +138,25 @@ def test_addresses_of_functions_and_data(alone: None, level: int) -> None:
     assert INT(g["f"])(0) == environ
 
 
-def test_objects_with_variables_are_left_to_llvm() -> None:
+def test_variables_begin_as_zeros_each_time(alone: None) -> None:
+    obj = compiled(VARIABLE.replace("i64 40", "i64 0"))
+    for _ in range(2):  # in the same pages, which the first one has given back
+        f = load_object(obj, ["f"])
+        assert [INT(f["f"])(3), INT(f["f"])(4)] == [3, 7]
+        f.close()
+
+
+def test_variables_stand_apart_from_code(alone: None) -> None:
+    text = VARIABLE.replace(
+        "internal global i64 40", "internal global [70000 x i64] zeroinitializer"
+    )
+    image = laid_out(compiled(text), ["f"], lambda name: None)
+    assert image is not None
+    assert image.code_bytes < 4096
+    assert image.size == 4096 + 70000 * 8
+
+
+def test_objects_with_initialized_variables_are_left_to_llvm() -> None:
     obj = compiled(VARIABLE)
     assert laid_out(obj, ["f"], lambda name: None) is None
     f = load_object(obj, ["f"])

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.backends.nvidia.fake_cuda import FakeCuda
 from tilewright.backends import DEVICE_PROPERTIES, GPUTarget
 from tilewright.backends.nvidia import backend
-from tilewright.backends.nvidia.driver import current_stream, driver_library
+from tilewright.backends.nvidia.driver import current_stream, device_target, driver_library
 from tilewright.runtime import ActiveDriver, Driver, driver, errors
 from tilewright.runtime.active_driver import backend_of
 from tilewright.support import settings
@@ -48,7 +48,7 @@ def gpus(monkeypatch: pytest.MonkeyPatch) -> ActiveDriver:
     api.make_current(1)
     monkeypatch.setattr(driver_library, "has_driver", lambda: True)
     monkeypatch.setattr(backend, "unavailable_reason", lambda: None)
-    for module in (backend, current_stream):
+    for module in (backend, device_target, current_stream):
         monkeypatch.setattr(module, "driver", lambda: api)
     monkeypatch.setattr(current_stream, "_source", current_stream._choose)
     for library in ("torch", "cupy"):

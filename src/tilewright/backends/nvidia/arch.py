@@ -7,11 +7,12 @@ each field, PTX that must be accepted or refused.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tilewright.layout import FRAGMENTS, Fragment
 from tilewright.llvm import TargetSpec
 from tilewright.support import errors
+from tilewright.support.data_class import dataclass
 
 __all__ = ["ARCHITECTURES", "TRIPLE", "Arch", "MmaForm", "row_for"]
 

@@ -18,7 +18,7 @@ others wrote behind a barrier (insert_shared_barriers.py), warpgroup products be
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 from tilewright.ir import (
@@ -40,6 +40,7 @@ from tilewright.ir import (
 from tilewright.ir.types import BufferType, Type, shape_of
 from tilewright.layout import LinearLayout
 from tilewright.ops import DotOp
+from tilewright.support.data_class import dataclass
 
 
 class AllocOp(Op, opcode="nvidia.alloc", effects=(Effect.SHARED,)):

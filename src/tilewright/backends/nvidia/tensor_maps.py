@@ -7,13 +7,10 @@ cuTensorMapEncodeTiled.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
 
-from tilewright.ir import Value
-from tilewright.ir.types import BufferType, DType, TileType, all_dtypes
-from tilewright.layout import SWIZZLE_BYTES, shared_swizzled
-from tilewright.ops import AddOp, CastOp, ConstantOp, DescriptorAccess, DescriptorLoadOp, DivOp
+from tilewright.ir.types import DType, all_dtypes
+from tilewright.support.data_class import dataclass
 
 MAX_BOX = 256
 """Elements of a box along a dimension."""
@@ -85,84 +82,6 @@ class TensorMapSource:
 _Numbers = Sequence[tuple[int | None, int, int]]
 PlainSource = tuple[int, _Numbers, _Numbers, Sequence[int], tuple[str, int], int, bool]
 """The fields of a TensorMapSource."""
-
-
-def launch_number(value: Value, parameters: Sequence[Value]) -> LaunchNumber | None:
-    """The number that a scalar is; None if the launch does not tell it.
-
-    One that is negative may be another one, for division truncates: no extent is.
-    """
-    op = value.op
-    if isinstance(op, CastOp):
-        return launch_number(op.x, parameters)
-    if isinstance(op, ConstantOp):
-        return LaunchNumber(None, int(op.value))
-    if isinstance(op, AddOp | DivOp) and isinstance(op.rhs.op, ConstantOp):
-        left, right = launch_number(op.lhs, parameters), int(op.rhs.op.value)
-        if left is None or left.divisor != 1:
-            return None
-        if isinstance(op, AddOp):
-            return replace(left, constant=left.constant + right)
-        return replace(left, divisor=right) if right > 0 else None
-    return LaunchNumber(value.index) if value in parameters else None
-
-
-def swizzle_of(buffer: BufferType) -> int | None:
-    """Bytes of a row, if boxes that are swizzled so fill a buffer panel by panel; else None."""
-    bits = 8 * buffer.element.bytes
-    for width in SWIZZLE_BYTES[::-1]:
-        if buffer.shape[-1] * bits >= 8 * width:
-            if shared_swizzled(buffer.shape, bits, width) == buffer.layout:
-                return width
-    return None
-
-
-def panelled_buffers(type_: TileType) -> Iterator[BufferType]:
-    """The buffers of one slot that boxes fill with a tile of rank 2, the widest swizzle first."""
-    element = type_.element
-    assert isinstance(element, DType) and isinstance(type_.shape[-1], int)
-    for width in SWIZZLE_BYTES[::-1]:
-        if type_.shape[-1] * element.bytes >= width:
-            layout = shared_swizzled(type_.shape, 8 * element.bytes, width)
-            yield BufferType(type_.shape, element, layout)
-
-
-def load_map(
-    op: DescriptorLoadOp, buffer: BufferType, parameters: Sequence[Value]
-) -> TensorMapSource | None:
-    """The map of a load into a buffer; None if there is none."""
-    swizzle = swizzle_of(buffer)
-    if swizzle is None or op.padding != "zero":
-        return None
-    box = (*op.block[:-1], swizzle // op.element.bytes)
-    return tensor_map_source(op, box, swizzle, parameters)
-
-
-def tensor_map_source(
-    op: DescriptorAccess,
-    box: tuple[int, ...],
-    swizzle: int,
-    parameters: Sequence[Value],
-    stored: bool = False,
-) -> TensorMapSource | None:
-    """The map by which boxes of an array are copied; None if there is none."""
-    base = launch_number(op.pointer, parameters)
-    dims = [launch_number(v, parameters) for v in op.shape]
-    strides = [launch_number(v, parameters) for v in op.strides]
-    if base is None or base.parameter is None or None in (*dims, *strides):
-        return None
-    if max(box) > MAX_BOX or not has_kind(op.element):
-        return None
-    return TensorMapSource(
-        base.parameter,
-        tuple(number for number in dims if number is not None),
-        tuple(number for number in strides if number is not None),
-        box,
-        op.element.name,
-        op.element.bytes,
-        swizzle,
-        stored,
-    )
 
 
 def has_kind(element: DType) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tilewright.frontend.c import syntax
 from tilewright.frontend.c.c_parser import ParsedSource
@@ -10,6 +10,7 @@ from tilewright.frontend.c.c_types import READ_ONLY, c_spelling, scalar_type
 from tilewright.frontend.c.preprocess import location
 from tilewright.ir.types import DType, PointerType, Scalar, i32
 from tilewright.support import errors
+from tilewright.support.data_class import dataclass
 
 _AMOUNTS = f"an integer from 1 to {i32.max_int:,}"
 """What `__aligned` and `__multipleof` take, as the facts of tile IR do."""

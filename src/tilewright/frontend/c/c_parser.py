@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 from lark import UnexpectedToken
@@ -21,6 +20,7 @@ from tilewright.frontend.c.preprocess import (
 )
 from tilewright.frontend.c.syntax import Program
 from tilewright.support import errors
+from tilewright.support.data_class import dataclass
 
 _TERMINALS_IN_MESSAGES = {
     "NAME": "a name", "INTEGER": "a number", "TYPE": "a type", "$END": "the end of the source",

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
+
+from tilewright.support.data_class import dataclass
 
 
 @dataclass(frozen=True, slots=True)

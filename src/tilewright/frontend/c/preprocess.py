@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
@@ -20,6 +20,7 @@ from tilewright.frontend.c.c_tokens import (
 )
 from tilewright.frontend.c.preprocessor_conditions import evaluate
 from tilewright.support import SourceLoc, errors
+from tilewright.support.data_class import dataclass
 
 TYPES = frozenset(
     {

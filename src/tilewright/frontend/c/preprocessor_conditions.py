@@ -8,13 +8,13 @@ right side of `0 && x`) may divide by zero. Names that are no macros are 0, `tru
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NoReturn
 
 from tilewright.frontend.c.c_literals import character_literal, integer_literal
 from tilewright.frontend.c.c_tokens import PreprocessorToken
 from tilewright.ir.types import i64, u64
 from tilewright.support import errors
+from tilewright.support.data_class import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from tilewright.frontend.c.c_tokens import Span
 from tilewright.ir.types import DType
+from tilewright.support.data_class import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

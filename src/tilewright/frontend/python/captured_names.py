@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import CellType, FunctionType
+
+from tilewright.support.data_class import dataclass
 
 _BUILTINS = vars(builtins)
 

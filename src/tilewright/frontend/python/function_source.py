@@ -15,12 +15,13 @@ import ast
 import linecache
 import tokenize
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from types import CodeType, FunctionType
 
 from tilewright.frontend.python.match_code import lines_of_code
 from tilewright.support import SourceFile, SourceText, errors, text_of
+from tilewright.support.data_class import dataclass
 
 _CLOSING = (")", "]", "}")
 

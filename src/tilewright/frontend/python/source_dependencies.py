@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import hashlib
 from copy import deepcopy
-from dataclasses import dataclass
 from enum import Enum
 from types import FunctionType, ModuleType
 from typing import cast
@@ -27,6 +26,7 @@ from tilewright.language import (
     user_aggregate,
 )
 from tilewright.support import errors, settings
+from tilewright.support.data_class import dataclass
 from tilewright.support.fresh_stack import nested
 
 CONTAINERS = (list, dict)

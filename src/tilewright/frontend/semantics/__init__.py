@@ -1,5 +1,6 @@
 """What every language function and operator does, for both front ends and `interpret=True`."""
 
+from tilewright.frontend.frontend_options import FrontendOptions
 from tilewright.frontend.semantics import (
     atomics,
     block_pointers,
@@ -46,7 +47,6 @@ from tilewright.frontend.semantics.numeric_operators import (
 )
 from tilewright.frontend.semantics.semantic_context import (
     Context,
-    FrontendOptions,
     refuse_extension,
 )
 from tilewright.frontend.semantics.semantics_registry import (

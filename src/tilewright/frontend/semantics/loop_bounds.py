@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from tilewright.frontend.dtype_promotion import RESULTS, fits, literal_dtype
@@ -44,6 +43,7 @@ from tilewright.ops import (
     SubOp,
 )
 from tilewright.support import errors
+from tilewright.support.data_class import dataclass
 
 Bound = tensor | int
 """An integer scalar, or a number that is known at compile time."""

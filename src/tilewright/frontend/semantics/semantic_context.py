@@ -4,36 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
+from tilewright.frontend.frontend_options import FrontendOptions
 from tilewright.ir import MAX_REGIONS, Block, Builder, Emitter, Op, Value
 from tilewright.ir.types import Type
-from tilewright.language import TRITON_MAX_TENSOR_NUMEL, DeviceFunction, tensor
+from tilewright.language import DeviceFunction, tensor
 from tilewright.ops import YieldOp
 from tilewright.support.diagnostics import SourceLoc
 from tilewright.support.errors import BeyondTriton, CompilationError, NestedTooDeeply
-
-
-@dataclass(frozen=True, slots=True)
-class FrontendOptions:
-    """Options that change the tile IR of a kernel; part of the cache key.
-
-    capability: of the GPU, 10 * major + minor; 0 where PTX cannot be assembled; warps: of a
-    program, 0 where one thread runs it; f32_default_precision: how `dot` may round fp32 operands
-    unless the call says; max_tile_numel: most elements of one tile; strict_triton: refuse what
-    Triton's language lacks; int64_offsets: program ids, ranges and integer arguments are int64.
-    """
-
-    backend: str = "cpu"
-    capability: int = 0
-    warps: int = 0
-    f32_default_precision: str = "ieee"
-    debug: bool = False
-    sanitize_overflow: bool = True
-    max_tile_numel: int = TRITON_MAX_TENSOR_NUMEL
-    strict_triton: bool = False
-    int64_offsets: bool = False
 
 
 def refuse_extension(options: FrontendOptions, construct: str, loc: SourceLoc | None) -> None:

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from dataclasses import dataclass
 from typing import Any
 
 from tilewright.support import errors
+from tilewright.support.data_class import dataclass
 
 CUDA, CUDA_HOST, CUDA_MANAGED = 2, 3, 13
 HOSTS = (1, CUDA_HOST, 11)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 from tilewright.compiler import find_type
@@ -19,6 +19,7 @@ from tilewright.runtime.arguments.specialization import (
     annotated_key,
     integer_key,
 )
+from tilewright.support.data_class import dataclass
 
 _KINDS = inspect.Parameter
 

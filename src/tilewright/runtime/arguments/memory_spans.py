@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tilewright.runtime.arguments.mock_tensor import TensorWrapper
+from tilewright.support.data_class import dataclass
 
 __all__ = ["Span", "StridedMemory", "memory_of", "spans_of"]
 

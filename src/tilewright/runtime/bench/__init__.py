@@ -1,26 +1,5 @@
 """Measuring how long a call takes, with the clock of the device that it runs on."""
 
-from tilewright.runtime.bench.clocks import (
-    BenchClock,
-    CpuClock,
-    CudaEventClock,
-    clock_for,
-    register_clock,
-)
-from tilewright.runtime.bench.measure import do_bench, do_bench_cudagraph
-from tilewright.runtime.bench.progress import Bar, Step, step_bar
-from tilewright.runtime.bench.unavailable import NotAvailableError
+from tilewright.support.lazy_facade import load_at_first_use
 
-__all__ = [
-    "Bar",
-    "BenchClock",
-    "CpuClock",
-    "CudaEventClock",
-    "NotAvailableError",
-    "Step",
-    "clock_for",
-    "do_bench",
-    "do_bench_cudagraph",
-    "register_clock",
-    "step_bar",
-]
+load_at_first_use(globals())

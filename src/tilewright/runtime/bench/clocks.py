@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Protocol, TypeVar, cast
 
@@ -18,6 +17,7 @@ from tilewright.backends import backend_in_use
 from tilewright.runtime.arguments.memory_spans import Span
 from tilewright.runtime.bench.cpu_caches import CacheFlusher, buffer_bytes
 from tilewright.runtime.bench.unavailable import NotAvailableError
+from tilewright.support.data_class import dataclass
 
 NS_PER_MS = 1_000_000
 # A stamp costs about 0.1 us in Python; below one percent of this it no longer matters.

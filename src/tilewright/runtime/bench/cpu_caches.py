@@ -17,11 +17,11 @@ import functools
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, SupportsInt
 
 from tilewright.support import fork_waits, usable_cpus
+from tilewright.support.data_class import dataclass
 
 KIB = 1024
 MIB = 1024 * KIB

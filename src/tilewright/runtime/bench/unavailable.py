@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilewright.support import TilewrightError
+from tilewright.support.data_class import dataclass
 
 
 @dataclass(eq=False)

@@ -7,7 +7,6 @@ its error.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 from tilewright.backends import Backend
@@ -30,6 +29,7 @@ from tilewright.runtime.arguments.specialization import (
 )
 from tilewright.runtime.launch.launch_options import refuse_unknown, split_keywords
 from tilewright.support import cached_property, errors
+from tilewright.support.data_class import dataclass
 
 
 class Missing:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from tilewright.backends import Backend, CommonOptions
 from tilewright.compiler import KernelSource, specialization_of
+from tilewright.support.data_class import dataclass
 
 __all__ = ["CompileSkipped", "JitFunctionInfo", "Variation"]
 

@@ -16,7 +16,7 @@ import struct
 import sys
 from array import array
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import accumulate
 from math import prod
 from typing import Any, Protocol, cast
@@ -62,6 +62,7 @@ from tilewright.runtime.launch.overlap_warning import OverlapWatch
 from tilewright.runtime.launch.used_globals import GlobalCheck
 from tilewright.runtime.launch.variant import RecordedLaunch, Variant
 from tilewright.support import ForkLock, user_boundary
+from tilewright.support.data_class import dataclass
 
 __all__ = ["Dispatcher", "Finder"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
@@ -11,6 +10,7 @@ from tilewright.compiler import CompiledKernel
 from tilewright.runtime.arguments.specialization import Key, Spec, TupleKey, run_time_pairs
 from tilewright.runtime.launch.bound_call import BoundCall
 from tilewright.runtime.launch.used_globals import GlobalCheck, UsedGlobals
+from tilewright.support.data_class import dataclass
 
 Pick = Callable[[Sequence[Any]], Sequence[Any]]
 

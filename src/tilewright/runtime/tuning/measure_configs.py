@@ -6,7 +6,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tilewright.backends import Backend
 from tilewright.runtime.bench import Bar, step_bar
@@ -15,6 +15,7 @@ from tilewright.runtime.tuning.trial_launches import Trial
 from tilewright.runtime.tuning.tuning_arguments import Bench
 from tilewright.runtime.tuning.tuning_config import Config, labels_of
 from tilewright.support import TilewrightWarning
+from tilewright.support.data_class import dataclass
 
 __all__ = ["Tuning"]
 

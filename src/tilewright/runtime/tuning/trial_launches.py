@@ -6,7 +6,7 @@ import contextvars
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from tilewright.runtime.tuning.timing_store import Timing
 from tilewright.runtime.tuning.tuning_arguments import Bench, Hooks, call_hook_of, measured_by
 from tilewright.runtime.tuning.tuning_config import Config
 from tilewright.support import TilewrightError, errors, usable_cpus
+from tilewright.support.data_class import dataclass
 
 __all__ = ["QUANTILES", "Trial"]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from tilewright.runtime.tuning.tuning_config import Config
 from tilewright.support import ask, errors
+from tilewright.support.data_class import dataclass
 
 __all__ = [
     "Bench",

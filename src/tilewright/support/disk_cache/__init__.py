@@ -3,6 +3,7 @@
     <cache>/kernels/    compiled kernels        (compiler.store)
             autotune/   timings of autotuners   (runtime.tuning_store)
             grammar/    parser tables           (frontend.c.grammar)
+            native/     code of this package, and what LLVM says of the machine
             crashes/    reproducers of bugs     (compiler.stages)
 
 Machine code is read from there and run. So files are read only from folders that no other user may

@@ -12,10 +12,10 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from tilewright.support.data_class import dataclass
 from tilewright.support.disk_cache.whole_files import is_temporary, remove
 from tilewright.support.settings_table import settings
 
@@ -23,7 +23,7 @@ from .fail_points import fail_point
 
 __all__ = ["KINDS", "MEGABYTE", "STAMP", "Eviction", "wrote"]
 
-KINDS = ("kernels", "autotune", "grammar", "crashes")
+KINDS = ("kernels", "autotune", "grammar", "native", "crashes")
 """Folders of the cache that this package writes; others in there are not touched, but for dumps."""
 
 STAMP = ".scanned"

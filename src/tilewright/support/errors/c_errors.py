@@ -1,8 +1,8 @@
 """TW14x: mistakes that only kernels in Triton-C can have."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from tilewright.support.data_class import dataclass
 from tilewright.support.errors.kernel_errors import CompilationError
 from tilewright.support.errors.user_error import did_you_mean, listed
 

@@ -1,8 +1,8 @@
 """TW2xx to TW9xx: mistakes around a kernel: launch, backend, run, tuning; and compiler bugs."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from tilewright.support.data_class import dataclass
 from tilewright.support.errors.user_error import TilewrightError, did_you_mean, listed, with_article
 
 # --- TW2xx: in a launch ---------------------------------------------------------------------------

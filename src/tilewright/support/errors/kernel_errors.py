@@ -1,10 +1,11 @@
 """TW1xx: mistakes in a kernel, found while it is compiled."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import ClassVar
 
+from tilewright.support.data_class import dataclass
 from tilewright.support.diagnostics import SourceLines, SourceLoc
 from tilewright.support.errors.user_error import TilewrightError, did_you_mean, listed
 

@@ -6,10 +6,11 @@ The mistakes themselves are in `kernel`, `host` and `c_language`.
 import difflib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from itertools import islice
 from typing import ClassVar, Self, cast
 
+from tilewright.support.data_class import dataclass
 from tilewright.support.diagnostics import (
     Diagnostic,
     Severity,

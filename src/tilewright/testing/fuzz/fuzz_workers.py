@@ -17,13 +17,14 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
 from tilewright.support import settings
+from tilewright.support.data_class import dataclass
 from tilewright.testing.fuzz.program_dtypes import Undefined
 from tilewright.testing.fuzz.program_tree import Program
 from tilewright.testing.fuzz.random_program import program

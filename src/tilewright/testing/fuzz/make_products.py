@@ -11,10 +11,11 @@ All numbers are small integers, so that sums are exact.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import Any
 
+from tilewright.support.data_class import dataclass
 from tilewright.testing.fuzz.make_control import TOP
 from tilewright.testing.fuzz.make_memory import moved, own_part, plus, times
 from tilewright.testing.fuzz.make_shapes import PRODUCTS, dot

@@ -7,12 +7,12 @@ for pointers. What needs variables or memory is in `model.py`; its operations ha
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
 import numpy as np
 
+from tilewright.support.data_class import dataclass
 from tilewright.testing.fuzz.program_dtypes import (
     BOOL,
     FLOATS,

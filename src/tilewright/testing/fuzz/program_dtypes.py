@@ -5,11 +5,12 @@ A literal has the dtype "int", "float" or "bool"; a pointer into the array `a0` 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import ml_dtypes
 import numpy as np
+
+from tilewright.support.data_class import dataclass
 
 Array = np.ndarray[Any, Any]
 Shape = tuple[int, ...]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from tilewright.support.data_class import dataclass
 from tilewright.testing.fuzz.program_dtypes import Shape, Type
 
 Bounds = tuple[int, int]

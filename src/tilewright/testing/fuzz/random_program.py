@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 from random import Random
 
+from tilewright.support.data_class import dataclass
 from tilewright.testing.fuzz.make_control import branch, call, loop, ternary, while_loop
 from tilewright.testing.fuzz.make_expressions import expression, scalar
 from tilewright.testing.fuzz.make_memory import atomic, load, store, store_whole, two_names

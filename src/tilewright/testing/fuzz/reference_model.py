@@ -6,11 +6,12 @@ lanes that a mask leaves out; results that differ then are not defined either.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 import numpy as np
 
+from tilewright.support.data_class import dataclass
 from tilewright.testing.fuzz.operation_table import OPERATIONS, as_dtype
 from tilewright.testing.fuzz.program_dtypes import (
     NUMPY,

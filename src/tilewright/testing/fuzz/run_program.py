@@ -8,12 +8,12 @@ import linecache
 import warnings
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tilewright.support import errors, settings
+from tilewright.support.data_class import dataclass
 from tilewright.testing.fuzz.program_dtypes import Array, Stops, Undefined, same_bits
 from tilewright.testing.fuzz.program_source import source
 from tilewright.testing.fuzz.program_tree import ArrayArg, Program

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from tilewright.interp import Array, numpy_dtype, run_function
 from tilewright.ir import Effect, Function, Value, effects_of
 from tilewright.ir.types import DType, PointerType, dtype_of
+from tilewright.support.data_class import dataclass
 from tilewright.support.errors import TilewrightError
 from tilewright.testing.closeness import assert_close
 

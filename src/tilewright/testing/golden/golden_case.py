@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from tilewright.support.data_class import dataclass
 
 _HEADER = re.compile(r"//\s*(run|args|grid):\s*(.*?)\s*$")
 _ERROR = re.compile(r"\s*// error: (.*)$")

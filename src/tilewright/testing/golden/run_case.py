@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import zip_longest
 from pathlib import Path
 
-from tilewright.backends import backend_named, backend_names
+from tilewright.backends import load_ops
 from tilewright.ir import (
     Module,
     Problem,
@@ -23,8 +23,7 @@ _WITHOUT_PASSES = ("parse", "verify")
 
 def outcome_of(case: Case, file: str) -> Outcome:
     """What really happens: parse, verify, run the passes, print."""
-    for name in backend_names():
-        backend_named(name)  # its ops and passes become known
+    load_ops()
     try:
         module = parse_module(case.source, file, locate=True)
     except TileIRSyntaxError as error:

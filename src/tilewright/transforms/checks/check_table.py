@@ -18,12 +18,13 @@ from __future__ import annotations
 
 import enum
 import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from typing import Any
 
 from tilewright.ir import Builder, Value
 from tilewright.ir.types import PointerType, i64
 from tilewright.ops import CastOp, ConstantOp, LoadOp, NumProgramsOp, OffsetOp, ProgramIdOp
+from tilewright.support.data_class import dataclass
 from tilewright.transforms.checks.lane_notation import Lanes
 
 RECORD_WORDS = 5

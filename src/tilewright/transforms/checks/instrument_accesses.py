@@ -16,7 +16,7 @@ memory the process has.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -47,6 +47,7 @@ from tilewright.ops import (
     YieldOp,
     pointee,
 )
+from tilewright.support.data_class import dataclass
 from tilewright.support.fresh_stack import nested
 from tilewright.transforms.checks.check_table import (
     LOADED,

@@ -15,7 +15,7 @@ Storing what is there already disturbs nobody.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from tilewright.ir import Builder, Value
@@ -45,6 +45,7 @@ from tilewright.ops import (
     StoreOp,
     TransposeOp,
 )
+from tilewright.support.data_class import dataclass
 from tilewright.transforms.checks.check_table import (
     ACQUIRED,
     BASE,

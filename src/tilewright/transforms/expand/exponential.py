@@ -9,11 +9,11 @@ ln(2) is split in two, the first part short, so that n times it is exact.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import log
 
 from tilewright.ir import Value
 from tilewright.ops import MaxOp
+from tilewright.support.data_class import dataclass
 from tilewright.transforms.expand import polynomials
 from tilewright.transforms.expand.avx512_ops import ScaleOp
 from tilewright.transforms.expand.op_notation import SINGLE, Arithmetic, Format

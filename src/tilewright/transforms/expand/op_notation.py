@@ -8,7 +8,6 @@ bits = a.shl(a.bits(t), 23)      # a float's bits as signed integers of its widt
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tilewright.ir import Builder, Op, Value
 from tilewright.ir.types import DType, Type, dtype_of, f32, f64, i1, i32, i64, with_element
@@ -34,6 +33,7 @@ from tilewright.ops import (
     SubOp,
     XorOp,
 )
+from tilewright.support.data_class import dataclass
 
 Number = int | float
 Operand = Value | Number

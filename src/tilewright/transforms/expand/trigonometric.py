@@ -10,13 +10,13 @@ ten times as much and sits in a `arith.rare`: common arguments pay a comparison 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from math import pi
 
 from tilewright.ir import Builder, Value
 from tilewright.ir.types import f64, i64, u64, with_element
+from tilewright.support.data_class import dataclass
 from tilewright.transforms.expand import polynomials
 from tilewright.transforms.expand.op_notation import Arithmetic
 from tilewright.transforms.expand.rare_branch import rarely

@@ -10,10 +10,11 @@ from tests.unit.backends.nvidia.fake_cuda import ILLEGAL_ADDRESS, FakeCuda
 from tests.unit.backends.nvidia.gpu_tiles import add
 from tests.unit.backends.nvidia.requires import needs_ptxas
 from tilewright.backends import GPUTarget, StageContext
-from tilewright.backends.nvidia import backend
+from tilewright.backends.nvidia import backend, stages
 from tilewright.backends.nvidia.assemble import ptx_emission
 from tilewright.backends.nvidia.assemble.ptxas import Assembled, Report
 from tilewright.backends.nvidia.backend import BACKEND
+from tilewright.backends.nvidia.driver import device_target
 from tilewright.compiler import compile
 from tilewright.support import TilewrightWarning, errors, settings
 
@@ -31,7 +32,7 @@ class FakeDriver:
 
 def test_the_key_of_machine_code_names_what_made_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def version(by_driver: bool) -> str:
-        monkeypatch.setattr(backend, "_by_driver", lambda target: by_driver)
+        monkeypatch.setattr(device_target, "is_device_target", lambda target: by_driver)
         return BACKEND.version(TARGET)
 
     monkeypatch.setattr(backend, "driver", FakeDriver)
@@ -76,14 +77,14 @@ def test_a_target_that_is_named_needs_no_driver(monkeypatch: pytest.MonkeyPatch)
     """Where the parent has started the driver of that very device, and after a fault."""
     cuda = FakeCuda((90,))
     api = cuda.driver()
-    monkeypatch.setattr(backend, "unavailable_reason", lambda: None)
-    monkeypatch.setattr(backend, "driver", lambda: api)
+    monkeypatch.setattr(device_target, "unavailable_reason", lambda: None)
+    monkeypatch.setattr(device_target, "driver", lambda: api)
 
     def compiled_elsewhere() -> None:
         kernel = compiled(add, "*fp32 *fp32 *fp32 i32", BLOCK=128)
         assert kernel.asm["cubin"].startswith(b"\x7fELF") and "cuLinkCreate" not in cuda.calls
 
-    assert backend._by_driver(TARGET)
+    assert device_target.is_device_target(TARGET)
     with settings().cache.scope(always_compile=True):
         assert_child_succeeds(compiled_elsewhere)
         cuda.fails["cuCtxGetCurrent"] = ILLEGAL_ADDRESS
@@ -125,10 +126,10 @@ def test_code_that_moves_registers_comes_from_ptxas(
         return Path("ptxas")
 
     made = Assembled(b"assembled", Report(168), "")
-    monkeypatch.setattr(backend, "_by_driver", lambda target: True)
-    monkeypatch.setattr(backend, "driver", DriverThatLinks)
-    monkeypatch.setattr(backend, "find_ptxas", found)
-    monkeypatch.setattr(backend, "assemble", lambda *args, **options: made)
+    monkeypatch.setattr(device_target, "is_device_target", lambda target: True)
+    monkeypatch.setattr(stages, "driver", DriverThatLinks)
+    monkeypatch.setattr(stages, "find_ptxas", found)
+    monkeypatch.setattr(stages, "assemble", lambda *args, **options: made)
     context = StageContext(TARGET, BACKEND.options(), {"name": "kernel"})
     (stage,) = (s for s in BACKEND.stages if s.extension == "cubin")
     if text and not has_ptxas:

@@ -10,7 +10,8 @@ import tilewright.language as tl
 from tests.unit.backends.nvidia.compiled import compiled
 from tests.unit.backends.nvidia.requires import needs_ptxas
 from tilewright import jit
-from tilewright.backends.nvidia.tensor_maps import LaunchNumber, TensorMapSource, swizzle_of
+from tilewright.backends.nvidia.tensor_map_sources import swizzle_of
+from tilewright.backends.nvidia.tensor_maps import LaunchNumber, TensorMapSource
 from tilewright.ir.types import BufferType, f8e4m3, f16
 from tilewright.layout import shared_row_major, shared_swizzled
 

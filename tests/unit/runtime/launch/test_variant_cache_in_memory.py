@@ -26,6 +26,7 @@ from tilewright.llvm import compile_ir, elf_linker, host_target, load_object
 from tilewright.llvm import object_loader as _jit
 from tilewright.runtime import JITFunction, jit
 from tilewright.runtime.launch import native_dispatch
+from tilewright.support import operating_system
 
 ROOT = Path(__file__).parents[4]
 LIMIT = 10
@@ -267,7 +268,7 @@ def test_texts_that_are_not_on_disk_stay_in_memory(
         assert "define" in kernel.asm["llir"]
 
 
-@pytest.mark.skipif(not _jit._LINKS_HERE, reason="for Linux on x86-64")
+@pytest.mark.skipif(not operating_system.IS_LINUX_X86_64, reason="for Linux on x86-64")
 def test_kernels_of_all_kinds_are_linked_here() -> None:
     """What takes memory for ever is LLVM's linker; see ADR 0018."""
 

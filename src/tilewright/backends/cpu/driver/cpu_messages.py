@@ -10,8 +10,8 @@ import ctypes
 import sys
 
 from tilewright.backends.device_messages import index_text, unpacked
-from tilewright.ops import PRINT_KINDS, printed_line
 from tilewright.support import ForkLock, errors
+from tilewright.support.printed_lines import PRINT_KINDS, printed_line
 
 _I32, _I64, _TEXT = ctypes.c_int32, ctypes.c_int64, ctypes.c_char_p
 # (text, kind, bits, three indices, three program ids), as generated code calls both.

@@ -7,8 +7,6 @@ unpacks the arguments and runs the body for a range of the grid, as
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilewright.analysis import analyze_alignment
 from tilewright.backends.cpu.lower import index_functions, non_fusible, structured_control
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering, lowering
@@ -34,6 +32,7 @@ from tilewright.ops import (
     YieldOp,
     pointee,
 )
+from tilewright.support.data_class import dataclass
 from tilewright.support.fresh_stack import nested
 
 HANDLER_MODULES = (index_functions, non_fusible, structured_control)

@@ -7,7 +7,7 @@ or the nest whose only sink it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 
 from tilewright.analysis import Alignment
@@ -21,6 +21,7 @@ from tilewright.backends.lowering_table import LoweringTable
 from tilewright.ir import Block, Value
 from tilewright.ir.types import element_of, shape_of
 from tilewright.llvm import Code, ModuleText, Val
+from tilewright.support.data_class import dataclass
 
 
 @dataclass(slots=True)

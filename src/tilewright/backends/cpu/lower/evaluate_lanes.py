@@ -9,7 +9,6 @@ computed once.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tilewright.analysis import Alignment
@@ -19,6 +18,7 @@ from tilewright.backends.cpu.lower.vector_access import Buffer, memory_type, rea
 from tilewright.ir import Block, Op, Trait, Value
 from tilewright.ir.types import PointerType, TileType, element_of
 from tilewright.llvm import Code, Val, lower_elementwise
+from tilewright.support.data_class import dataclass
 
 Coords = tuple[Lanes, ...]
 Steps = Generator[tuple[Value, Coords], Evaluated, Evaluated]

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice, pairwise, takewhile
 from typing import cast
 
@@ -51,6 +51,7 @@ from tilewright.ops import (
     WhileOp,
     YieldOp,
 )
+from tilewright.support.data_class import dataclass
 
 EXPENSIVE = 6
 """Float ops from which recomputing a value costs more than reading it back from cache."""

@@ -9,10 +9,10 @@ not to wrap.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import gcd
 
 from tilewright.llvm import Code, Val, integer_literal, zero_of
+from tilewright.support.data_class import dataclass
 
 # Every number divides 0: large enough for all tests, and the cap of products.
 _ANY_MULTIPLE = 1 << 30

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from tilewright.llvm import LLVM_FLOATS, Code, Val, integer_literal
+from tilewright.support.data_class import dataclass
 
 
 @dataclass(slots=True)

@@ -27,7 +27,6 @@ from tilewright.ir import Op, Value
 from tilewright.ir.types import DType, TileType, dtype_of, element_of, shape_of
 from tilewright.llvm import Code, Val, integer_literal
 from tilewright.ops import (
-    PRINT_KINDS,
     AssertOp,
     AssumeOp,
     AtomicCasOp,
@@ -45,6 +44,7 @@ from tilewright.ops import (
     printed_kind,
 )
 from tilewright.support import SourceLoc, import_late
+from tilewright.support.printed_lines import PRINT_KINDS
 
 _LANES_OF_CONDITIONS = 32
 """Of assertions that are tested at once: bits of a number, and a step of ordinary nests."""

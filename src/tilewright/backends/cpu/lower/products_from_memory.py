@@ -16,7 +16,7 @@ on signed integers is taken not to wrap.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import gcd
 
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering
@@ -47,6 +47,7 @@ from tilewright.ops import (
     SubOp,
     TransposeOp,
 )
+from tilewright.support.data_class import dataclass
 
 _MOST_OPS = 128
 """From which addresses are computed; more are generated code."""

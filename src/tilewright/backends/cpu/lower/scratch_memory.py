@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tilewright.analysis import LiveRange, Request, pack
+from tilewright.support.data_class import dataclass
 
 ALIGNMENT = 64
 """Bytes: a cache line, and the widest vector."""

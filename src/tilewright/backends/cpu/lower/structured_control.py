@@ -8,7 +8,6 @@ is the product that makes the next one (`acc = dot(a, b, acc)`), one buffer serv
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering, lowering
 from tilewright.backends.cpu.lower.emit_memory_product import MemoryProductEmitter
@@ -23,6 +22,7 @@ from tilewright.ir import Block, Value
 from tilewright.ir.types import DType, TileType, dtype_of, element_of, shape_of
 from tilewright.llvm import Val, llvm_type
 from tilewright.ops import ConstantOp, DotOp, ForOp, IfOp, StopOp, WhileOp
+from tilewright.support.data_class import dataclass
 
 
 @dataclass(slots=True)

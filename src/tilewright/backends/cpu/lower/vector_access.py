@@ -6,13 +6,14 @@ them (AVX-512, AVX2 for 32 and 64 bits) and branches elsewhere.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tilewright.backends.cpu.lower.lane_values import Address, LaneMath, Lanes, holds, uniform
 from tilewright.backends.cpu.lower.narrow_stores import hide_origin
 from tilewright.backends.cpu.lower.scratch_memory import ScratchBlock
 from tilewright.ir.types import DType, PointerType
 from tilewright.llvm import Code, Val, integer_literal, llvm_type, mangle, vector_of
+from tilewright.support.data_class import dataclass
 
 Element = DType | PointerType
 

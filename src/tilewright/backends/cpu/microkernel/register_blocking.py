@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from tilewright.backends.cpu.microkernel.function_text import Run
 from tilewright.ir.types import DType, f32, f64, i32
 from tilewright.llvm import TargetCpu, llvm_type, width_attributes
+from tilewright.support.data_class import dataclass
 
 CACHE_LINE = 64  # bytes; also the alignment of scratch buffers
 PANEL_VECTORS = 2  # vectors of columns in a full panel

@@ -17,7 +17,6 @@ i32, or of bf16 and bytes where the CPU has instructions for them.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from functools import partial
 
 from tilewright.backends.cpu.microkernel import TILE_ROW_BYTES, TILE_ROWS
@@ -54,6 +53,7 @@ from tilewright.ops import (
     SortOp,
     SubOp,
 )
+from tilewright.support.data_class import dataclass
 from tilewright.transforms.expand import (
     EXPANSIONS,
     Expansion,

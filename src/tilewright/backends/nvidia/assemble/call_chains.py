@@ -12,7 +12,8 @@ and knows it from a directive before:
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from tilewright.support.data_class import dataclass
 
 __all__ = ["add_call_chains"]
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.ir.types import bf16, f16, f32, f64, i8, i16, i32, i64
 from tilewright.llvm import llvm_type
+from tilewright.support.data_class import dataclass
 
 __all__ = ["INTRINSICS", "Intrinsic", "unlisted"]
 

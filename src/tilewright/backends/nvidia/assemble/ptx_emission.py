@@ -21,13 +21,13 @@ import tempfile
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import IO, cast
 
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.assemble.nvptx_legality import unlisted
 from tilewright.llvm import LlvmError, TargetSpec, emit_assembly, is_long, leave_out_passes
 from tilewright.support import ForkLock, errors, operating_system
+from tilewright.support.data_class import dataclass
 
 __all__ = ["emit_ptx", "emit_ptx_isolated", "serve"]
 

@@ -9,10 +9,10 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from tilewright.support import environment_with, errors, settings
+from tilewright.support.data_class import dataclass
 
 __all__ = [
     "Assembled",

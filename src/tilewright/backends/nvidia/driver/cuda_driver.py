@@ -12,7 +12,6 @@ import hashlib
 import weakref
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar, cast
 
 from tilewright.backends.nvidia.assemble.ptxas import (
@@ -34,6 +33,7 @@ from tilewright.backends.nvidia.driver.driver_api import (
     load_api,
 )
 from tilewright.support import ForkLock, cached_property, errors, fork_waits, operating_system
+from tilewright.support.data_class import dataclass
 
 __all__ = [
     "Device",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from tilewright.support.data_class import dataclass
 from tilewright.support.errors import BackendError, KernelRunError, LaunchError
 
 __all__ = [

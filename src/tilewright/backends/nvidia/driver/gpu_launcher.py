@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
@@ -31,6 +30,7 @@ from tilewright.backends.nvidia.driver.stream_order import chosen_stream, joined
 from tilewright.backends.nvidia.driver.tensor_map_encoder import TensorMapEncoder
 from tilewright.backends.nvidia.tensor_maps import PlainSource, TensorMapSource
 from tilewright.support import ForkLock, errors
+from tilewright.support.data_class import dataclass
 
 __all__ = ["NvidiaLauncher", "launch_shape", "synchronize"]
 

@@ -6,11 +6,11 @@ import ctypes
 import struct
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from tilewright.backends.device_messages import index_text, unpacked
-from tilewright.ops import PRINT_KINDS, printed_line
 from tilewright.support import errors
+from tilewright.support.data_class import dataclass
+from tilewright.support.printed_lines import PRINT_KINDS, printed_line
 
 __all__ = [
     "FAILURE",

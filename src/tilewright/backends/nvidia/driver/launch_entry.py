@@ -6,7 +6,7 @@ import ctypes
 import mmap
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Protocol
 
 from tilewright.backends.nvidia.driver.launch_structures import (
@@ -28,6 +28,7 @@ from tilewright.backends.nvidia.driver.launch_structures import (
     parameter,
 )
 from tilewright.native import METH_FASTCALL, builtin_function
+from tilewright.support.data_class import dataclass
 
 __all__ = [
     "Entry",

@@ -8,7 +8,11 @@ from collections.abc import Mapping, Sequence
 from tilewright.backends.nvidia.driver.cuda_driver import Driver
 from tilewright.backends.nvidia.driver.cuda_errors import ArrayRefused
 from tilewright.backends.nvidia.driver.launch_structures import MAP_BYTES
-from tilewright.backends.nvidia.tensor_maps import ELEMENT_KINDS, SWIZZLES, TensorMapSource
+from tilewright.backends.nvidia.tensor_maps import (
+    ELEMENT_KINDS,
+    SWIZZLES,
+    TensorMapSource,
+)
 from tilewright.support import ForkLock
 
 _ALIGNMENT = 64

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import Any
 
@@ -51,6 +51,7 @@ from tilewright.ops import (
     WhileOp,
 )
 from tilewright.support import errors
+from tilewright.support.data_class import dataclass
 
 __all__ = ["LaunchWork", "launch_work"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tilewright.analysis import Alignment, analyze_alignment
@@ -65,6 +64,7 @@ from tilewright.ops import (
     StoreOp,
 )
 from tilewright.support import SourceLoc
+from tilewright.support.data_class import dataclass
 
 _COMMON = re.compile(
     r"\.(?:aligned|m8n8|row\.col|shared\.b16|mma_async|shared\.global(?:\.L2::128B)?"

@@ -12,7 +12,7 @@ as scales of columns are, are no sources.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tilewright.backends.nvidia.buffer_ops import (
     AsyncCopyOp,
@@ -37,6 +37,7 @@ from tilewright.ir import Block, Op, Value
 from tilewright.ir.types import DType, dtype_of, element_of, i1
 from tilewright.layout import SharedAccess
 from tilewright.ops import DotOp, ForOp, IfOp, LoadOp
+from tilewright.support.data_class import dataclass
 
 __all__ = ["OperandSource", "operand_source", "reads_of"]
 

@@ -6,7 +6,7 @@ bandwidth are those of the device here, if it has this architecture, else of a u
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tilewright.backends.explanation import Bound, LaunchSizes
 from tilewright.backends.nvidia.arch import Arch
@@ -14,6 +14,7 @@ from tilewright.backends.nvidia.driver.cuda_driver import driver, unavailable_re
 from tilewright.backends.nvidia.driver.cuda_errors import CudaAfterFork, CudaCallFailed
 from tilewright.backends.nvidia.explain.launch_work import LaunchWork, launch_work
 from tilewright.ir import Function
+from tilewright.support.data_class import dataclass
 
 __all__ = ["bound_of"]
 

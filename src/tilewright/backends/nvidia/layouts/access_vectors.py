@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import cast
 
 from tilewright.analysis import Alignment
@@ -11,6 +10,7 @@ from tilewright.ir import Value
 from tilewright.ir.types import TileType, element_of
 from tilewright.layout import LinearLayout, contiguous_registers
 from tilewright.ops import pointee
+from tilewright.support.data_class import dataclass
 
 MAX_VECTOR_BYTES = 16
 """Of shared memory and of asynchronous copies; see `Arch.access_bytes` for global memory."""

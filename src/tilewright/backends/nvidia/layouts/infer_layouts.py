@@ -22,7 +22,7 @@ the last visit the loop is not visited again: the visits of nested loops do not 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 
 from tilewright.backends.nvidia.layouts.access_demand import access_demand
@@ -37,6 +37,7 @@ from tilewright.ir.types import TileType, shape_of
 from tilewright.layout import LinearLayout
 from tilewright.ops import ForOp, IfOp, LoadOp, WhileOp
 from tilewright.support import cached_property
+from tilewright.support.data_class import dataclass
 from tilewright.support.fresh_stack import nested
 
 Layouts = dict[LinearLayout, None]

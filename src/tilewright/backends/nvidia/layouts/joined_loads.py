@@ -12,7 +12,6 @@ columns, follows them too, and one of addresses that were loaded stays where the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from tilewright.analysis import Alignment
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp
@@ -20,6 +19,7 @@ from tilewright.backends.nvidia.layouts.layout_propagation import fastest_dim, v
 from tilewright.ir import Function, Op, Trait, Value
 from tilewright.ir.types import TileType, element_of, shape_of
 from tilewright.ops import DotOp, ForOp, IfOp, LoadOp, WhileOp, pointee
+from tilewright.support.data_class import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tilewright.analysis import Alignment
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp
@@ -20,6 +20,7 @@ from tilewright.ir.types import element_of, shape_of
 from tilewright.layout import LinearLayout
 from tilewright.ops import LoadOp, pointee
 from tilewright.support import cached_property
+from tilewright.support.data_class import dataclass
 
 
 @dataclass(eq=False)

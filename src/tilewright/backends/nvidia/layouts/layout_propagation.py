@@ -8,7 +8,6 @@ op's result, and returns that of the operand which puts every element in the thr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
@@ -23,6 +22,7 @@ from tilewright.layout import (
     slice_of,
     tile_dims,
 )
+from tilewright.support.data_class import dataclass
 
 LANES = 32
 

@@ -21,7 +21,6 @@ addresses. TFLOP/s of products of 4096 on an H200:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp
 from tilewright.backends.nvidia.layouts.layout_rules import rule_of
@@ -43,6 +42,7 @@ from tilewright.ops import (
     SplatOp,
     TransposeOp,
 )
+from tilewright.support.data_class import dataclass
 
 _ROW_LANES = 3
 """Bits of a lane's number that name rows of a fragment."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from operator import ge
 
@@ -21,6 +20,7 @@ from tilewright.layout import (
     tile_dims,
 )
 from tilewright.ops import DotOp
+from tilewright.support.data_class import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ passes; the panels of a pass at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
@@ -30,6 +29,7 @@ from tilewright.layout import (
     shared_swizzled,
     tile_dims,
 )
+from tilewright.support.data_class import dataclass
 
 PASS_BYTES = 16 * 1024
 """Of a pass that is not cut further: a panel of 128 rows."""

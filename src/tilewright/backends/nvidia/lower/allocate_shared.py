@@ -13,7 +13,6 @@ one of a loop keeps its bytes during the whole loop, for what comes after it is 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 
 from tilewright.analysis import LiveRange, Request, pack
 from tilewright.backends.nvidia.buffer_ops import (
@@ -46,6 +45,7 @@ from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.ir import Block, Function, Op, Value
 from tilewright.ir.types import BufferType, TileType
 from tilewright.ops import ForOp, WhileOp
+from tilewright.support.data_class import dataclass
 
 SMALL_BYTES = 512
 """Of an exchange that keeps to itself: two results of each of 32 warps in 8 bytes."""

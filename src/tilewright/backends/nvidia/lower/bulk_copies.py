@@ -18,7 +18,8 @@ from tilewright.backends.nvidia.bulk_ops import (
 )
 from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering
 from tilewright.backends.nvidia.role_ops import CLUSTER_BLOCKS
-from tilewright.backends.nvidia.tensor_maps import TensorMapSource, load_map
+from tilewright.backends.nvidia.tensor_map_sources import load_map
+from tilewright.backends.nvidia.tensor_maps import TensorMapSource
 from tilewright.llvm import Val
 from tilewright.ops import DescriptorLoadOp
 

@@ -21,7 +21,7 @@ from tilewright.backends.nvidia.lower.buffers import FENCE
 from tilewright.backends.nvidia.lower.bulk_copies import first_thread, map_parameter
 from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, layout_of, lowering
 from tilewright.backends.nvidia.lower.layout_conversion import write_shared
-from tilewright.backends.nvidia.tensor_maps import tensor_map_source
+from tilewright.backends.nvidia.tensor_map_sources import tensor_map_source
 from tilewright.ir import Value
 from tilewright.ir.types import element_of
 from tilewright.llvm import Val

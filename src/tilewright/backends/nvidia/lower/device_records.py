@@ -29,7 +29,8 @@ from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lay
 from tilewright.ir import Value
 from tilewright.ir.types import DType, TileType, element_of, shape_of
 from tilewright.llvm import Val, integer_literal
-from tilewright.ops import PRINT_KINDS, AssertOp, PrintOp, operand_text, printed_kind
+from tilewright.ops import AssertOp, PrintOp, operand_text, printed_kind
+from tilewright.support.printed_lines import PRINT_KINDS
 
 _NOWHERE = integer_literal(-1)
 

@@ -13,8 +13,6 @@ bit of q. The result has the sign of x.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilewright.backends.nvidia.lower.gpu_lowering import (
     BODY,
     GpuLowering,
@@ -25,6 +23,7 @@ from tilewright.ir import Op
 from tilewright.ir.types import DType, dtype_of
 from tilewright.llvm import Code, Val, float_text, integer_literal, lower_elementwise
 from tilewright.ops import RemOp
+from tilewright.support.data_class import dataclass
 
 
 @lowering(RemOp)

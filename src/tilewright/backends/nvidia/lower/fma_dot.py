@@ -9,7 +9,6 @@ thread's block as vectors and does their outer product:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tilewright.backends.nvidia.buffer_ops import buffer_type
 from tilewright.backends.nvidia.exchange_ops import SharedFmaDotOp
@@ -21,6 +20,7 @@ from tilewright.ir import Value
 from tilewright.ir.types import dtype_of
 from tilewright.layout import REGISTER
 from tilewright.llvm import Val, integer_literal, mangle
+from tilewright.support.data_class import dataclass
 
 _UNROLLED = 2048
 """Multiplications of one thread that are written out; more make a loop over k."""

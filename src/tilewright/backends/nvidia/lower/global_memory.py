@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tilewright.backends.nvidia.buffer_ops import AsyncCopyOp
 from tilewright.backends.nvidia.layouts.access_vectors import copies_of_one, vector_length
@@ -18,6 +17,7 @@ from tilewright.backends.nvidia.lower.register_packing import Element, pack, pac
 from tilewright.ir.types import TileType, element_of
 from tilewright.llvm import Val, integer_literal
 from tilewright.ops import BarrierOp, LoadOp, StoreOp, pointee
+from tilewright.support.data_class import dataclass
 
 
 @dataclass(frozen=True, slots=True)

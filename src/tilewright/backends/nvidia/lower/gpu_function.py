@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from tilewright.analysis import analyze_alignment
 from tilewright.backends.nvidia.arch import Arch
@@ -46,6 +45,7 @@ from tilewright.llvm import (
     data_layout,
     llvm_type,
 )
+from tilewright.support.data_class import dataclass
 from tilewright.support.fresh_stack import nested
 
 HANDLER_MODULES = (

@@ -7,7 +7,7 @@ with its own lane and warp numbers. Rules are functions registered with `@loweri
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from tilewright.analysis import Alignment
 from tilewright.backends.lowering_table import LoweringTable
@@ -19,6 +19,7 @@ from tilewright.ir import Block, Op, Value
 from tilewright.ir.types import DType, PointerType, TileType, element_of
 from tilewright.layout import LANE, REGISTER, WARP, LinearLayout
 from tilewright.llvm import Code, ModuleText, Val, integer_literal, llvm_type
+from tilewright.support.data_class import dataclass
 
 BODY = 1
 """Level of everything in the body, arguments included: code stays where it is written."""

@@ -14,7 +14,6 @@ Three kinds of op use it:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tilewright.backends.nvidia.arch import Arch
@@ -75,6 +74,7 @@ from tilewright.ops import (
     ScanOp,
     SortOp,
 )
+from tilewright.support.data_class import dataclass
 
 
 @dataclass(frozen=True, slots=True)

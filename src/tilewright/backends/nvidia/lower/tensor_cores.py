@@ -7,7 +7,6 @@ takes the registers whose coordinates (in thread 0) are those of the fragment, m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.layouts.select_mma import fragment_for
@@ -18,6 +17,7 @@ from tilewright.ir.types import DType, dtype_of
 from tilewright.layout import REGISTER, Fragment, LinearLayout
 from tilewright.llvm import Val
 from tilewright.ops import DotOp
+from tilewright.support.data_class import dataclass
 
 PTX_TYPES = {"f16": "f16", "bf16": "bf16", "i8": "s8", "u8": "u8", "f8e4m3": "e4m3",
           "f8e5m2": "e5m2", "f64": "f64", "f32": "tf32", "i32": "s32"}  # fmt: skip

@@ -12,7 +12,6 @@ need be associative only. A reverse scan is the same with every order turned aro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 
 from tilewright.backends.nvidia.buffer_ops import buffer_type
@@ -34,6 +33,7 @@ from tilewright.ir.types import element_of
 from tilewright.layout import LANE, REGISTER, WARP
 from tilewright.llvm import Val, integer_literal
 from tilewright.ops import ScanOp
+from tilewright.support.data_class import dataclass
 
 Element = list[Val]
 """One value of each of the tiles that are scanned together."""

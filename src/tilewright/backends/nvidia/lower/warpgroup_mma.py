@@ -21,7 +21,7 @@ Here no intrinsic would do: LLVM has none for the product itself.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp, WgmmaWaitOp, buffer_type
@@ -48,6 +48,7 @@ from tilewright.layout import (
 )
 from tilewright.llvm import Val, integer_literal
 from tilewright.ops import ConstantOp
+from tilewright.support.data_class import dataclass
 
 _ADDRESS_MASK = 0x3FFFF
 """Bits of a shared address: those above number the block in its cluster."""

@@ -12,8 +12,6 @@ for any other value a conversion follows its definition, outside of the loops th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilewright.analysis import analyze_alignment
 from tilewright.backends.nvidia.layouts.infer_layouts import (
     LayoutInference,
@@ -26,6 +24,7 @@ from tilewright.ir import Block, Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import TileType, Type
 from tilewright.layout import LinearLayout
 from tilewright.ops import ForOp, IfOp, WhileOp
+from tilewright.support.data_class import dataclass
 from tilewright.support.fresh_stack import nested
 
 

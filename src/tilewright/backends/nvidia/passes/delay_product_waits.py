@@ -21,8 +21,6 @@ Within one block only: no product is left running in front of a loop or a branch
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp, WgmmaWaitOp
 from tilewright.backends.nvidia.bulk_ops import MbarrierArriveOp
 from tilewright.backends.nvidia.lower.layout_conversion import conversion
@@ -30,6 +28,7 @@ from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.ir import Block, Builder, Effect, Function, Op, Pass, Rewriter, Trait, Value
 from tilewright.ir.types import TileType
 from tilewright.layout import SharedMemory, WarpShuffle
+from tilewright.support.data_class import dataclass
 
 
 @dataclass(frozen=True)

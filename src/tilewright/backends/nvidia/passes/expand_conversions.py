@@ -18,7 +18,6 @@ barrier serves them all. Conversions that rename registers, or shuffle them betw
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from tilewright.backends.nvidia.arch import row_for
@@ -31,6 +30,7 @@ from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import BufferType, TileType, shape_of
 from tilewright.layout import SharedMemory
 from tilewright.ops import CatOp
+from tilewright.support.data_class import dataclass
 
 _TOGETHER_BYTES = 4096
 """Of conversions that share a barrier: more would cost programs of a multiprocessor."""

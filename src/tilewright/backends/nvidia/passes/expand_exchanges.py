@@ -34,7 +34,6 @@ Sorts: expand_sorts.py. insert_shared_barriers.py puts barriers between.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tilewright.backends.nvidia.arch import row_for
@@ -70,6 +69,7 @@ from tilewright.ops import (
     SplatOp,
     TransposeOp,
 )
+from tilewright.support.data_class import dataclass
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,6 @@ Elements that are masked off become zeros.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import cast
 
@@ -102,6 +101,7 @@ from tilewright.ops import (
     XorOp,
     YieldOp,
 )
+from tilewright.support.data_class import dataclass
 from tilewright.transforms import trip_count
 
 _FEW_SLOTS = 3

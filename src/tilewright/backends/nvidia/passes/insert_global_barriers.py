@@ -33,7 +33,7 @@ the one before. Where that depends on arguments of the launch, it is tested at r
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 from tilewright.analysis import (
@@ -64,6 +64,7 @@ from tilewright.ops import (
     WhileOp,
     YieldOp,
 )
+from tilewright.support.data_class import dataclass
 from tilewright.support.fresh_stack import nested
 
 _Memory = LoadOp | StoreOp | AtomicOp | AtomicCasOp

@@ -29,7 +29,7 @@ what comes before the loop alone makes a barrier in it necessary, one stands bef
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 
 from tilewright.backends.nvidia.arch import row_for
@@ -52,6 +52,7 @@ from tilewright.backends.nvidia.ops import WarpBarrierOp
 from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.ir import Block, Builder, Function, Op, Pass
 from tilewright.ops import AssertOp, BarrierOp, ForOp, IfOp, WhileOp
+from tilewright.support.data_class import dataclass
 from tilewright.support.fresh_stack import nested
 
 

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 
 from tilewright.backends.nvidia.arch import Arch, row_for
@@ -46,6 +45,7 @@ from tilewright.ops import (
     RemOp,
     SubOp,
 )
+from tilewright.support.data_class import dataclass
 from tilewright.transforms.expand import (
     EXPANSIONS,
     Arithmetic,

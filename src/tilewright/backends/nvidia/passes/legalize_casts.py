@@ -17,13 +17,13 @@ canonicalization, which merges casts, must not run after this pass.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.ir import Function, Op, Pass
 from tilewright.ir.types import DType, bf16, f8e4m3, f8e5m2, f16
 from tilewright.ops import CastOp
+from tilewright.support.data_class import dataclass
 from tilewright.transforms.expand import expand, expand_cast, is_native_cast
 
 

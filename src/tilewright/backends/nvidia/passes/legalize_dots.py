@@ -24,7 +24,6 @@ becomes
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.layouts.select_mma import find_fragment
@@ -42,6 +41,7 @@ from tilewright.ops import (
     SelectOp,
     SubOp,
 )
+from tilewright.support.data_class import dataclass
 from tilewright.transforms.expand import converted, expand
 
 _TF32_BITS = -1 << 13

@@ -21,7 +21,7 @@ from tilewright.backends.nvidia.passes.deferred_products import (
     deferred_products,
 )
 from tilewright.backends.nvidia.passes.schedule_loop import AheadLoad, LoopSchedule, readers
-from tilewright.backends.nvidia.tensor_maps import panelled_buffers
+from tilewright.backends.nvidia.tensor_map_sources import panelled_buffers
 from tilewright.ir import Builder, Op, Rewriter, Value
 from tilewright.ir.types import BufferType, DType, TileType
 from tilewright.layout import LinearLayout, plan_shared_conversion

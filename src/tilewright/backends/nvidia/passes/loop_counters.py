@@ -11,10 +11,10 @@ So they go on where the next iteration of an outer loop begins.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 
 from tilewright.ir import Block, Builder, Op, Value
 from tilewright.ops import ForOp, IfOp
+from tilewright.support.data_class import dataclass
 from tilewright.transforms import add_choice, add_slot, yield_more
 
 

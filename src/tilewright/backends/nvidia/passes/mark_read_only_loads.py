@@ -18,11 +18,11 @@ gives them their place (schedule_loop.py), and a `while` may wait for what it lo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tilewright.analysis import argument_pairs, is_fence, roots
 from tilewright.ir import Block, Effect, Function, Pass, Value
 from tilewright.ops import AtomicOp, IfOp, LoadOp, StoreOp
+from tilewright.support.data_class import dataclass
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ taken to be apart, as elsewhere (insert_global_barriers.py).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tilewright.analysis import roots
 from tilewright.backends.nvidia.bulk_ops import BulkCopyOp, BulkStoreWaitOp, ProxyFenceOp
@@ -40,6 +40,7 @@ from tilewright.ops import (
     StoreOp,
     WhileOp,
 )
+from tilewright.support.data_class import dataclass
 from tilewright.support.fresh_stack import nested
 
 _BulkStore = DescriptorStoreOp | DescriptorReduceOp

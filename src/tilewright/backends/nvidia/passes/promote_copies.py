@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import cast
@@ -52,7 +52,7 @@ from tilewright.backends.nvidia.passes.select_bulk_loads import (
     CheckBulkLoads,
     bulk_buffer,
 )
-from tilewright.backends.nvidia.tensor_maps import load_map
+from tilewright.backends.nvidia.tensor_map_sources import load_map
 from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import DType, dtype_of, i32, i64, shape_of
 from tilewright.ops import (
@@ -69,6 +69,7 @@ from tilewright.ops import (
     TransposeOp,
 )
 from tilewright.support import SourceLoc
+from tilewright.support.data_class import dataclass
 from tilewright.transforms import Dce
 
 ENDLESS = constant((1 << 31) - 1)

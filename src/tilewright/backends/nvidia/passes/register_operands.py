@@ -19,7 +19,6 @@ takes no more registers than the whole operand, and no loop carries it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from tilewright.backends.nvidia.buffer_ops import PartOp, ReadOp, WgmmaOp
@@ -31,6 +30,7 @@ from tilewright.ir import Builder, Op, Trait, Value, is_pure
 from tilewright.ir.types import TileType, dtype_of, shape_of
 from tilewright.layout import LinearLayout, wgmma_fragment
 from tilewright.ops import ForOp, JoinOp, LoadOp, ReshapeOp, TransposeOp
+from tilewright.support.data_class import dataclass
 
 Half = tuple[int, int]
 """An axis of a tile, and which half along it."""

@@ -15,13 +15,13 @@ so products can go on while the next iteration starts (deferred_products.py).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import copysign
 
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp
 from tilewright.ir import Block, Builder, Function, Op, Pass, Value
 from tilewright.ir.types import i1
 from tilewright.ops import AndOp, ConstantOp, ForOp, IfOp, SelectOp, SplatOp, XorOp
+from tilewright.support.data_class import dataclass
 from tilewright.transforms import add_slot, defining_block, set_operands, yield_more
 
 

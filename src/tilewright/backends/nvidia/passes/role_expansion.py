@@ -28,7 +28,6 @@ slots are empty.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from tilewright.backends.nvidia.buffer_ops import (
@@ -89,6 +88,7 @@ from tilewright.ops import (
     XorOp,
     YieldOp,
 )
+from tilewright.support.data_class import dataclass
 from tilewright.transforms import Dce, keep_slice
 
 

@@ -24,8 +24,6 @@ sums and the rest are more than a thread has.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp
@@ -39,6 +37,7 @@ from tilewright.backends.nvidia.passes.schedule_loop import (
 from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Trait, Value
 from tilewright.ir.types import TileType, dtype_of, i1
 from tilewright.ops import CompareOp, ConstantOp, DescriptorLoadOp, ForOp, TransposeOp
+from tilewright.support.data_class import dataclass
 from tilewright.transforms import add_slot, set_operands, yield_more
 
 _OTHER_REGISTERS = 72

@@ -22,7 +22,6 @@ products come one iteration later: the load runs ahead by one less.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import copysign
 from typing import cast
 
@@ -56,6 +55,7 @@ from tilewright.ops import (
     StoreOp,
     TransposeOp,
 )
+from tilewright.support.data_class import dataclass
 
 STORES = (StoreOp, DescriptorStoreOp, AtomicOp)
 """What writes memory and is no fence."""

@@ -12,7 +12,6 @@ that makes them ahead.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import row_for
@@ -28,7 +27,7 @@ from tilewright.backends.nvidia.passes.schedule_loop import (
     feeds_products,
     readers,
 )
-from tilewright.backends.nvidia.tensor_maps import launch_number, load_map, panelled_buffers
+from tilewright.backends.nvidia.tensor_map_sources import launch_number, load_map, panelled_buffers
 from tilewright.ir import Function, Op, Pass, Value
 from tilewright.ir.types import BufferType, TileType, element_of
 from tilewright.ops import (
@@ -38,6 +37,7 @@ from tilewright.ops import (
     ForOp,
     StoreOp,
 )
+from tilewright.support.data_class import dataclass
 from tilewright.transforms import Canonicalize
 
 MAP_ALIGNMENT = 16

@@ -11,8 +11,6 @@ fragments of a product go through it anyway. Reductions stay: threads make them 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp
@@ -32,6 +30,7 @@ from tilewright.ops import (
     ScanOp,
     WhileOp,
 )
+from tilewright.support.data_class import dataclass
 from tilewright.transforms import Canonicalize
 
 _INTEGERS = (i32, u32, i64, u64)

@@ -21,7 +21,6 @@ Where both operands are of fp32 and lie so, the other one is turned by its copy 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import Arch, row_for
@@ -39,6 +38,7 @@ from tilewright.ir.types import BufferType, dtype_of, element_of, shape_of
 from tilewright.layout import wgmma_shared_layout
 from tilewright.ops import DescriptorLoadOp, DotOp, ForOp, LoadOp, TransposeOp
 from tilewright.support import SourceLoc
+from tilewright.support.data_class import dataclass
 
 Facts = dict[Value, Alignment]
 

@@ -26,7 +26,6 @@ hand 1000x1000x1000 took 7.3 us on an H200 instead of 9.0, but 1024x1024x1024 5.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from tilewright.analysis import analyze_alignment
 from tilewright.backends.nvidia.arch import row_for
@@ -42,6 +41,7 @@ from tilewright.backends.nvidia.role_ops import NeighbourOp, RolesOp, is_over_pr
 from tilewright.ir import Block, Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import DType, element_of
 from tilewright.ops import AndOp, CompareOp, DescriptorLoadOp, ForOp
+from tilewright.support.data_class import dataclass
 
 _SECTOR_BYTES = 32
 """Of what L2 sends."""

@@ -15,8 +15,6 @@ products, threads compute what stands between these while the tensor cores wait,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp
 from tilewright.ir import Block, Builder, Function, Op, Pass, Rewriter, Value, is_pure
 from tilewright.ir.types import TileType, dtype_of, i32, i64
@@ -36,6 +34,7 @@ from tilewright.ops import (
     SplatOp,
     YieldOp,
 )
+from tilewright.support.data_class import dataclass
 
 _LEAST_ELEMENTS = 4
 """Of a thread: fewer are not worth a branch."""

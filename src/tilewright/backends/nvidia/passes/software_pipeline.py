@@ -29,7 +29,7 @@ would cost a program, products end before the next iteration, and programs overl
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import Arch, row_for
@@ -53,6 +53,7 @@ from tilewright.backends.nvidia.role_ops import PRODUCER_WARPS, RolesOp
 from tilewright.ir import Function, Pass, Value
 from tilewright.ops import DescriptorLoadOp, ForOp
 from tilewright.support import errors
+from tilewright.support.data_class import dataclass
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ their place, with two groups of consumers that take turns.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 from tilewright.analysis import Alignment, analyze_alignment
@@ -67,6 +67,7 @@ from tilewright.backends.nvidia.role_ops import PRODUCER_WARPS
 from tilewright.ir import Function, Op, Pass, Value
 from tilewright.ops import ConstantOp, DescriptorLoadOp, ForOp
 from tilewright.support import errors
+from tilewright.support.data_class import dataclass
 
 _PRODUCER_REGISTERS = (40, 24)
 """Of a thread: fewer where a multiprocessor's only consumers would have too few with more."""

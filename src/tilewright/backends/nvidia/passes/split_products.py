@@ -14,7 +14,6 @@ Products of one operand share what is read of it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import cast
 
 from tilewright.backends.nvidia.buffer_ops import PartOp, ReadOp, TransposeViewOp, buffer_type
@@ -25,6 +24,7 @@ from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import TileType
 from tilewright.layout import REGISTER, LinearLayout
 from tilewright.ops import DotOp, TransposeOp
+from tilewright.support.data_class import dataclass
 
 
 @dataclass(frozen=True)

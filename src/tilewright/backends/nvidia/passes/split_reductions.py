@@ -18,7 +18,6 @@ cost more than shuffles, in n lanes of each warp, which takes log2(n) of both:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from math import prod
 
@@ -28,6 +27,7 @@ from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import TileType, element_of
 from tilewright.layout import LANE, REGISTER, WARP, LinearLayout, log2, slice_of, tile_dims
 from tilewright.ops import DivOp, MathOp, ReduceOp, ReshapeOp, TransposeOp
+from tilewright.support.data_class import dataclass
 
 _SHUFFLE = 6
 """Instructions that take as long as a shuffle: 23 cycles to their 4. An estimate."""

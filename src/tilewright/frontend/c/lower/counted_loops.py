@@ -8,7 +8,6 @@ is known only at run time goes forward, or the launch is stopped where the loop 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 
 from tilewright.frontend import semantics
@@ -21,6 +20,7 @@ from tilewright.frontend.semantics import Bound
 from tilewright.ir.types import DType, i32
 from tilewright.language import constexpr, tensor, type_of, unwrap
 from tilewright.ops import AssertOp
+from tilewright.support.data_class import dataclass
 
 STUCK = "the step of this loop is not positive, so it would never end"
 """The message of the run-time assertion on the step."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import NoReturn, cast
 
 from tilewright import language as tl
@@ -24,6 +23,7 @@ from tilewright.ir.types import DType, Type, element_of, i1, i64, with_element
 from tilewright.language import constexpr, tensor
 from tilewright.ops import CastOp
 from tilewright.support import SourceLoc, errors
+from tilewright.support.data_class import dataclass
 
 ExpressionHandler = Callable[["FunctionFrame", syntax.Expression], object]
 StatementHandler = Callable[["FunctionFrame", syntax.Statement], None]

@@ -19,8 +19,9 @@ from tilewright.frontend.c.lower import (
 from tilewright.frontend.c.lower.c_hints import HINTS
 from tilewright.frontend.c.lower.function_frame import FunctionFrame, Session, Variable
 from tilewright.frontend.c.preprocess import expansion_notes, location
+from tilewright.frontend.frontend_options import FrontendOptions
 from tilewright.frontend.kernel_signature import ArgSpec, KernelSignature
-from tilewright.frontend.semantics import Context, FrontendOptions, constant
+from tilewright.frontend.semantics import Context, constant
 from tilewright.ir import Block, Builder, Function, Module
 from tilewright.ir.types import DType
 from tilewright.language import tensor

@@ -6,8 +6,6 @@ pair of constants picks an element or some neighbours of it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilewright.frontend import semantics
 from tilewright.frontend.c import syntax
 from tilewright.frontend.c.lower.declared_conversions import describe
@@ -17,6 +15,7 @@ from tilewright.frontend.semantics.reductions import reduce_by
 from tilewright.ir.types import PointerType, element_of, shape_of
 from tilewright.language import tensor, unwrap
 from tilewright.support import errors
+from tilewright.support.data_class import dataclass
 
 _REDUCTIONS = {"+": "sum", "*": "prod", "&": "and", "|": "or", "^": "xor"}
 _KEPT, _NEW = ":", "newaxis"

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from tilewright.frontend import semantics
 from tilewright.frontend.lowering_frame import erase_ops
@@ -50,6 +49,7 @@ from tilewright.ir import Block, Value
 from tilewright.language import tensor
 from tilewright.ops import HintOp, IfOp, YieldOp
 from tilewright.support import errors
+from tilewright.support.data_class import dataclass
 
 Scope = dict[str, object]
 

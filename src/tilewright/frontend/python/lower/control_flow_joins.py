@@ -9,7 +9,6 @@ leaves stay what they are.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 from tilewright.frontend.dtype_promotion import RESULTS, fits, is_weak, literal_dtype
@@ -18,6 +17,7 @@ from tilewright.frontend.semantics import Context, constant
 from tilewright.ir import Value
 from tilewright.ir.types import DType, Type, element_of
 from tilewright.language import aggregate_value, base_value, constexpr, tensor
+from tilewright.support.data_class import dataclass
 
 
 def leaves(value: object) -> Iterator[object]:

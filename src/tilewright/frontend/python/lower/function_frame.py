@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import NoReturn
 
@@ -18,6 +17,7 @@ from tilewright.frontend.python.lower.strict_triton import refuse_extensions
 from tilewright.frontend.python.lower.syntax_queries import local_names
 from tilewright.language import DeviceFunction
 from tilewright.support import SourceLoc, errors
+from tilewright.support.data_class import dataclass
 from tilewright.support.fresh_stack import nested
 
 

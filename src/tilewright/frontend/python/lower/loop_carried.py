@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NoReturn
 
 from tilewright.frontend.python.captured_names import MISSING
@@ -32,6 +32,7 @@ from tilewright.ir import Block, Value
 from tilewright.ir.types import Type
 from tilewright.language import tensor
 from tilewright.support import errors
+from tilewright.support.data_class import dataclass
 
 
 class RetryLowering(Exception):

@@ -10,10 +10,11 @@ import ast
 from collections.abc import Iterator
 from enum import Enum
 
+from tilewright.frontend.frontend_options import FrontendOptions
 from tilewright.frontend.python.captured_names import MISSING, Environment
 from tilewright.frontend.python.function_source import FunctionSource
 from tilewright.frontend.python.lower.syntax_queries import local_names
-from tilewright.frontend.semantics import FrontendOptions, refuse_extension
+from tilewright.frontend.semantics import refuse_extension
 from tilewright.language import constexpr
 from tilewright.support import SourceLoc
 

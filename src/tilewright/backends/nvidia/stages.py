@@ -1,0 +1,180 @@
+"""The stages of the NVIDIA backend: tile IR -> layouts -> LLVM IR -> PTX -> cubin.
+
+Apart from the manifest, since a kernel from the disk cache needs none of what they import.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping
+from dataclasses import astuple
+from typing import cast
+
+from tilewright.backends.manifest import GPUTarget, StageContext
+from tilewright.backends.nvidia.arch import Arch, row_for
+from tilewright.backends.nvidia.assemble.call_chains import add_call_chains
+from tilewright.backends.nvidia.assemble.ptx_emission import emit_ptx
+from tilewright.backends.nvidia.assemble.ptxas import Assembled, Report, assemble, find_ptxas, sass
+from tilewright.backends.nvidia.assemble.ptxas_workarounds import work_around_ptxas
+from tilewright.backends.nvidia.contracts import front_end
+from tilewright.backends.nvidia.driver import device_target
+from tilewright.backends.nvidia.driver.cuda_driver import driver
+from tilewright.backends.nvidia.explain.occupancy import resources_of
+from tilewright.backends.nvidia.lower.allocate_shared import allocate_shared, largest_uses
+from tilewright.backends.nvidia.lower.gpu_function import lower_function
+from tilewright.backends.nvidia.lower.shared_usage import Machine
+from tilewright.backends.nvidia.pipeline import front_pipeline, layout_pipeline, options_pipeline
+from tilewright.ir import Module, Pipeline, parse_valid_module
+from tilewright.support import TilewrightWarning, errors
+
+_MAX_BLOCKS = 16
+"""Of a cluster, where the device allows more than the 8 that every one has."""
+
+
+def _arch(context: StageContext) -> Arch:
+    return row_for(int(context.target.arch))
+
+
+def passes_of(target: GPUTarget) -> Pipeline:
+    """The passes of a target, for the default options."""
+    return Pipeline(
+        "cuda",
+        (
+            *front_pipeline(int(target.arch)).steps,
+            *layout_pipeline(row_for(int(target.arch)), 4, 3).steps,
+        ),
+    )
+
+
+def prepared(module: Module, context: StageContext) -> Module:
+    """The module after the passes that know no layouts."""
+    options = context.options
+    front_pipeline(int(context.target.arch), options.bulk_loads, options.num_warps).run(module)
+    return module
+
+
+def laid_out(module: Module, context: StageContext) -> Module:
+    """A copy of the module with layouts, and all that depends on them."""
+    laid = Module(tuple(f.clone() for f in module.functions.values()))
+    options_pipeline(context).run(laid)
+    return laid
+
+
+def lowered(module: Module, context: StageContext) -> str:
+    """The kernel as LLVM IR; records its resources and how it is launched."""
+    arch, options = _arch(context), context.options
+    _check_cluster(arch, options.num_ctas)
+    machine = Machine.of(arch)
+    offsets, size = allocate_shared(module.kernel, machine)
+    if size > arch.shared_optin:
+        notes = largest_uses(module.kernel, machine)
+        raise errors.OutOfResources(size, arch.shared_optin, "shared memory", notes=notes)
+    function = lower_function(
+        module.kernel,
+        arch,
+        options.num_warps,
+        offsets,
+        maxnreg=options.maxnreg,
+        contract=options.enable_fp_fusion,
+        num_ctas=options.num_ctas,
+    )
+    context.metadata.update(name=function.symbol, shared=size)
+    if function.threads != 32 * options.num_warps:
+        context.metadata.update(threads=function.threads)
+    if function.is_persistent:
+        warps = function.threads // arch.warp_size
+        resources = resources_of(arch, warps, function.registers, 0, size)
+        context.metadata.update(resident=resources.programs, shares_copies=function.shares_copies)
+    if function.tensor_maps:
+        maps = [source.plain() for source in function.tensor_maps]
+        context.metadata.update(tensor_maps=maps)
+    if function.asserts or function.prints:
+        prints = [astuple(printed) for printed in function.prints]
+        context.metadata.update(asserts=list(function.asserts), prints=prints)
+    return function.text
+
+
+def _check_cluster(arch: Arch, num_ctas: int) -> None:
+    """Raise InvalidOption for a cluster that the architecture has not."""
+    if num_ctas > 1 and not arch.clusters:
+        raise errors.InvalidOption("num_ctas", f"1 on {arch.name}, which has no clusters", num_ctas)
+    if num_ctas > _MAX_BLOCKS:
+        raise errors.InvalidOption("num_ctas", f"at most {_MAX_BLOCKS}", num_ctas)
+
+
+def assembly(text: str, context: StageContext) -> str:
+    """LLVM ends the process on what it cannot compile; `emit_ptx` keeps that in a child process."""
+    ptx = emit_ptx(text, _arch(context), cast("str", context.metadata["name"]))
+    return add_call_chains(work_around_ptxas(ptx), text)
+
+
+def machine_code(ptx: str, context: StageContext) -> bytes:
+    """With all registers of a thread where ptxas spills some and takes fewer: what does not fit
+    anyway it may give up on, and take 32. Told their number, it does not."""
+    made = _assembled(ptx, context)
+    most = _most_registers(context)
+    if _spilled(made.report) and made.report.registers < most and ".maxnreg" not in ptx:
+        limited = re.sub(r"(\.reqntid [^\n]+\n)", rf"\1.maxnreg {most}\n", ptx, count=1)
+        made = min(made, _assembled(limited, context), key=lambda one: _spilled(one.report))
+    report = made.report
+    context.metadata.update(
+        registers=report.registers, spills=(report.spill_stores + report.spill_loads) // 4
+    )
+    return made.cubin
+
+
+def _most_registers(context: StageContext) -> int:
+    """Registers that each thread of a program can have, in eights as they are given."""
+    arch = _arch(context)
+    threads = int(context.metadata.get("threads") or arch.warp_size * context.options.num_warps)
+    return min(arch.registers_thread, arch.registers_sm // threads // 8 * 8)
+
+
+def _spilled(report: Report) -> int:
+    """Bytes of a thread that go to local memory and back; as the driver counts, that lie there."""
+    return report.spill_stores + report.spill_loads or report.stack
+
+
+def _assembled(ptx: str, context: StageContext) -> Assembled:
+    """By the driver's compiler if the device here is the target and it can, else by ptxas."""
+    name, limit = cast("str", context.metadata["name"]), context.options.maxnreg
+    if device_target.is_device_target(context.target) and not _needs_ptxas(ptx):
+        return driver().compile_ptx(ptx, name, driver().current_device(), maxnreg=limit)
+    return assemble(ptx, _arch(context).cpu, name, maxnreg=limit)
+
+
+def _needs_ptxas(ptx: str) -> bool:
+    """Whether warps give registers to others, which code from the driver's linker does not do.
+
+    It compiles as for linking with other code (C7504), so consumers would spill: with ptxas
+    missing, as they then do, a warning says so.
+    """
+    if "setmaxnreg" not in ptx:
+        return False
+    try:
+        find_ptxas()
+    except errors.ToolMissing as missing:
+        warnings.warn(
+            f"{missing.tool} was not found: this kernel, whose copies have a warp of their own, "
+            "runs slower without it (pip install nvidia-cuda-nvcc)",
+            TilewrightWarning,
+            stacklevel=2,
+        )
+        return False
+    return True
+
+
+def disassembly(artifacts: Mapping[str, str | bytes], target: GPUTarget) -> str:
+    """The text of the machine code."""
+    return sass(cast("bytes", artifacts["cubin"]))
+
+
+def parsed(text: str, _: StageContext) -> Module:
+    """The module of a text of the first stage."""
+    return parse_valid_module(text, front_end())
+
+
+def parsed_with_layouts(text: str, context: StageContext) -> Module:
+    """Lowering relies on what the passes guarantee: layouts for this number of warps, among it."""
+    return parse_valid_module(text, options_pipeline(context).guaranteed)

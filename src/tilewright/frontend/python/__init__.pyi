@@ -1,0 +1,85 @@
+from tilewright.frontend.kernel_signature import ArgSpec, KernelSignature, descriptor_spec
+from tilewright.frontend.python.captured_names import Environment
+from tilewright.frontend.python.function_source import (
+    FunctionSource,
+    function_of_text,
+    source_of,
+)
+from tilewright.frontend.python.lower.control_flow_joins import as_joined, joinable
+from tilewright.frontend.python.lower.expressions import undefined_local, unknown_attribute
+from tilewright.frontend.python.lower.function_frame import Session
+from tilewright.frontend.python.lower.inlining import (
+    call_signature,
+    inline_call,
+    is_constexpr_annotation,
+)
+from tilewright.frontend.python.lower.iterables import constant_range
+from tilewright.frontend.python.lower.kernel_lowering import lower_kernel
+from tilewright.frontend.python.lower.language_values import (
+    as_tuple,
+    cannot_unpack,
+    describe,
+    is_static,
+    is_tuple,
+    tuple_like,
+)
+from tilewright.frontend.python.lower.operator_precedence import misread_chain, warn_of_precedence
+from tilewright.frontend.python.lower.python_builtins import at_compile_time
+from tilewright.frontend.python.lower.strict_triton import refuse_extensions
+from tilewright.frontend.python.lower.syntax_queries import assigned_in, local_names
+from tilewright.frontend.python.lower.truth_values import (
+    COMPARISON_NAMES,
+    apply_operator,
+    compare_values,
+    logical_connective,
+    logical_not,
+    short_circuits,
+)
+from tilewright.frontend.python.source_dependencies import (
+    CONTAINERS,
+    Dependencies,
+    UsedGlobal,
+    dependencies,
+)
+
+__all__ = [
+    "CONTAINERS",
+    "COMPARISON_NAMES",
+    "ArgSpec",
+    "Dependencies",
+    "Environment",
+    "FunctionSource",
+    "KernelSignature",
+    "Session",
+    "UsedGlobal",
+    "apply_operator",
+    "as_joined",
+    "as_tuple",
+    "assigned_in",
+    "at_compile_time",
+    "call_signature",
+    "cannot_unpack",
+    "compare_values",
+    "dependencies",
+    "descriptor_spec",
+    "describe",
+    "inline_call",
+    "is_constexpr_annotation",
+    "is_static",
+    "is_tuple",
+    "joinable",
+    "constant_range",
+    "local_names",
+    "logical_connective",
+    "logical_not",
+    "lower_kernel",
+    "misread_chain",
+    "refuse_extensions",
+    "short_circuits",
+    "function_of_text",
+    "source_of",
+    "tuple_like",
+    "undefined_local",
+    "unknown_attribute",
+    "warn_of_precedence",
+]

@@ -1,0 +1,53 @@
+"""Where each pass is, by name: its module is imported when a text of a pipeline names it.
+
+Compiling a kernel does not look here: pipelines import their passes.
+"""
+
+from __future__ import annotations
+
+_SHARED = "tilewright.transforms"
+_CPU = "tilewright.backends.cpu.passes"
+_NVIDIA = "tilewright.backends.nvidia.passes"
+
+PASS_MODULES = {
+    "canonicalize": f"{_SHARED}.canonicalize",
+    "cse": f"{_SHARED}.cse",
+    "dce": f"{_SHARED}.dce",
+    "expand-descriptors": f"{_SHARED}.expand_descriptors",
+    "instrument-accesses": f"{_SHARED}.checks.instrument_accesses",
+    "licm": f"{_SHARED}.licm",
+    "narrow-integers": f"{_SHARED}.narrow_integers",
+    "uniform-induction": f"{_SHARED}.uniform_induction",
+    "unroll": f"{_SHARED}.unroll",
+    "cpu-legalize": f"{_CPU}.legalize",
+    "cpu-select-transposes": f"{_CPU}.select_transposes",
+    "nvidia-assign-layouts": f"{_NVIDIA}.assign_layouts",
+    "nvidia-check-bulk-loads": f"{_NVIDIA}.select_bulk_loads",
+    "nvidia-check-bulk-stores": f"{_NVIDIA}.select_bulk_stores",
+    "nvidia-delay-product-waits": f"{_NVIDIA}.delay_product_waits",
+    "nvidia-expand-conversions": f"{_NVIDIA}.expand_conversions",
+    "nvidia-expand-exchanges": f"{_NVIDIA}.expand_exchanges",
+    "nvidia-insert-global-barriers": f"{_NVIDIA}.insert_global_barriers",
+    "nvidia-insert-shared-barriers": f"{_NVIDIA}.insert_shared_barriers",
+    "nvidia-legalize-arithmetic": f"{_NVIDIA}.legalize_arithmetic",
+    "nvidia-legalize-casts": f"{_NVIDIA}.legalize_casts",
+    "nvidia-legalize-dots": f"{_NVIDIA}.legalize_dots",
+    "nvidia-mark-read-only-loads": f"{_NVIDIA}.mark_read_only_loads",
+    "nvidia-order-bulk-stores": f"{_NVIDIA}.order_bulk_stores",
+    "nvidia-pad-tiles": f"{_NVIDIA}.pad_tiles",
+    "nvidia-promote-copies": f"{_NVIDIA}.promote_copies",
+    "nvidia-restart-sums": f"{_NVIDIA}.restart_sums",
+    "nvidia-rotate-products": f"{_NVIDIA}.rotate_products",
+    "nvidia-select-bulk-loads": f"{_NVIDIA}.select_bulk_loads",
+    "nvidia-select-bulk-stores": f"{_NVIDIA}.select_bulk_stores",
+    "nvidia-select-products": f"{_NVIDIA}.select_products",
+    "nvidia-share-copies": f"{_NVIDIA}.share_copies",
+    "nvidia-shorten-divisions": f"{_NVIDIA}.shorten_divisions",
+    "nvidia-skip-full-masks": f"{_NVIDIA}.skip_full_masks",
+    "nvidia-software-pipeline": f"{_NVIDIA}.software_pipeline",
+    "nvidia-specialize-warps": f"{_NVIDIA}.specialize_warps",
+    "nvidia-split-products": f"{_NVIDIA}.split_products",
+    "nvidia-split-reductions": f"{_NVIDIA}.split_reductions",
+    "nvidia-split-tiles": f"{_NVIDIA}.split_tiles",
+}
+"""Passes of other packages are known when their modules have been imported."""

@@ -1,0 +1,77 @@
+from .code_generation import (
+    LlvmError,
+    compile_ir,
+    emit_assembly,
+    is_long,
+    leave_out_passes,
+)
+from .code_targets import (
+    CPU_NAMES,
+    TargetCpu,
+    TargetSpec,
+    cpu_named,
+    cpu_target,
+    host_cpu,
+    host_target,
+    llvm_version,
+    width_attributes,
+)
+from .debug_lines import LINE_DIRECTIVES, LINE_TABLES, DebugLines
+from .ir_emitter import (
+    LLVM_FLOATS,
+    Code,
+    ModuleText,
+    Val,
+    float_text,
+    integer_literal,
+    llvm_type,
+    mangle,
+    splat_constant,
+    vector_of,
+    zero_of,
+)
+from .object_loader import LoadedObject, load_object
+from .scalar_instructions import constant, convert_element, lower_elementwise
+from .scalar_instructions import rule as lowering_rule
+from .shared_library import link_shared_library
+from .target_machines import data_layout, target_machine
+
+__all__ = [
+    "CPU_NAMES",
+    "LINE_DIRECTIVES",
+    "LINE_TABLES",
+    "LLVM_FLOATS",
+    "Code",
+    "DebugLines",
+    "LlvmError",
+    "LoadedObject",
+    "ModuleText",
+    "TargetCpu",
+    "TargetSpec",
+    "Val",
+    "compile_ir",
+    "constant",
+    "convert_element",
+    "cpu_named",
+    "cpu_target",
+    "data_layout",
+    "emit_assembly",
+    "float_text",
+    "host_cpu",
+    "host_target",
+    "integer_literal",
+    "is_long",
+    "leave_out_passes",
+    "link_shared_library",
+    "llvm_type",
+    "llvm_version",
+    "load_object",
+    "lower_elementwise",
+    "lowering_rule",
+    "mangle",
+    "splat_constant",
+    "target_machine",
+    "vector_of",
+    "width_attributes",
+    "zero_of",
+]

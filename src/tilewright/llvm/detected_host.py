@@ -1,0 +1,66 @@
+"""What LLVM says of this machine, kept on disk for processes that do not import it.
+
+Linux describes the CPU in a file; what LLVM has found out is kept under that description. Elsewhere
+LLVM is asked in each process.
+"""
+
+import hashlib
+from functools import cache
+from typing import Any, NamedTuple
+
+from tilewright.support import import_late, operating_system
+from tilewright.support.disk_cache import Documents
+
+__all__ = ["DetectedHost", "detected_host"]
+
+_CPU_FILE = "/proc/cpuinfo"
+_HEAD_BYTES = 8192
+"""Enough for the first CPU; the file has an entry for each."""
+_CHANGING = ("processor", "cpu MHz", "bogomips", "BogoMIPS", "apicid", "initial apicid", "core id")
+"""What two looks at one machine differ in."""
+
+
+class DetectedHost(NamedTuple):
+    """cpu: LLVM's name of it; features: comma-separated `+name` / `-name` list of what it has and
+    lacks, empty where LLVM cannot tell (older macOS); triple: of this process."""
+
+    cpu: str
+    features: str
+    triple: str
+
+
+_DOCUMENTS = Documents("native")
+
+
+@cache
+def detected_host(llvm_version: str) -> DetectedHost:
+    """This machine, as that version of llvmlite describes it."""
+    description = _described()
+    if description is None:
+        return _detect()
+    digest = hashlib.sha256(f"{llvm_version}\n{description}".encode()).hexdigest()
+    name = f"host-{digest[:32]}"
+    kept = _DOCUMENTS.read(name)
+    if kept is not None and kept.keys() == {*DetectedHost._fields}:
+        return DetectedHost(**kept)
+    found = _detect()
+    _DOCUMENTS.write(name, found._asdict())
+    return found
+
+
+def _detect() -> DetectedHost:
+    binding: Any = import_late("llvmlite.binding")
+    features = binding.get_host_cpu_features().flatten()
+    return DetectedHost(binding.get_host_cpu_name(), features, binding.get_process_triple())
+
+
+def _described() -> str | None:
+    """The system's description of the first CPU; None where it gives none."""
+    if not operating_system.IS_LINUX:
+        return None
+    try:
+        with open(_CPU_FILE, "rb", buffering=0) as file:
+            first = file.read(_HEAD_BYTES).decode(errors="replace").split("\n\n")[0]
+    except OSError:
+        return None
+    return "\n".join(line for line in first.splitlines() if not line.startswith(_CHANGING))

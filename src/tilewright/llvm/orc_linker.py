@@ -1,0 +1,76 @@
+"""Links object files by LLVM's in-memory linker (ORC): on other systems than Linux for x86-64, and
+objects that `elf_linker` leaves to it."""
+
+import ctypes
+import functools
+import itertools
+import re
+from collections.abc import Sequence
+
+from llvmlite import binding
+
+from tilewright.llvm.code_generation import LlvmError, compile_ir
+from tilewright.llvm.code_targets import host_target
+from tilewright.llvm.float_conversions import conversions_ir
+from tilewright.llvm.llvm_lock import LLVM_LOCK
+from tilewright.llvm.object_loader import CONVERSION_SYMBOLS
+from tilewright.llvm.target_machines import target_machine
+from tilewright.support import operating_system
+
+__all__ = ["conversions", "linked"]
+
+_CONVERSIONS_LIBRARY = "tilewright.conversions"
+_numbers = itertools.count()
+
+
+def linked(obj: bytes, symbols: Sequence[str], with_conversions: bool) -> binding.ResourceTracker:
+    """The addresses of `symbols`. Errors: see `load_object`."""
+    with LLVM_LOCK:  # the linker is not thread-safe
+        libraries: list[str] = []
+        if with_conversions:
+            # Linked first: the library must exist when an object refers to it.
+            conversions()
+            libraries.append(_CONVERSIONS_LIBRARY)
+        return _link(obj, symbols, libraries)
+
+
+def _link(
+    obj: bytes, symbols: Sequence[str], libraries: Sequence[str], name: str = ""
+) -> binding.ResourceTracker:
+    builder = binding.JITLibraryBuilder().add_object_img(obj).add_current_process()
+    for library in libraries:
+        builder.add_jit_library(library)
+    for symbol in symbols:
+        builder.export_symbol(symbol)
+    try:
+        return builder.link(_linker(), name or f"tilewright.{next(_numbers)}")
+    except RuntimeError as error:
+        raise LlvmError(_explain(str(error), obj)) from None
+
+
+@functools.cache
+def _linker() -> binding.LLJIT:
+    machine = target_machine(host_target())
+    linked = not operating_system.IS_WINDOWS
+    return binding.create_lljit_compiler(machine, use_jit_link=linked, suppress_errors=True)
+
+
+@functools.cache
+def conversions() -> binding.ResourceTracker:
+    """Float conversions that the code generator calls by name; kept for the process's life."""
+    obj = compile_ir(conversions_ir(), host_target(), level=1).obj
+    return _link(obj, CONVERSION_SYMBOLS, [], _CONVERSIONS_LIBRARY)
+
+
+def _explain(message: str, obj: bytes) -> str:
+    """Add which symbol is missing: ORC names only the exports that it could not provide."""
+    if "Failed to materialize" not in message:
+        return message
+    # The names of a string table stand between zero bytes.
+    names = [name.decode() for name in re.findall(rb"\0([A-Za-z_]\w*)(?=\0)", obj)]
+    missing = [name for name in names if not _in_process(name) and name not in message]
+    return f"{message}; perhaps undefined in this process: {', '.join(missing) or 'nothing'}"
+
+
+def _in_process(name: str) -> bool:
+    return not operating_system.IS_WINDOWS and hasattr(ctypes.CDLL(None), name)

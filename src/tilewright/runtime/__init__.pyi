@@ -1,0 +1,98 @@
+from tilewright.language import cdiv, ceil_div, next_power_of_2
+from tilewright.runtime import errors, launch_hooks
+from tilewright.runtime.active_driver import ActiveDriver, Driver, driver, driver_class
+from tilewright.runtime.arguments.kernel_parameters import Declared, KernelParam, kernel_parameters
+from tilewright.runtime.arguments.mock_tensor import (
+    MockTensor,
+    TensorWrapper,
+    dtype_of,
+    reinterpret,
+)
+from tilewright.runtime.arguments.specialization import (
+    Spec,
+    address_divisor,
+    argument_key,
+    integer_spec,
+    spec,
+)
+from tilewright.runtime.async_compile import AsyncCompileMode, FutureKernel, active_mode
+from tilewright.runtime.autotuner import Autotuner, autotune, is_on_host
+from tilewright.runtime.bench import (
+    BenchClock,
+    CpuClock,
+    CudaEventClock,
+    NotAvailableError,
+    Step,
+    clock_for,
+    do_bench,
+    do_bench_cudagraph,
+    register_clock,
+    step_bar,
+)
+from tilewright.runtime.jit import InterpretedFunction, JITFunction, jit
+from tilewright.runtime.kernel_interface import KernelInterface
+from tilewright.runtime.launch.compile_hooks import JitFunctionInfo
+from tilewright.runtime.launch_hooks import (
+    LaunchMetadata,
+    launch_enter,
+    launch_exit,
+    profiled_launches,
+)
+from tilewright.runtime.scratch_allocator import set_allocator
+from tilewright.runtime.tuning.heuristics import Heuristics, heuristics
+from tilewright.runtime.tuning.kernel_wrapper import KernelWrapper
+from tilewright.runtime.tuning.tuning_config import Config
+
+__all__ = [
+    "ActiveDriver",
+    "AsyncCompileMode",
+    "Autotuner",
+    "BenchClock",
+    "Config",
+    "CpuClock",
+    "CudaEventClock",
+    "Declared",
+    "Driver",
+    "FutureKernel",
+    "Heuristics",
+    "InterpretedFunction",
+    "JITFunction",
+    "JitFunctionInfo",
+    "KernelInterface",
+    "KernelParam",
+    "KernelWrapper",
+    "LaunchMetadata",
+    "MockTensor",
+    "NotAvailableError",
+    "Spec",
+    "Step",
+    "TensorWrapper",
+    "active_mode",
+    "address_divisor",
+    "argument_key",
+    "autotune",
+    "cdiv",
+    "ceil_div",
+    "clock_for",
+    "do_bench",
+    "do_bench_cudagraph",
+    "driver",
+    "driver_class",
+    "dtype_of",
+    "errors",
+    "heuristics",
+    "integer_spec",
+    "launch_hooks",
+    "is_on_host",
+    "jit",
+    "kernel_parameters",
+    "launch_enter",
+    "launch_exit",
+    "profiled_launches",
+    "next_power_of_2",
+    "register_clock",
+    "reinterpret",
+    "set_allocator",
+    "spec",
+    "step_bar",
+]
