@@ -20,6 +20,7 @@ from tilewright.backends.nvidia.passes.expand_conversions import ExpandConversio
 from tilewright.backends.nvidia.passes.expand_exchanges import ExpandExchanges
 from tilewright.backends.nvidia.passes.insert_global_barriers import InsertGlobalBarriers
 from tilewright.backends.nvidia.passes.insert_shared_barriers import InsertSharedBarriers
+from tilewright.backends.nvidia.passes.leave_idle_programs import LeaveIdlePrograms
 from tilewright.backends.nvidia.passes.legalize_arithmetic import LegalizeArithmetic
 from tilewright.backends.nvidia.passes.legalize_casts import LegalizeCasts
 from tilewright.backends.nvidia.passes.legalize_dots import LegalizeDots
@@ -58,6 +59,7 @@ def front_pipeline(capability: int, bulk_loads: str = "all", warps: int = 4) -> 
     casts = LegalizeCasts(capability=capability)
     flatten = Unroll(short=_SHORT_LOOP * 32 * warps)
     own = (
+        Step(LeaveIdlePrograms(), "one branch for masks of whole rows, which fold below"),
         Step(flatten, "loads of all iterations in flight; first ones, and counts, fold below"),
         Step(dots, "first: its expansions need legalization themselves", legal_products(arch)),
         Step(arithmetic, "GPUs compute exp2 and f16, not sin and fp8", legal_arithmetic(arch)),
