@@ -2,19 +2,19 @@
 
 Inductor measures products, convolutions and attention by templates, each with some twenty
 configurations. On a CPU a program is one thread, so that those with other warps or stages only are
-the same code: of the twenty of a product, four.
-
-Needs torch.
+the same code: of the twenty of a product, five.
 """
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Sequence
 from typing import Any
 
-_selection: Any = importlib.import_module("torch._inductor.select_algorithm")
+from tilewright.support import import_late
+
+_TEMPLATE = "TritonTemplateCaller"
+"""Inductor's class of a template with a configuration."""
 
 _MEANINGLESS = re.compile(r",? *num_(?:warps|stages)=\d+")
 
@@ -28,15 +28,16 @@ def distinct(choices: Sequence[Any]) -> list[Any]:
 
 
 def _code_of(choice: Any) -> object:
-    is_template = isinstance(choice, _selection.TritonTemplateCaller)
-    if not is_template or choice.layout.device.type != "cpu":
+    names = [base.__name__ for base in type(choice).__mro__]
+    if _TEMPLATE not in names or choice.layout.device.type != "cpu":
         return id(choice)
     template = choice.name.rpartition("_")[0]  # behind it stands a number
     return template, _MEANINGLESS.sub("", choice.description)
 
 
 def register() -> None:
-    """Have Inductor measure distinct choices alone, from now on."""
-    functions = _selection.get_algorithm_selector_cache().preprocessing_fns
+    """Have Inductor measure distinct choices alone, from now on. Needs torch."""
+    selection: Any = import_late("torch._inductor.select_algorithm")
+    functions = selection.get_algorithm_selector_cache().preprocessing_fns
     if distinct not in functions:
-        _selection.add_preprocessing_fn(distinct)
+        selection.add_preprocessing_fn(distinct)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -65,32 +64,3 @@ def test_compile_workers_are_forked_with_the_compiler_imported(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert found.stdout.strip() == expected
-
-
-@pytest.mark.torch
-def test_configurations_that_are_one_on_a_cpu_are_measured_once() -> None:
-    choices = pytest.importorskip("tilewright.triton_alias.inductor_choices")
-    caller = pytest.importorskip("torch._inductor.select_algorithm").TritonTemplateCaller
-
-    def choice(name: str, description: str, device: str = "cpu") -> Any:
-        made = caller.__new__(caller)
-        made.name, made.description = name, description
-        made.layout = SimpleNamespace(device=SimpleNamespace(type=device))
-        return made
-
-    text = "BLOCK_M=64, BLOCK_N={}, num_stages={}, num_warps={}"
-    given = [
-        SimpleNamespace(name="addmm"),
-        choice("triton_mm_0", text.format(32, 3, 4)),
-        choice("triton_mm_1", text.format(32, 4, 8)),
-        choice("triton_mm_2", text.format(16, 4, 8)),
-        choice("triton_mm_persistent_3", text.format(32, 4, 8)),
-        choice("triton_mm_4", text.format(16, 4, 8), "cuda"),
-        choice("triton_mm_5", text.format(16, 4, 2), "cuda"),
-        SimpleNamespace(name="addmm"),
-    ]
-    left = choices.distinct(given)
-    assert [each.name for each in left] == [
-        "addmm", "triton_mm_0", "triton_mm_2", "triton_mm_persistent_3", "triton_mm_4",
-        "triton_mm_5", "addmm",
-    ]  # fmt: skip
