@@ -27,13 +27,13 @@ def launch_number(value: Value, parameters: Sequence[Value]) -> LaunchNumber | N
         return launch_number(op.x, parameters)
     if isinstance(op, ConstantOp):
         return LaunchNumber(None, int(op.value))
-    if isinstance(op, AddOp | DivOp) and isinstance(op.rhs.op, ConstantOp):
-        left, right = launch_number(op.lhs, parameters), int(op.rhs.op.value)
-        if left is None or left.divisor != 1:
+    if isinstance(op, AddOp | DivOp):
+        left, right = (launch_number(side, parameters) for side in op.operands)
+        if left is None or left.divisor != 1 or right is None or not right.is_constant:
             return None
         if isinstance(op, AddOp):
-            return replace(left, constant=left.constant + right)
-        return replace(left, divisor=right) if right > 0 else None
+            return replace(left, constant=left.constant + right.constant)
+        return replace(left, divisor=right.constant) if right.constant > 0 else None
     return LaunchNumber(value.index) if value in parameters else None
 
 

@@ -35,6 +35,11 @@ class LaunchNumber:
     constant: int = 0
     divisor: int = 1
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is the same at each launch, and a whole number."""
+        return self.parameter is None and self.divisor == 1
+
     def of(self, values: Sequence[int] | Mapping[int, int]) -> int:
         """It, for the values of parameters."""
         number = 0 if self.parameter is None else values[self.parameter]
