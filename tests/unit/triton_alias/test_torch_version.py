@@ -14,7 +14,7 @@ from tilewright.support import errors
 from tilewright.triton_alias import register_with_inductor
 
 
-@pytest.mark.parametrize("version", ["2.9.1", "2.12.0+cpu", "2.14.0a0+git1", "3.0"])
+@pytest.mark.parametrize("version", ["2.9.1", "2.10.0+cpu", "2.14.0a0+git1", "3.0"])
 def test_versions_that_were_never_tested_are_refused(
     version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -22,13 +22,13 @@ def test_versions_that_were_never_tested_are_refused(
     with triton_alias() as triton, pytest.raises(errors.UnsupportedTorch) as caught:
         triton.compiler.compiler.triton_key()
     assert str(caught.value).startswith(
-        f"torch.compile is not supported of PyTorch {version}, only of 2.13 [TW223]\n  hint: "
+        f"torch.compile is not supported of PyTorch {version}, only of 2.11, 2.12, 2.13 [TW223]\n  hint: "
     )
     with pytest.raises(errors.UnsupportedTorch):
         register_with_inductor()
 
 
-@pytest.mark.parametrize("version", ["2.13.0", "2.13.1+cu130"])
+@pytest.mark.parametrize("version", ["2.11.0+cu130", "2.13.0", "2.13.1+cu130"])
 def test_the_key_is_that_of_the_compiler(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(__version__=version))
     with triton_alias() as triton:
