@@ -272,6 +272,39 @@ def test_one_group_of_heads_after_the_other(
     assert_close(on, forward.attention(q, k, v, causal=True), expected)
 
 
+def test_more_pairs_of_batch_and_head_than_a_grid_has_in_a_dim(
+    on: Device, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+):
+    """70,000; where these take long, 10 of which a dim has room for 6."""
+    batch = 5 if on.is_slow else 35_000
+    if on.is_slow:
+        monkeypatch.setattr(importlib.import_module("tilewright.kernels.attention_plan"),
+                            "MOST_PROGRAMS", 6)  # fmt: skip
+    case = Case(heads=(2, 2), lengths=(3, 2), batch=batch, words={"causal": True})
+    q, k, v, grad = operands(case, rng, "float32")
+    expected, _ = Exact(case).forward(q, k, v)
+    gradients = Exact(case).backward(grad, q, k, v)
+    q, k, v, grad = map(on.array, (q, k, v, grad))
+    lse = on.empty(q.shape[:-1], np.float32)
+    out = forward.attention(q, k, v, lse=lse, causal=True)
+    assert_close(on, out, expected)
+    found = backward.attention_backward(grad, q, k, v, out, lse, causal=True)
+    for one, gradient in zip(found, gradients, strict=True):
+        assert_close(on, one, gradient)
+
+
+def test_offsets_beyond_32_bits(rng: np.random.Generator):
+    """Three sequences, a gigabyte from each to the next; nothing lies between."""
+    length, size, step = 5, 16, 2**30
+    memory = np.zeros(2 * step + 4096, np.uint8).view("float8_e4m3fn")
+    far = np.lib.stride_tricks.as_strided(memory, (3, 1, length, size), (step, 0, size, 1))
+    far[...] = rng.normal(size=far.shape).astype(memory.dtype)
+    wide = far.astype(np.float32)
+    expected, _ = Exact(Case(heads=(1, 1))).forward(wide, wide, wide)
+    found = forward.attention(far, far, far)
+    assert np.abs(found - expected).max() < 0.04 * np.abs(expected).max()
+
+
 def assert_close(device: Device, found: Array, expected: Array, dtype: str = "float32") -> None:
     tolerance = 2e-2 if dtype != "float32" else 2e-3 if device.is_approximate else 2e-5
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)

@@ -19,6 +19,7 @@ from tilewright.kernels.attention_arrays import (
 from tilewright.kernels.attention_blocks import (
     LOG2_E,
     as_they_are,
+    batch_and_head,
     block_and_head,
     is_kept,
     is_visible,
@@ -51,7 +52,7 @@ def attention_kernel(
     for softmax" (2018), and Dao et al., "FlashAttention" (2022).
     """
     block, pair = block_and_head(GROUP, RIGHT >= 0)
-    batch, head = pair // heads, pair % heads
+    batch, head = batch_and_head(pair, heads)
     q_first, q_length = sequence(q_starts, batch, q_length)
     k_first, k_length = sequence(k_starts, batch, k_length)
     if q_starts is not None:

@@ -16,6 +16,7 @@ from tilewright.kernels.arrays import Array, empty, is_on_cpu
 from tilewright.kernels.attention_arrays import row_strides, sizes_of, sum_strides, variant_of
 from tilewright.kernels.attention_blocks import (
     LOG2_E,
+    batch_and_head,
     block_and_head,
     exponent_of,
     is_kept,
@@ -39,7 +40,7 @@ def row_products_kernel(
     """The sum of out * grad of each row, which the gradient of softmax subtracts."""
     block, pair = block_and_head(GROUP, False)
     rows = block * BLOCK + tl.arange(0, BLOCK)
-    batch, head = pair // heads, pair % heads
+    batch, head = batch_and_head(pair, heads)
     out_base = out_ptr + batch * out_batch + head * out_head
     grad_base = grad_ptr + batch * grad_batch + head * grad_head
     out = load_rows(out_base, rows, out_row, length, VALUE).to(tl.float32)
@@ -60,7 +61,8 @@ def keys_gradient_kernel(
 ):  # fmt: skip
     """The gradients of one block of keys and values of one head, over all queries that see them."""
     block, pair = block_and_head(GROUP, False)
-    start, batch, group = block * BLOCK_N, pair // (heads // SHARED), pair % (heads // SHARED)
+    start, batch = block * BLOCK_N, (pair // (heads // SHARED)).to(tl.int64)
+    group = pair % (heads // SHARED)
     q_first, q_length = sequence(q_starts, batch, q_length)
     k_first, k_length = sequence(k_starts, batch, k_length)
     if q_starts is not None:
@@ -124,7 +126,7 @@ def queries_gradient_kernel(
     """The gradient of one block of queries of one head, over all keys that they see."""
     block, pair = block_and_head(GROUP, True)
     start = block * BLOCK_M
-    batch, head = pair // heads, pair % heads
+    batch, head = batch_and_head(pair, heads)
     q_first, q_length = sequence(q_starts, batch, q_length)
     k_first, k_length = sequence(k_starts, batch, k_length)
     if q_starts is not None:

@@ -29,6 +29,12 @@ def block_and_head(GROUP: tl.constexpr, LAST_FIRST: tl.constexpr):
 
 
 @jit
+def batch_and_head(pair, heads):
+    """Of a pair, so wide that offsets of large arrays do not wrap."""
+    return (pair // heads).to(tl.int64), (pair % heads).to(tl.int64)
+
+
+@jit
 def sequence(starts, batch, length):
     """The first row of a sequence, and how many it has: `length` from 0 on, or, where `starts` has
     the first rows of all sequences and the end of the last, what it says."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import tilewright.language as tl
 from tilewright.kernels.arrays import Array, empty, is_on_cpu, strides
-from tilewright.kernels.attention_blocks import LOG2_E, load_rows
+from tilewright.kernels.attention_blocks import LOG2_E, batch_and_head, load_rows
 from tilewright.kernels.matmul_plan import current_gpu
 from tilewright.runtime import cdiv, jit, next_power_of_2
 
@@ -43,9 +43,11 @@ def decode_kernel(
 ):  # fmt: skip
     """The queries that share a head of keys, over one part of the keys of a sequence.
 
+    The grid is of one dim, the others of which have fewer programs: parts come first, then heads.
     keys: in a part, a multiple of BLOCK_N; ROWS: SHARED or more, what products take.
     """
-    split, of_k, batch = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    split, pair = tl.program_id(0) % SPLITS, tl.program_id(0) // SPLITS
+    batch, of_k = batch_and_head(pair, heads // SHARED)
     length = tl.load(lengths_ptr + batch)
     member = tl.arange(0, ROWS)
     q_base = q_ptr + batch * q_batch + of_k * SHARED * q_head
@@ -127,7 +129,7 @@ def attention_decode(
         part = empty(q, (batch, heads, splits, value), "float32")
         lse = empty(q, (batch, heads, splits), "float32")
     steps = [_page_head_row(x, pages is not None) for x in (k, v)]
-    decode_kernel[(splits, of_keys, batch)](
+    decode_kernel[(splits * of_keys * batch,)](
         q, k, v, part, lse, lengths, pages, *strides(q)[:2], *steps[0], *steps[1],
         0 if pages is None else strides(pages)[0], heads, keys, scale or size**-0.5,
         BLOCK_N=block, ROWS=max(16, next_power_of_2(heads // of_keys)), SHARED=heads // of_keys,
