@@ -15,6 +15,7 @@ from tilewright.kernels.attention_backward import keys_gradient_kernel, queries_
 from tilewright.kernels.attention_decode import decode_kernel, join_kernel
 from tilewright.kernels.attention_plan import gpu_backward_options as backward_options
 from tilewright.kernels.attention_plan import gpu_launch_options as attention_options
+from tilewright.kernels.attention_values import ROUND
 from tilewright.kernels.dropout import dropout_kernel
 from tilewright.kernels.elementwise import add_kernel
 from tilewright.kernels.grouped_matmul import grouped_matmul_kernel
@@ -286,7 +287,8 @@ def _attention_on(
         words |= dict.fromkeys(("lse_ptr", "q_starts", "k_starts", "scales", "SCORE"))
         words |= {"HEAD": head, "VALUE": value, "SHARED": 1, "LEFT": -1, "AT_END": False,
                   "RIGHT": 0 if causal else -1, "DROPOUT": 0.0, "score_args": (),
-                  "GROUP": 8 if causal else 1}  # fmt: skip
+                  "GROUP": 8 if causal else 1,
+                  "ROUND": ROUND if item_bytes == 1 else 1}  # fmt: skip
         yield from _on((capability,), label, attention_kernel, types, words)
 
 

@@ -12,6 +12,7 @@ from tilewright.kernels import attention_blocks as blocks
 
 forward = importlib.import_module("tilewright.kernels.attention")
 backward = importlib.import_module("tilewright.kernels.attention_backward")
+values = importlib.import_module("tilewright.kernels.attention_values")
 """The modules; the package has functions of these names."""
 
 Array = Any
@@ -193,7 +194,7 @@ def test_rows_of_keys_and_values_in_parts(rng: np.random.Generator):
     compiled = on.run(
         forward.attention_kernel, (2, 1), *arrays, out, None, None, None, *of_q * 2, *of_v, 1,
         *of_v, 0, 0, *rest, None, 0, (), BLOCK_M=128, BLOCK_N=128, num_warps=8, num_stages=2,
-        **shared,
+        GROUP=1, ROUND=1, **shared,
     )  # fmt: skip
     consumers, _, producer = str(compiled.asm["ttgir"]).partition("nvidia.bulk_copy")
     # two products of queries and keys, two of values, and those of the last iteration
@@ -252,7 +253,7 @@ def test_causal_programs_in_one_block(rng: np.random.Generator):
         forward.attention_kernel, (2, 3, 1), *arrays, out, None, None, None, *rows * 3, 1, *rows,
         0, 0, 2, length, length, size**-0.5, None, 0, (), BLOCK_M=64, BLOCK_N=128, num_warps=4,
         num_stages=2, HEAD=size, VALUE=size, SHARED=1, LEFT=-1, RIGHT=0, AT_END=False, SCORE=None,
-        DROPOUT=0.0, GROUP=2, persistent=True,
+        DROPOUT=0.0, GROUP=2, ROUND=1, persistent=True,
     )  # fmt: skip
     assert "nvidia.blocks" in str(compiled.asm["ttgir"])
     assert_close(on, out, expected, "float16")
@@ -332,45 +333,54 @@ def test_fp8_with_scales(on: Device, rng: np.random.Generator, name: str, dtype:
     assert error < (0.04 if dtype == "float8_e4m3fn" else 0.08), error
 
 
+@pytest.mark.parametrize("copied", [True, False], ids=["copied", "as they come"])
 def test_values_of_fp8_with_their_columns_turned(
-    on: Device, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+    on: Device, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, copied: bool
 ):
+    """By the copy that Hopper takes, in an order of its own; or as the user has them."""
     case = Case(heads=(4, 2), lengths=(40, 50), sizes=(32, 48))
     q, k, v = (x.astype("float8_e4m3fn") for x in operands(case, rng, "float32")[:3])
-    transposition = importlib.import_module("tilewright.kernels.transpose")
-    launched = Launched(on, transposition.transpose_heads_kernel, small=False)
-    monkeypatch.setattr(transposition, "transpose_heads_kernel", launched)
-    monkeypatch.setattr(transposition, "empty", lambda *args: empty_on(on, *args))
+    launched = Launched(on, values.transpose_values_kernel, small=False)
+    monkeypatch.setattr(values, "transpose_values_kernel", launched)
+    monkeypatch.setattr(values, "empty", lambda *args: empty_on(on, *args))
     monkeypatch.setattr(forward, "is_on_cpu", lambda _: False)
-    monkeypatch.setattr(forward, "has_turned_values", lambda: True)
+    monkeypatch.setattr(values, "reads_columns", lambda: True)
     words = {"BLOCK_M": 16, "BLOCK_N": 16}
     monkeypatch.setattr(forward, "launch_options", lambda *_: dict(words))
     wide = [x.astype(np.float32) for x in (q, k, v)]
     expected, _ = Exact(case).forward(wide[0], wide[1], wide[2])
-    found = forward.attention(*map(on.array, (q, k, v)))
+    q, k, v = map(on.array, (q, k, v))
+    if not copied:
+        v = on.array(np.ascontiguousarray(v.swapaxes(-1, -2))).swapaxes(-1, -2)
+    found = forward.attention(q, k, v)
     assert np.abs(found - expected).max() < 0.04 * np.abs(expected).max()
 
 
-def test_fp8_by_warpgroups(rng: np.random.Generator):
-    """Weights go from the sums of a product to the operand of the next one between lanes."""
-    on, size, length = EmulatedNvidia(seed=7), 64, 150
+@pytest.mark.parametrize("rounds", [1, values.ROUND])
+def test_fp8_by_warpgroups(rng: np.random.Generator, rounds: int):
+    """Weights go from the sums of a product to the operand of the next one: between lanes, or, in
+    the order of values, in the registers where they are."""
+    on, size, length, padded = EmulatedNvidia(seed=7), 64, 150, 160
     q, k, v = rng.normal(size=(3, 1, 2, length, size)).astype("float8_e4m3fn")
     wide = [x.astype(np.float32) for x in (q, k, v)]
     expected, _ = Exact(Case(words={"causal": True})).forward(wide[0], wide[1], wide[2])
+    rows = np.zeros((1, 2, padded, size), v.dtype)
+    rows[:, :, :length] = v
+    if rounds > 1:
+        rows = rows.reshape(1, 2, -1, 2, 4, 2, size).swapaxes(3, 4).reshape(rows.shape)
+    turned = np.ascontiguousarray(rows.swapaxes(-1, -2))
+    arrays, out = [on.array(x) for x in (q, k, turned)], on.empty(q.shape, np.float16)
     rows = (2 * length * size, length * size, size)
-    padded = np.zeros((1, 2, size, 160), v.dtype)
-    padded[..., :length] = v.swapaxes(-1, -2)
-    arrays, out = [on.array(x) for x in (q, k, padded)], on.empty(q.shape, np.float16)
     compiled = on.run(
         forward.attention_kernel, (2, 2), *arrays, out, None, None, None, *rows * 2,
-        2 * 160 * size, 160 * size, 1, 160, *rows, 0, 0, 2, length, length, size**-0.5, None, 0,
-        (), BLOCK_M=128, BLOCK_N=128, num_warps=8, num_stages=2, HEAD=size, VALUE=size, SHARED=1,
-        LEFT=-1, RIGHT=0, AT_END=False, SCORE=None, DROPOUT=0.0,
+        2 * padded * size, padded * size, 1, padded, *rows, 0, 0, 2, length, length, size**-0.5,
+        None, 0, (), BLOCK_M=128, BLOCK_N=128, num_warps=8, num_stages=2, HEAD=size, VALUE=size,
+        SHARED=1, LEFT=-1, RIGHT=0, AT_END=False, SCORE=None, DROPOUT=0.0, GROUP=1, ROUND=rounds,
     )  # fmt: skip
     ttgir, llvm = str(compiled.asm["ttgir"]), str(compiled.asm["llir"])
     # behind the loop's products stands that of its last iteration
     assert ttgir.count("nvidia.wgmma ") == 3 and "nvidia.bulk_copy" in ttgir
-    assert "llvm.nvvm.prmt" in llvm and "shfl.sync.idx" in llvm
+    assert ("llvm.nvvm.prmt" in llvm and "shfl.sync.idx" in llvm) == (rounds == 1)
     assert np.abs(out - expected).max() < 0.04 * np.abs(expected).max()
 
 

@@ -344,7 +344,7 @@ def test_keys_and_values_of_attention(device: Device, length: int, head: int, ca
             *(n for x in (q, k, v) for n in (0, *steps(x)[:2])), 1, 0, *steps(out)[:2], 0, 0, 2,
             length, length, head**-0.5, None, 0, (), BLOCK_M=64, BLOCK_N=64, HEAD=head,
             VALUE=head, SHARED=1, LEFT=-1, RIGHT=0 if causal else -1, AT_END=False, SCORE=None,
-            DROPOUT=0.0, num_warps=4, bulk_loads=bulk_loads,
+            DROPOUT=0.0, GROUP=1, ROUND=1, num_warps=4, bulk_loads=bulk_loads,
         ))  # fmt: skip
 
     plain, promoted = both(device, run, (2, length, head), np.float16)

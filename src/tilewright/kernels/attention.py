@@ -13,7 +13,6 @@ from tilewright.kernels.attention_arrays import (
     row_strides,
     sizes_of,
     sum_strides,
-    value_strides,
     variant_of,
 )
 from tilewright.kernels.attention_blocks import (
@@ -21,6 +20,7 @@ from tilewright.kernels.attention_blocks import (
     as_they_are,
     batch_and_head,
     block_and_head,
+    in_rounds,
     is_kept,
     is_visible,
     keys_seen,
@@ -30,8 +30,8 @@ from tilewright.kernels.attention_blocks import (
     sequence,
     store_rows,
 )
-from tilewright.kernels.attention_plan import grid_of, has_turned_values, launch_options
-from tilewright.kernels.transpose import transposed_heads
+from tilewright.kernels.attention_plan import grid_of, launch_options
+from tilewright.kernels.attention_values import values_of
 from tilewright.runtime import cdiv, jit
 
 
@@ -43,14 +43,13 @@ def attention_kernel(
     heads, q_length, k_length, scale, scales, seed, score_args,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HEAD: tl.constexpr, VALUE: tl.constexpr,
     SHARED: tl.constexpr, LEFT: tl.constexpr, RIGHT: tl.constexpr, AT_END: tl.constexpr,
-    SCORE: tl.constexpr, DROPOUT: tl.constexpr, GROUP: tl.constexpr = tl.constexpr(1),
+    SCORE: tl.constexpr, DROPOUT: tl.constexpr, GROUP: tl.constexpr, ROUND: tl.constexpr,
 ):  # fmt: skip
-    """One block of queries of one head, beside all keys that it sees.
+    """One block of queries of one head, beside all keys that it sees; the longest come first.
 
-    The blocks that take longest come first. scale: positive; v_inner: of the elements in a row.
+    scale: positive; v_inner, ROUND: of `values_of`.
     Running maximum and sum per row, as in Milakov and Gimelshein, "Online normalizer calculation
-    for softmax" (2018), and Dao et al., "FlashAttention" (2022).
-    """
+    for softmax" (2018), and Dao et al., "FlashAttention" (2022)."""
     block, pair = block_and_head(GROUP, RIGHT >= 0)
     batch, head = batch_and_head(pair, heads)
     q_first, q_length = sequence(q_starts, batch, q_length)
@@ -87,7 +86,8 @@ def attention_kernel(
         if DROPOUT > 0:
             kept = is_kept(seed, pair, rows[:, None], columns[None, :], DROPOUT)
             weights = tl.where(kept, weights, 0.0)
-        v = load_rows(v_base, columns, v_row, k_length, VALUE, v_inner)
+        weights, v_length = (weights, k_length) if ROUND == 1 else (in_rounds(weights), v_inner)
+        v = load_rows(v_base, columns, v_row, v_length, VALUE, v_inner)
         acc = tl.dot(weights.to(v.dtype), v, acc * shrink[:, None])
         top = higher
     share = of_values / (tl.where(total == 0, 1.0, total) * (1 - DROPOUT))
@@ -141,12 +141,11 @@ def attention(
     if out is None:
         out = empty(q, (*q.shape[:-1], sizes.value), "float16" if int(q.itemsize) == 1 else None)
     on_cpu = is_on_cpu(q)
-    if not packed and int(v.itemsize) == 1 and not on_cpu and has_turned_values():
-        v = transposed_heads(v)
+    v, of_v, round_of_values = values_of(v, packed, on_cpu)
     options = launch_options(sizes, int(q.itemsize), on_cpu, asked.right >= 0)
     blocks, pairs = cdiv(sizes.q_length, options["BLOCK_M"]), sizes.batch * sizes.heads
     grid, options["GROUP"] = grid_of(blocks, pairs, options.get("GROUP", 1))
-    steps = [*row_strides(q, packed), *row_strides(k, packed), *value_strides(v, packed)]
+    steps = [*row_strides(q, packed), *row_strides(k, packed), *of_v]
     scale = scale or sizes.head**-0.5
     if scale < 0 and asked.score is None:
         # the maximum is that of scores before they are scaled
@@ -155,6 +154,7 @@ def attention(
         attention_kernel[grid](
             q, k, v, out, lse, *asked.first_rows, *steps, *row_strides(out, packed),
             *sum_strides(lse), sizes.heads, sizes.q_length, sizes.k_length, scale, asked.scales,
-            asked.seed, tuple(asked.score_args), **options, **asked.constants(sizes),
+            asked.seed, tuple(asked.score_args), ROUND=round_of_values, **options,
+            **asked.constants(sizes),
         )  # fmt: skip
     return out

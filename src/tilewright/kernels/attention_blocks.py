@@ -110,6 +110,18 @@ def lift_of(dtype: tl.constexpr):
 
 
 @jit
+def in_rounds(weights):
+    """Weights whose columns are in the order of `transposed_values`.
+
+    Of 16 sums of a row by tensor cores a thread has 2 and 2, of an operand of bytes 4 neighbours:
+    in this order they are the same, so that no weight moves to another thread.
+    """
+    M: tl.constexpr = weights.shape[0]
+    N: tl.constexpr = weights.shape[1]
+    return weights.reshape(M, N // 16, 2, 4, 2).permute(0, 1, 3, 2, 4).reshape(M, N)
+
+
+@jit
 def scales_of(scale, scales, pair):
     """What scores, and what results of a pair of batch and head of keys are multiplied by; scale:
     of scores; scales: of queries, keys and values, or None."""

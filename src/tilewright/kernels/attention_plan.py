@@ -96,11 +96,6 @@ def grid_of(blocks: int, pairs: int, group: int = 1) -> tuple[tuple[int, ...], i
     return ((blocks, pairs) if group == 1 else (group, blocks, pairs // group)), group
 
 
-def has_turned_values() -> bool:
-    """Whether products of fp8 read values along columns alone."""
-    return current_gpu().capability == HOPPER
-
-
 def launch_options(sizes: Sizes, item_bytes: int, on_cpu: bool, causal: bool) -> dict[str, Any]:
     """Blocks and launch options of attention forward."""
     if on_cpu:

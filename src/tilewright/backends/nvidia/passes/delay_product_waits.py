@@ -21,6 +21,8 @@ Within one block only: no product is left running in front of a loop or a branch
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp, WgmmaWaitOp
 from tilewright.backends.nvidia.bulk_ops import MbarrierArriveOp
 from tilewright.backends.nvidia.lower.layout_conversion import conversion
@@ -44,6 +46,7 @@ class DelayProductWaits(Pass, name="nvidia-delay-product-waits"):
 def _delay(block: Block) -> bool:
     """Delay the waits of one block; whether there were any to delay."""
     _move_work_behind(block)
+    _move_operands_behind(block)
     ops = list(block)
     products = [i for i, op in enumerate(ops) if isinstance(op, WgmmaOp)]
     # Those of a loop that already go on into its next iteration are waited for there.
@@ -84,6 +87,29 @@ def _move_work_behind(block: Block) -> None:
     if any(_is_exchange(op) for op in moved):
         for op in reversed(moved):
             Rewriter.move_before(op, ops[number + 1])
+
+
+def _move_operands_behind(block: Block) -> None:
+    """Exchange operands between lanes behind the product before theirs, which runs meanwhile."""
+    last: Op | None = None
+    for op in [op for op in block if isinstance(op, WgmmaOp)]:
+        made = op.a.op
+        if last is not None and made is not None and _is_sole_exchange(made, op) and last.next:
+            if made in _before(last):
+                Rewriter.move_before(made, last.next)
+        last = op
+
+
+def _is_sole_exchange(made: Op, product: Op) -> bool:
+    alone = made.parent is product.parent and list(made.results[0].uses) == [product]
+    return alone and isinstance(made, ConvertOp) and _is_computed(made)
+
+
+def _before(op: Op) -> Iterator[Op]:
+    """The ops of a block before one."""
+    while op.prev is not None:
+        op = op.prev
+        yield op
 
 
 def _is_computed(op: Op) -> bool:
