@@ -68,8 +68,7 @@ def keys_gradient_kernel(
     if q_starts is not None:
         if start >= k_length:
             return
-    shift = k_length - q_length if AT_END else 0
-    columns = start + tl.arange(0, BLOCK_N)
+    shift, columns = k_length - q_length if AT_END else 0, start + tl.arange(0, BLOCK_N)
     k = load_rows(k_ptr + batch * k_batch + group * k_head + k_first * k_row,
                   columns, k_row, k_length, HEAD)  # fmt: skip
     v = load_rows(v_ptr + batch * v_batch + group * v_head + k_first * v_row,
@@ -97,7 +96,7 @@ def keys_gradient_kernel(
             seen = is_visible(places, columns[:, None], k_length, LEFT, RIGHT)
             used = weights = tl.where(seen, weights, 0.0)
             if DROPOUT > 0:
-                pair = batch * heads + head
+                pair = (batch * heads + head).to(tl.int32)
                 kept = is_kept(seed, pair, rows[None, :], columns[:, None], DROPOUT)
                 used = tl.where(kept, weights / (1 - DROPOUT), 0.0)
                 change = tl.where(kept, change / (1 - DROPOUT), 0.0)
