@@ -29,6 +29,7 @@ PASS_MODULES = {
     "nvidia-expand-exchanges": f"{_NVIDIA}.expand_exchanges",
     "nvidia-insert-global-barriers": f"{_NVIDIA}.insert_global_barriers",
     "nvidia-insert-shared-barriers": f"{_NVIDIA}.insert_shared_barriers",
+    "nvidia-leave-idle-programs": f"{_NVIDIA}.leave_idle_programs",
     "nvidia-legalize-arithmetic": f"{_NVIDIA}.legalize_arithmetic",
     "nvidia-legalize-casts": f"{_NVIDIA}.legalize_casts",
     "nvidia-legalize-dots": f"{_NVIDIA}.legalize_dots",
