@@ -23,6 +23,7 @@ def _tiles(*tiles: tuple[int, int, int, int]) -> tuple[Config, ...]:
 
 FORWARD = {
     64: _tiles((128, 128, 8, 2), (64, 128, 4, 2), (128, 64, 4, 3)),
+    96: _tiles((128, 128, 8, 2), (64, 128, 4, 2)),
     128: _tiles((128, 128, 8, 2), (128, 64, 8, 3), (128, 64, 4, 3)),
     256: _tiles((128, 64, 8, 2), (64, 64, 4, 2)),
 }
@@ -66,7 +67,8 @@ class Attention:
     def flops(self) -> float:
         products = 5 if self.task == "backward" else 2
         share = 0.5 if self.causal else 1.0
-        return products * 2.0 * self.tokens * self.length * WIDTH * share
+        width = WIDTH // self.head * self.head
+        return products * 2.0 * self.tokens * self.length * width * share
 
     @property
     def bytes_moved(self) -> float:
@@ -482,6 +484,7 @@ def cases() -> list[Attention | Decode | Chain]:
                 for length in LENGTHS
             ]
         for causal in (False, True):
+            found.append(Attention("forward", kind, 96, 4096, causal))
             found.append(Attention("forward", kind, 256, 4096, causal, {"ready-made": 0.95}))
         for head in (128, 64):
             for causal in (False, True):
