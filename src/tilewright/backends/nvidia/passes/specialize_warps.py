@@ -247,7 +247,9 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
             if fits and self._loops(function, schedules):
                 return turns
         # A warpgroup alone on a multiprocessor has no other to multiply while it stores.
-        least = -(-_RESIDENT_WARPS // self.warps) if are_deferred else before
+        least = -(-_RESIDENT_WARPS // self.warps)
+        if not are_deferred:
+            least = max(before, least) if is_late else before
         numbers = range(before, 0 if nested else least - 1, -1)
         plans = [self._plan_of(function, schedules, needed, number) for number in numbers]
         fitting = [
