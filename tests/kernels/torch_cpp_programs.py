@@ -110,7 +110,8 @@ def load(path: str) -> dict[str, Any]:
 def main(path: str = "", options: Collection[str] = ()) -> dict[str, Any]:
     if "--load" in options:
         return load(path)
-    importlib.import_module("tilewright.triton_alias").register_with_inductor()
+    if DEVICE == "cpu":
+        importlib.import_module("tilewright.triton_alias").register_with_inductor()
     inductor.cpu_backend, inductor.compile_threads = "triton", 1
     return package(path, "--sources" in options) if path else gradients_by_cpp_wrapper()
 

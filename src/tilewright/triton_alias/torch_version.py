@@ -7,6 +7,7 @@ in the middle, or worse, compute something else.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import PurePath
 
 from tilewright.compiler import package_version
@@ -18,12 +19,15 @@ SUPPORTED = ("2.11", "2.12", "2.13")
 """Minor versions of PyTorch. Tests and benchmarks pass with 2.13 on CPUs and 2.11 on GPUs; 2.12 is
 between the two and was not run."""
 
+REGISTERED = ("2.13",)
+"""Those whose hooks `register_with_inductor` knows."""
 
-def check_torch() -> None:
+
+def check_torch(supported: Sequence[str] = SUPPORTED) -> None:
     """Errors: UnsupportedTorch, if another version has been imported."""
     version = str(getattr(sys.modules.get("torch"), "__version__", ""))
-    if version and ".".join(version.split(".")[:2]) not in SUPPORTED:
-        raise errors.UnsupportedTorch(version, SUPPORTED)
+    if version and ".".join(version.split(".")[:2]) not in supported:
+        raise errors.UnsupportedTorch(version, supported)
 
 
 def triton_key() -> str:
@@ -50,6 +54,6 @@ def register_with_inductor() -> None:
     written as before. Errors: UnsupportedTorch.
     """
     import_late("torch")
-    check_torch()
+    check_torch(REGISTERED)
     for module in ("inductor_cpp_wrapper", "inductor_choices"):
         import_late(f"tilewright.triton_alias.{module}").register()

@@ -27,6 +27,12 @@ def test_versions_that_were_never_tested_are_refused(
         register_with_inductor()
 
 
+def test_hooks_that_another_version_may_lack_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(__version__="2.11.0"))
+    with pytest.raises(errors.UnsupportedTorch, match=r"2\.11\.0, only of 2\.13 "):
+        register_with_inductor()
+
+
 @pytest.mark.parametrize("version", ["2.11.0+cu130", "2.13.0", "2.13.1+cu130"])
 def test_the_key_is_that_of_the_compiler(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(__version__=version))
