@@ -4,12 +4,15 @@
     tl.store(y + pid * 64 + i)     behind y:  the same, so each element of the one is of the other
 
 Symbols are numbered, with one number for what is taken to be equal. Loops with equal bounds count
-as one, for a second pass over a row comes after the first one.
+as one, for a second pass over a row comes after the first one. Where one of the two was unrolled,
+the sums of its iterations are compared with those of each iteration of the other.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
+from itertools import product
 from typing import cast
 
 from tilewright.analysis.access_forms import MemoryForms, MemoryOp
@@ -22,6 +25,12 @@ from tilewright.ir.types import DType
 from tilewright.ops import ForOp, LoadOp
 from tilewright.support.data_class import dataclass
 
+Terms = tuple[tuple[tuple[int, ...], int], ...]
+"""Of a sum: the numbers of the symbols that are multiplied, and by what number."""
+
+_MOST_ITERATIONS = 8
+"""Of a loop that may have been unrolled somewhere else: more than that are not."""
+
 
 @dataclass(frozen=True)
 class Use:
@@ -29,7 +38,7 @@ class Use:
 
     argument: Value
     access: Access
-    terms: tuple[tuple[tuple[int, ...], int], ...]
+    terms: Terms
     writes: bool
 
 
@@ -44,6 +53,7 @@ class ArgumentUses:
         self._uses: dict[MemoryOp, Use | None] = {}
         self._numbers: dict[object, int] = {}
         self._arguments: dict[int, int] = {}
+        self._trips: dict[int, int] = {}
 
     def of(self, op: MemoryOp) -> Use | None:
         """None if the address is no sum that begins with one argument."""
@@ -64,7 +74,7 @@ class ArgumentUses:
         access = Access(behind, access.shape, access.size, access.loops, access.trips)
         return Use(starts[0], access, self._terms(behind), not isinstance(op, LoadOp))
 
-    def _terms(self, form: Form) -> tuple[tuple[tuple[int, ...], int], ...]:
+    def _terms(self, form: Form) -> Terms:
         """A form by the numbers of its symbols."""
         terms = [(tuple(sorted(map(self._number, m))), c) for m, c in form]
         return tuple(sorted(terms))
@@ -77,6 +87,8 @@ class ArgumentUses:
             opcode, attrs, forms = cast("tuple[str, object, tuple[Form, ...]]", symbol.key)
             key = (opcode, attrs, tuple(map(self._terms, forms)))
         number = self._numbers.setdefault(key, len(self._numbers))
+        if symbol.kind is Kind.ITERATION:
+            self._trips[number] = self.forms.trips.get(symbol.key, _MOST_ITERATIONS + 1)
         if symbol.kind is Kind.VALUE and symbol.key in self._parameters:
             value = cast("Value", symbol.key)
             if isinstance(value.type, DType) and value.type.is_integer:
@@ -97,7 +109,9 @@ class ArgumentUses:
         """Whether accesses through two arguments are of one element each, at some launch at least,
         if both arguments are one array."""
         sums = self.difference(one, other)
-        return bool(sums) or (sums is not None and one.terms == other.terms)
+        if sums is None:
+            return False
+        return bool(sums) or any(mine == theirs for mine, theirs in self._iterations(one, other))
 
     def difference(self, one: Use, other: Use) -> list[Sum] | None:
         """What must be 0 for two accesses to be of one element; None if they never are."""
@@ -107,20 +121,48 @@ class ArgumentUses:
             return []
         if one.access.size != other.access.size:
             return None
+        pairs = (self._sums(mine, theirs) for mine, theirs in self._iterations(one, other))
+        return next((sums for sums in pairs if sums is not None), None)
+
+    def _iterations(self, one: Use, other: Use) -> Iterator[tuple[Terms, Terms]]:
+        """The terms of both, in each iteration of loops that are short and around one alone."""
+        return product(self._in_iterations(one, other), self._in_iterations(other, one))
+
+    def _in_iterations(self, use: Use, other: Use) -> list[Terms]:
+        there = {number for monomial, _ in other.terms for number in monomial}
+        numbers = {number for monomial, _ in use.terms for number in monomial} - there
+        found = [use.terms]
+        for number in sorted(numbers & self._trips.keys()):
+            trips = self._trips[number]
+            if trips * len(found) <= _MOST_ITERATIONS:
+                found = [_at(terms, number, trip) for terms in found for trip in range(trips)]
+        return found
+
+    def _sums(self, one: Terms, other: Terms) -> list[Sum] | None:
+        """What must be 0 for two sums to be equal; None if they never are."""
         # By what varies within a launch: the factor of each, a sum over arguments, must be 0.
         groups: dict[tuple[int, ...], dict[tuple[int, ...], int]] = defaultdict(dict)
-        for sign, use in ((1, one), (-1, other)):
-            for monomial, coefficient in use.terms:
+        for sign, terms in ((1, one), (-1, other)):
+            for monomial, coefficient in terms:
                 rest = tuple(n for n in monomial if n not in self._arguments)
                 factor = tuple(self._arguments[n] for n in monomial if n in self._arguments)
                 groups[rest][factor] = groups[rest].get(factor, 0) + sign * coefficient
         sums: list[Sum] = []
-        for rest, terms in groups.items():
-            kept = tuple(sorted((c, positions) for positions, c in terms.items() if c))
+        for rest, factors in groups.items():
+            kept = tuple(sorted((c, positions) for positions, c in factors.items() if c))
             if _is_never_zero(kept, bool(rest)):
                 return None
             sums += [kept] if kept else []
         return sums
+
+
+def _at(terms: Terms, number: int, value: int) -> Terms:
+    """Terms where a symbol has a value."""
+    found: dict[tuple[int, ...], int] = defaultdict(int)
+    for monomial, coefficient in terms:
+        rest = tuple(n for n in monomial if n != number)
+        found[rest] += coefficient * value ** (len(monomial) - len(rest))
+    return tuple(sorted((monomial, c) for monomial, c in found.items() if c))
 
 
 def _is_never_zero(terms: Sum, is_factor: bool) -> bool:
