@@ -115,8 +115,8 @@ def test_programs_with_rows_of_their_own_share_what_else_they_load(
     device.run(
         attention_kernel, (heads, length // 128), q, k, v, out, None, None, None, *steps * 3, 1,
         *steps, 0, 0, *rest, BLOCK_M=128, BLOCK_N=64, HEAD=64, VALUE=64, SHARED=1, LEFT=-1,
-        RIGHT=0 if causal else -1, AT_END=False, SCORE=None, DROPOUT=0.0, GROUP=heads, ROUND=1, num_warps=8,
-        num_stages=2, persistent=True,
+        RIGHT=0 if causal else -1, AT_END=False, SCORE=None, DROPOUT=0.0, GROUP=heads, ROUND=1,
+        num_warps=8, num_stages=2, persistent=True,
     )  # fmt: skip
     rows = [np.asarray(x)[:, :, :64].astype(np.float64) for x in (q, k, v)]
     scores = np.where(np.tri(length) > 0 if causal else True, rows[0] @ rows[1].mT / 8, -np.inf)
