@@ -495,6 +495,7 @@ def test_strided_operands(on: Device, rng: np.random.Generator):
         (((2, 8, 16),) * 3, {"window": (-2, 0)}, "cannot be negative"),
         (((2, 8, 16),) * 3, {"dropout": 1.0}, r"in \[0, 1\)"),
         (((2, 8, 16),) * 3, {"scales": (1.0, 2.0)}, "scales are three, of q, k and v, not 2"),
+        (((2, 8, 16),) * 3, {"window": 4}, r"two numbers, \(left, right\), not 4"),
     ],
 )
 def test_operands_that_do_not_fit(shapes: Any, words: dict[str, Any], message: str):

@@ -27,6 +27,8 @@ class Variant:
     scales: tuple[float | Array, float | Array, float | Array] | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.window, Sequence) or len(self.window) != 2:
+            raise ValueError(f"a window is two numbers, (left, right), not {self.window!r}")
         if min(self.window) < -1:
             raise ValueError(f"a window cannot be negative: {self.window}; -1 is without limit")
         if not 0 <= self.dropout < 1:
