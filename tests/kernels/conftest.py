@@ -1,8 +1,12 @@
-"""The devices that every kernel test runs on, and repeatable random numbers."""
+"""The devices that every kernel test runs on, repeatable random numbers, and programs of torch."""
 
+import json
 import os
+import subprocess
+import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +14,10 @@ import pytest
 
 from tests.kernels.devices import DEVICES, Device
 from tests.qemu import MACHINES, ForeignCpu
+from tilewright.triton_alias import install
+
+Outcomes = dict[str, dict[str, Any]]
+"""What a program of torch says of each case."""
 
 _USUAL = ["interpreter", "cpu", "emulated", pytest.param("nvidia", marks=pytest.mark.gpu)]
 _CHOSEN = os.environ.get("KERNEL_TEST_DEVICES", "").split()
@@ -35,3 +43,26 @@ def rng(request: pytest.FixtureRequest) -> np.random.Generator:
     """Random numbers of the test's own: other tests get others, another run gets the same."""
     case: Any = request.node
     return np.random.default_rng(zlib.crc32(case.nodeid.encode()))
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Outcomes]:
+    """Runs cases where `import triton` is the installed package; caches: of Inductor and ours."""
+    packages = tmp_path_factory.mktemp("packages")
+    install(packages)
+
+    def run(caches: Path, *arguments: str, script: str = "torch_compile_cases.py") -> Outcomes:
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(packages), *sys.path]),
+            "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
+            "TILEWRIGHT_CACHE_DIR": str(caches / "tilewright"),
+        }
+        path = Path(__file__).with_name(script)
+        command = [sys.executable, "-W", "ignore", str(path), *arguments]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        lines = map(json.loads, done.stdout.splitlines())
+        return {line["name"]: line for line in lines}
+
+    return run

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tilewright.triton_alias import install
+from tests.kernels.conftest import Outcomes
 
 pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -30,30 +30,6 @@ KINDS = (
     "templates", "dynamic shapes",
 )  # fmt: skip
 BY_WORKERS = ("pointwise", "sort", "layer norm")
-Outcomes = dict[str, dict[str, Any]]
-
-
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Outcomes]:
-    """Runs cases where `import triton` is the installed package; caches: of Inductor and ours."""
-    packages = tmp_path_factory.mktemp("packages")
-    install(packages)
-
-    def run(caches: Path, *arguments: str, script: str = "torch_compile_cases.py") -> Outcomes:
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(packages), *sys.path]),
-            "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
-            "TILEWRIGHT_CACHE_DIR": str(caches / "tilewright"),
-        }
-        path = Path(__file__).with_name(script)
-        command = [sys.executable, "-W", "ignore", str(path), *arguments]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        lines = map(json.loads, done.stdout.splitlines())
-        return {line["name"]: line for line in lines}
-
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -113,29 +89,6 @@ def test_worker_processes_compile_the_same(kind: str, by_workers: Sequence[Outco
     assert max(cold["error"], warm["error"]) < 1e-5
     assert cold["kernels"] > 0
     assert cold["cache hits"] == 0 < warm["cache hits"]
-
-
-MODELS = ("decoder", "resnet", "denoiser", "encoder")
-
-
-@pytest.fixture(scope="module")
-def models(
-    program: Callable[..., Outcomes], tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str], dict[str, Any]]:
-    caches = tmp_path_factory.mktemp("models")
-    return lambda name: program(caches, name, script="torch_models.py")[name]
-
-
-@pytest.mark.parametrize(
-    "model",
-    [pytest.param(m, marks=[pytest.mark.exhaustive] * (m in MODELS[2:])) for m in MODELS],
-)
-def test_training_a_model_follows_eager(model: str, models: Callable[..., dict[str, Any]]) -> None:
-    outcome = models(model)
-    assert outcome["error"] < 1e-4
-    ours, eager_s = outcome["losses"]
-    assert eager_s[-1] < 0.9 * eager_s[0]  # it has learned something
-    assert ours == pytest.approx(eager_s, rel=1e-3)
 
 
 @pytest.fixture(scope="module")
