@@ -91,13 +91,16 @@ def test_rows_that_are_masked_as_a_whole(device: Device, rng: np.random.Generato
 
 
 @jit
-def across_kernel(x, y, out, m, n, XBLOCK: tl.constexpr, YBLOCK: tl.constexpr):
+def across_kernel(
+    x, y, out, m, n, XBLOCK: tl.constexpr, YBLOCK: tl.constexpr, DOWN: tl.constexpr = False
+):
     row = tl.program_id(1) * YBLOCK + tl.arange(0, YBLOCK)[:, None]
     column = tl.program_id(0) * XBLOCK + tl.arange(0, XBLOCK)[None, :]
     mask = (row < m) & (column < n)
     a = tl.load(x + column * m + row, mask)
     b = tl.load(y + row * n + column, mask)
-    tl.store(out + row * n + column, a + 2 * b, mask)
+    place = column * m + row if DOWN else row * n + column
+    tl.store(out + place, a + 2 * b, mask)
 
 
 BLOCKS = [(8, 8), (16, 64), (64, 16), (32, 32), (1, 128), (4, 16)]
@@ -119,16 +122,6 @@ def test_tiles_read_across(
     np.testing.assert_array_equal(out, x.T + 2 * y)
 
 
-@jit
-def across_down_kernel(x, y, out, m, n, XBLOCK: tl.constexpr, YBLOCK: tl.constexpr):
-    row = tl.program_id(1) * YBLOCK + tl.arange(0, YBLOCK)[:, None]
-    column = tl.program_id(0) * XBLOCK + tl.arange(0, XBLOCK)[None, :]
-    mask = (row < m) & (column < n)
-    a = tl.load(x + column * m + row, mask)
-    b = tl.load(y + row * n + column, mask)
-    tl.store(out + column * m + row, a + 2 * b, mask)
-
-
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
 def test_tiles_written_by_columns(device: Device, rng: np.random.Generator, block: tuple[int, int]):
     m, n = 48, 80
@@ -136,7 +129,8 @@ def test_tiles_written_by_columns(device: Device, rng: np.random.Generator, bloc
     out = device.empty((n, m), np.float32)
     arrays = (device.array(x), device.array(y), out)
     grid = (cdiv(n, block[1]), cdiv(m, block[0]))
-    device.run(across_down_kernel, grid, *arrays, m, n, YBLOCK=block[0], XBLOCK=block[1])
+    words = {"YBLOCK": block[0], "XBLOCK": block[1], "DOWN": True}
+    device.run(across_kernel, grid, *arrays, m, n, **words)
     np.testing.assert_array_equal(out, x + 2 * y.T)
 
 
