@@ -1,14 +1,10 @@
 """Reductions within a warp: registers, then lanes by butterfly shuffles.
 
-The order of each stage is fixed by the layout: registers by pairs, lane bits from the lowest. So a
-result does not change from run to run. One register after the other would take the latency of an
-instruction for each: of 32 maxima of a thread's part of a row, 150 cycles. Those over warps are two
-(split_reductions.py).
+The order of each stage is fixed by the layout: registers in their order, lane bits from the lowest.
+So a result does not change from run to run. Those over warps are two (split_reductions.py).
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from tilewright.backends.nvidia.lower.combine_regions import apply_region
 from tilewright.backends.nvidia.lower.gpu_lowering import (
@@ -34,24 +30,14 @@ def _reduce(state: GpuLowering, op: ReduceOp) -> None:
     lanes = [bit for bit, basis in enumerate(layout.bases(LANE)) if basis[axis]]
     rows: list[list[Val]] = []
     for registers in groups.values():
-        running = _by_pairs(state, op, [[column[r] for column in columns] for r in registers])
+        running = [column[registers[0]] for column in columns]
+        for r in registers[1:]:
+            running = apply_region(state, op.combine, [*running, *(c[r] for c in columns)])
         # A butterfly: afterwards each lane has the result of all.
         for bit in lanes:
             running = _across_lanes(state, op, running, bit)
         rows.append(running)
     _finish(state, op, list(groups), rows)
-
-
-def _by_pairs(state: GpuLowering, op: ReduceOp, items: Sequence[list[Val]]) -> list[Val]:
-    """In their order, one pair after the other: half the latency of one item after the other, and
-    wide rows have no registers to spare for the results that a whole tree leaves waiting."""
-    running: list[Val] = []
-    for start in range(0, len(items), 2):
-        pair, *second = items[start : start + 2]
-        if second:
-            pair = apply_region(state, op.combine, [*pair, *second[0]])
-        running = apply_region(state, op.combine, [*running, *pair]) if running else pair
-    return running
 
 
 def _registers_by_kept_coords(layout: LinearLayout, axis: int) -> dict[tuple[int, ...], list[int]]:
