@@ -93,7 +93,7 @@ def gradients_by_cpp_wrapper() -> dict[str, Any]:
 
 
 def load(path: str) -> dict[str, Any]:
-    assert not {"triton", "tilewright"} & sys.modules.keys()
+    assert "tilewright" not in sys.modules  # PyTorch may import an installed Triton itself
     compiled = torch._inductor.aoti_load_package(path)
     outcomes = [(compiled(*given), Model()(*given)) for given in map(inputs, (ROWS, ROWS + 11))]
     x, y, index = inputs(ROWS)
