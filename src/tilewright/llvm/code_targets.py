@@ -96,6 +96,11 @@ class TargetCpu:
         return self.is_x86 and self.vector_bits == 512
 
     @property
+    def rounds_to_bf16(self) -> bool:
+        """An instruction that rounds registers of 512 bits to bf16."""
+        return self.has_avx512 and "avx512bf16" in self.enabled
+
+    @property
     def dots(self) -> tuple[str, ...]:
         """Narrow numbers whose products it adds up in 32 bits: "bf16", "int8"; by registers of 512
         bits, the only ones that there is code for, and not where it does so slower than in fp32."""

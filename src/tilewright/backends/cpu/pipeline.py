@@ -24,6 +24,7 @@ def cpu_pipeline(
     tiles: tuple[str, ...] = (),
     check: str = "",
     avx512: bool = False,
+    rounds_bf16: bool = False,
 ) -> Pipeline:
     """The pipeline of a CPU; see `Legalize`. check: kinds of `InstrumentAccesses`, if any."""
     checks = (
@@ -32,7 +33,7 @@ def cpu_pipeline(
     )
     own = (
         Step(
-            Legalize(fma, dots, tiles, avx512),
+            Legalize(fma, dots, tiles, avx512, rounds_bf16),
             "LLVM lacks fp8, most functions and some casts",
             legalized(),
         ),
@@ -46,7 +47,9 @@ def cpu_pipeline(
 
 def pipeline_of(cpu: TargetCpu, check: str = "") -> Pipeline:
     """With what this CPU has instructions for."""
-    return cpu_pipeline(cpu.has_fma, cpu.dots, cpu.tile_dots, check, cpu.has_avx512)
+    return cpu_pipeline(
+        cpu.has_fma, cpu.dots, cpu.tile_dots, check, cpu.has_avx512, cpu.rounds_to_bf16
+    )
 
 
 def run_pipeline(module: Module, cpu: TargetCpu, context: StageContext) -> None:

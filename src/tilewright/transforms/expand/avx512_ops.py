@@ -4,9 +4,10 @@
     %m = arith.significand %x                       vgetmant     10.0 -> 1.25
     %y = arith.scale %m, %k                         vscalef      1.25, 3.0 -> 10.0
     %c = arith.lookup %i {table = [0.5, ...]}       vpermps      16 or 32 numbers of f32
+    %b = arith.round_normal_to_bf16 %x              vcvtneps2bf16, of AVX512-BF16
 
-They take subnormal numbers, infinities and NaNs as logarithms and exponentials want them, which
-with other instructions costs selections. Expansions use them where the machine has them.
+The first three take subnormal numbers, infinities and NaNs as logarithms and exponentials want
+them, which with other instructions costs selections. Expansions use what the machine has.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from tilewright.ir import Op, Trait, Value, attr, floating, integer, operand, reference
-from tilewright.ir.types import Type, f32, with_element
+from tilewright.ir.types import Type, dtype_of, f32, u16, with_element
 from tilewright.llvm import Code, Val, constant, integer_literal, lowering_rule
 from tilewright.support import import_late
 
@@ -72,6 +73,19 @@ class LookupOp(Op, opcode="arith.lookup", traits=_ELEMENTWISE):
         return None if len(self.table) in (16, 32) else "`table` must have 16 or 32 numbers"
 
 
+class RoundNormalToBf16Op(Op, opcode="arith.round_normal_to_bf16", traits=_ELEMENTWISE):
+    """result = the bits of x rounded to bf16, ties to even; x with a zero for all bits but the sign
+    where x is subnormal; quiet NaNs of NaNs, with the upper bits of their payload"""
+
+    x: Value = operand(floating)
+
+    def infer(self) -> Type:
+        return with_element(self.x.type, u16)
+
+    def verify(self) -> str | None:
+        return None if dtype_of(self.x.type) is f32 else "`x` must be of f32"
+
+
 def _numpy() -> Any:
     return import_late("numpy")  # which compiling does not need
 
@@ -107,6 +121,16 @@ def lookup(op: LookupOp, index: Any) -> Any:
     """By indices."""
     np = _numpy()
     return np.array(op.table, np.float32)[index & (len(op.table) - 1)]
+
+
+@reference(RoundNormalToBf16Op)
+def round_normal_to_bf16(op: RoundNormalToBf16Op, x: Any) -> Any:
+    """With integers, as Intel's manual states the instruction."""
+    np = _numpy()
+    bits = np.ascontiguousarray(x).view(np.uint32)
+    rounded = (bits + (0x7FFF + (bits >> 16 & 1)).astype(np.uint32)) >> 16
+    kept = np.where(np.isnan(x), bits >> 16 | 0x40, rounded)
+    return np.where(bits & 0x7F800000 == 0, bits >> 16 & 0x8000, kept).astype(np.uint16)
 
 
 @lowering_rule("arith.exponent")
@@ -149,6 +173,15 @@ def _lower_lookup(code: Code, op: Op, operands: list[Val]) -> Val:
             return code.call("llvm.x86.avx512.permvar.sf.512", parts[0].type, parts[0], index)
         name = "llvm.x86.avx512.vpermi2var.ps.512"
         return code.call(name, parts[0].type, parts[0], index, parts[1])
+
+    return _by_registers(code, emit, operands)
+
+
+@lowering_rule("arith.round_normal_to_bf16")
+def _lower_round_normal_to_bf16(code: Code, op: Op, operands: list[Val]) -> Val:
+    def emit(x: Val, suffix: str, mask: Val) -> Val:
+        name = "llvm.x86.avx512bf16.cvtneps2bf16.512"
+        return code.convert("bitcast", code.call(name, "<16 x bfloat>", x), "i16")
 
     return _by_registers(code, emit, operands)
 

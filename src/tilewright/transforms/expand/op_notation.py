@@ -83,10 +83,12 @@ class Arithmetic:
     """Emits ops on values of one shape; `type` is the float type computed in.
 
     native: floats of less than 32 bits that the machine converts from and to f32; avx512: it has
-    the ops of `avx512_ops`
+    the ops of `avx512_ops`, and that of bf16 if `rounds_bf16`
     """
 
-    __slots__ = ("_constants", "avx512", "builder", "format", "has_fma", "native", "type")
+    __slots__ = (
+        "_constants", "avx512", "builder", "format", "has_fma", "native", "rounds_bf16", "type",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -95,8 +97,10 @@ class Arithmetic:
         fma: bool = True,
         native: frozenset[DType] = frozenset(),
         avx512: bool = False,
+        rounds_bf16: bool = False,
     ) -> None:
         self.avx512 = avx512
+        self.rounds_bf16 = rounds_bf16
         self.builder = builder
         self.type = type_
         self.has_fma = fma

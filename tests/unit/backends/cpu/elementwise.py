@@ -52,9 +52,11 @@ def parsed(text: str) -> Function:
     return parse_module(text).kernel
 
 
-def prepared(text: str, fma: bool = True, avx512: bool = False) -> Function:
+def prepared(
+    text: str, fma: bool = True, avx512: bool = False, rounds_bf16: bool = False
+) -> Function:
     function = parsed(text)
-    Legalize(fma, avx512=avx512).run(function)
+    Legalize(fma, avx512=avx512, rounds_bf16=rounds_bf16).run(function)
     return function
 
 
@@ -66,15 +68,18 @@ def interpreted(function: Function, target: str, *arrays: Array, block: int = BL
 
 
 def compiled(
-    text: str, target: str, fma: bool = True, block: int = BLOCK, avx512: bool | None = None
-) -> Callable[..., Array]:
+    text: str, target: str, fma: bool = True, block: int = BLOCK, avx512: bool | None = None,
+    rounds_bf16: bool = host_cpu().rounds_to_bf16,
+) -> Callable[..., Array]:  # fmt: skip
     """The machine code of the prepared function, as a function of arrays.
 
     Without `fma`, products and sums are rounded one by one, as on a machine that cannot fuse them;
-    avx512: by its instructions for parts of floats, by default where this machine has them
+    avx512, rounds_bf16: by its instructions for parts of floats and for bf16, by default where
+    this machine has them
     """
     cpu = host_cpu()
-    function = prepared(text, fma, cpu.has_avx512 and fma if avx512 is None else avx512)
+    parts = cpu.has_avx512 and fma if avx512 is None else avx512
+    function = prepared(text, fma, parts, rounds_bf16)
     lowered = lower_function(function, vector_unit(cpu), cpu.function_attributes, contract=fma)
     obj = compile_ir(lowered.text, host_target()).obj
     metadata = {"name": lowered.symbol, "scratch_bytes": lowered.scratch_bytes}

@@ -54,7 +54,7 @@ def lowered(text: str, stream_above: int = 0) -> LoweredKernel:
     """LLVM IR for this machine, without the shared passes."""
     function = function_of(text)
     cpu = host_cpu()
-    Legalize(cpu.has_fma, cpu.dots, cpu.tile_dots, cpu.has_avx512).run(function)
+    Legalize(cpu.has_fma, cpu.dots, cpu.tile_dots, cpu.has_avx512, cpu.rounds_to_bf16).run(function)
     SelectTransposes().run(function)
     attributes = cpu.function_attributes
     return lower_function(function, vector_unit(cpu), attributes, stream_above=stream_above)

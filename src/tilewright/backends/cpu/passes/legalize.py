@@ -153,13 +153,14 @@ class Legalize(Pass, name="cpu-legalize"):
 
     fma: a * b + c is one instruction of the machine; dots, tiles: kinds of products of narrow
     numbers that it has instructions for, on vectors and on tiles, of "bf16" and "int8"; avx512: it
-    has instructions for the parts of floats
+    has instructions for the parts of floats; rounds_bf16: and one that rounds to bf16
     """
 
     fma: bool = True
     dots: tuple[str, ...] = ()
     tiles: tuple[str, ...] = ()
     avx512: bool = False
+    rounds_bf16: bool = False
 
     def run(self, function: Function) -> bool:
         # in this order: widening makes functions of f32 and casts, and functions make casts
@@ -167,6 +168,7 @@ class Legalize(Pass, name="cpu-legalize"):
         widened = expand(function, _WIDEN | {DotOp: dot, SortOp: expand_sort})
         functions = partial(expand_math, fma=self.fma, avx512=self.avx512)
         expanded = expand(function, {MathOp: functions})
-        cast_by_hand = expand(function, {CastOp: expand_cast})
+        casts = partial(expand_cast, rounds_bf16=self.rounds_bf16)
+        cast_by_hand = expand(function, {CastOp: casts})
         # First in the `or`, which would skip the pass after anything true.
         return store_as_bits(function) or widened or expanded or cast_by_hand

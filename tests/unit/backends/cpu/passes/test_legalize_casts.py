@@ -19,8 +19,10 @@ from tests.unit.backends.cpu.elementwise import (
     prepared,
 )
 from tilewright.interp import convert, numpy_dtype
+from tilewright.ir import print_function
 from tilewright.ir.types import dtype_named
 from tilewright.ir.verifier import report
+from tilewright.llvm import host_cpu
 
 FLOATS = ("f8e4m3", "f8e5m2", "f16", "bf16", "f32", "f64")
 INTEGERS = ("i1", "i8", "u8", "i16", "i32", "u32", "i64", "u64")
@@ -109,6 +111,30 @@ def test_truncating_casts(source: str, target: str) -> None:
         expected = convert(x, dtype_named(source), dtype_named(target), "rtz")
         found = compiled(cast_kernel(source, target, "rtz"), target)(x)
     _assert_same_bits(found, expected, x)
+
+
+def _every_kind_of_float() -> Array:
+    """Of f32: all upper halves with the lower ones that decide a rounding or alone make a NaN."""
+    upper = np.arange(1 << 16, dtype=np.uint32) << 16
+    lower = np.array([0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF], np.uint32)
+    return padded((upper[:, None] | lower).reshape(-1).view(np.float32))
+
+
+@pytest.mark.skipif(not host_cpu().rounds_to_bf16, reason="another CPU")
+def test_the_instruction_for_bf16_gives_the_bits_of_integers() -> None:
+    """Subnormal numbers, the sign of zeros and the payloads of NaNs among them."""
+    text, x = cast_kernel("f32", "bf16"), _every_kind_of_float()
+    found, expected = (compiled(text, "bf16", rounds_bf16=r)(x) for r in (True, False))
+    assert not np.array_equal(expected[:1], expected[-1:])
+    np.testing.assert_array_equal(found.view(np.uint16), expected.view(np.uint16))
+
+
+def test_the_rule_of_the_instruction_for_bf16_gives_the_same_bits() -> None:
+    text, x = cast_kernel("f32", "bf16"), _every_kind_of_float()
+    rules = [prepared(text), prepared(text, rounds_bf16=True)]
+    assert "arith.round_normal_to_bf16" in print_function(rules[1])
+    found, expected = (interpreted(f, "bf16", x[-(8 * BLOCK) :]) for f in rules)
+    np.testing.assert_array_equal(found.view(np.uint16), expected.view(np.uint16))
 
 
 @pytest.mark.parametrize("rounding", ["rtne", "rtz"])
