@@ -7,8 +7,15 @@ unpacks the arguments and runs the body for a range of the grid, as
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tilewright.analysis import analyze_alignment
-from tilewright.backends.cpu.lower import index_functions, non_fusible, structured_control
+from tilewright.backends.cpu.lower import (
+    index_functions,
+    non_fusible,
+    product_groups,
+    structured_control,
+)
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering, lowering
 from tilewright.backends.cpu.lower.fused_loop_nest import emit_loop_nest
 from tilewright.backends.cpu.lower.fusion import FusionPlanner, LoopNest
@@ -72,11 +79,17 @@ def lower_function(
     _bind_program_ids(state, function)
     state.streams = stream_above > 0
     define_region_functions(state, function)
+    ids = [v.typed for v in (*state.program, *state.grid)]
+    state.signature = [*parameters, *ids, "ptr %scratch", "ptr %console", "i1 %streaming",
+                       *product_groups.PARAMETERS]  # fmt: skip
     lower_block(state, function.body)
-    signature = ", ".join(
-        [*parameters, *(v.typed for v in (*state.program, *state.grid)),
-         "ptr noalias %scratch", "ptr %console", "i1 %streaming"]
-    )  # fmt: skip
+    if state.group is None:
+        state.signature = state.signature[: -len(product_groups.PARAMETERS)]
+    else:
+        state.group.sums.touch()
+        state.module.functions.append(product_groups.rows_of_group(state, state.group))
+        state.module.declare("llvm.umin.i32", "declare i32 @llvm.umin.i32(i32, i32)")
+    signature = ", ".join(state.signature).replace("ptr %scratch", "ptr noalias %scratch")
     place = "" if lines is None else f" !dbg !{lines.function}"
     body = [f"define internal void @program({signature}) {attributes}{place} {{", "entry:"]
     # After the body: only now is it known when each block is needed.
@@ -163,6 +176,8 @@ def _entry(state: CpuLowering, function: Function, attributes: str, stream_above
         lines.append(f"%wide{axis} = zext i32 %grid{axis} to i64")
     ids = ["i32 %x", "i32 %y", "i32 %z", *(f"i32 %grid{a}" for a in range(3))]
     call = ", ".join([*passed, *ids, "ptr %scratch", "ptr %console", "i1 %streaming"])
+    if state.group is not None:
+        call = ", ".join([call, *product_groups.PARAMETERS])
     fence = []
     # Non-temporal stores are weakly ordered: a fence shows them to other threads.
     if state.streamed_nests:
@@ -170,7 +185,9 @@ def _entry(state: CpuLowering, function: Function, attributes: str, stream_above
         fence = ["call void @llvm.x86.sse.sfence()"]
     lines += _streaming_lines(state, function, stream_above)
     configure, release = _tile_lines(state)
-    return "\n".join([*lines, *configure, *_program_loop(call, [*fence, *release])])
+    ahead, behind, record = product_groups.around_programs() if state.group else ((), (), ())
+    loop = _program_loop(call, [*fence, *release], ahead, behind)
+    return "\n".join([*lines, *record, *configure, *loop])
 
 
 def _tile_lines(state: CpuLowering) -> tuple[list[str], list[str]]:
@@ -185,8 +202,11 @@ def _tile_lines(state: CpuLowering) -> tuple[list[str], list[str]]:
     return ["call void @llvm.x86.ldtilecfg(ptr @tiles)"], ["call void @llvm.x86.tilerelease()"]
 
 
-def _program_loop(call: str, at_end: list[str]) -> list[str]:
-    """The loop over the programs, which ends after one if *poll is set; `call`: its arguments."""
+def _program_loop(
+    call: str, at_end: list[str], before: Sequence[str], after: Sequence[str]
+) -> list[str]:
+    """The loop over the programs, which ends after one if *poll is set; `call`: its arguments;
+    before, after: lines around the call."""
     return [
         "%any = icmp slt i64 %begin, %end",
         "br i1 %any, label %place, label %done",
@@ -204,7 +224,9 @@ def _program_loop(call: str, at_end: list[str]) -> list[str]:
         "%x = phi i32 [ %x.first, %place ], [ %x.next, %head ]",
         "%y = phi i32 [ %y.first, %place ], [ %y.next, %head ]",
         "%z = phi i32 [ %z.first, %place ], [ %z.next, %head ]",
+        *before,
         f"call void @program({call})",
+        *after,
         # Counted, since two divisions take as long as a small program.
         "%x.after = add i32 %x, 1",
         "%x.ends = icmp eq i32 %x.after, %grid0",

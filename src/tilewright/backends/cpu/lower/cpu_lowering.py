@@ -14,7 +14,7 @@ from tilewright.analysis import Alignment
 from tilewright.backends.cpu.lower.evaluate_lanes import Environment, Evaluator
 from tilewright.backends.cpu.lower.fusion import Prefetch
 from tilewright.backends.cpu.lower.lane_values import Lanes
-from tilewright.backends.cpu.lower.scratch_memory import Scratch
+from tilewright.backends.cpu.lower.scratch_memory import Scratch, ScratchBlock
 from tilewright.backends.cpu.lower.vector_access import Buffer, Element
 from tilewright.backends.cpu.microkernel import DotSpec, VectorUnit
 from tilewright.backends.lowering_table import LoweringTable
@@ -22,6 +22,20 @@ from tilewright.ir import Block, Value
 from tilewright.ir.types import element_of, shape_of
 from tilewright.llvm import Code, ModuleText, Val
 from tilewright.support.data_class import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ProductGroup:
+    """Programs whose products are done at once; see product_groups.py.
+
+    most: programs; rows: of each; row_bytes: from one row of A to the next, 0: as the program finds
+    sums: scratch memory that lasts from program to program
+    """
+
+    most: int
+    rows: int
+    row_bytes: int
+    sums: ScratchBlock
 
 
 @dataclass(slots=True)
@@ -32,6 +46,7 @@ class CpuLowering:
     streams, streamed_nests: see streaming_stores.py
     this_program, next_program: arguments and program ids alone, for the addresses of prefetches
     assigned_buffers: where values go that are materialized later
+    signature: parameters of a program as operands of a call; group: if it may be one of a group
     split_section, split_line, split_count, loops_emitted: see split_blocks.py
     """
 
@@ -53,6 +68,8 @@ class CpuLowering:
     program: tuple[Val, ...] = ()
     grid: tuple[Val, ...] = ()
     console: Val = field(default_factory=lambda: Val("%console", "ptr"))
+    signature: Sequence[str] = ()
+    group: ProductGroup | None = None
     strings: int = 0
     split_section: list[str] = field(default_factory=list[str])
     split_line: int = 0

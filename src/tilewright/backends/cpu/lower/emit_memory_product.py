@@ -27,6 +27,7 @@ from tilewright.backends.cpu.lower.evaluate_lanes import Environment, Evaluator
 from tilewright.backends.cpu.lower.kept_extents import kept_extents
 from tilewright.backends.cpu.lower.lane_values import Address, Lanes, literal, uniform
 from tilewright.backends.cpu.lower.loop_clipping import ClippingBound, IndexedValue
+from tilewright.backends.cpu.lower.product_groups import answer_if_asked, multiply_group
 from tilewright.backends.cpu.lower.products_from_memory import MemoryProduct, Operand
 from tilewright.backends.cpu.lower.vector_access import memory_type
 from tilewright.backends.cpu.lower.wrapped_tiles import axes_of_remainders, shift_without_wrap
@@ -48,13 +49,19 @@ class MemoryProductEmitter:
     """Emits a product in front of its loop, from the values of the loop's scalars there.
 
     starts: lower bound, then initial values; of tiles anything
-    fits: what has to hold for it
+    fits: what has to hold for it; grouped: with those of the next programs (product_groups.py)
     """
 
     def __init__(
-        self, state: CpuLowering, found: MemoryProduct, starts: Sequence[Val], upper: Val
+        self,
+        state: CpuLowering,
+        found: MemoryProduct,
+        starts: Sequence[Val],
+        upper: Val,
+        grouped: bool = False,
     ) -> None:
         self.state, self.code, self.found, self.starts = state, state.code, found, starts
+        self.grouped = grouped
         self.shifts = dict[Value, Lanes]()
         self.fits: list[Val] = []
         self.trips = self._trips(upper)
@@ -76,6 +83,10 @@ class MemoryProductEmitter:
         self.fits += [code.compare("icmp sgt", depth, _i64(0))]
         self.fits += [code.compare("icmp sgt", n, integer_literal(0)) for n in self.kept]
         fits = self._all(self.fits)
+        rows, columns = (code.convert("sext", n, "i64") for n in self.kept)
+        operands = [a, a_row, b, b_row, depth, rows, columns]
+        if self.grouped:
+            answer_if_asked(self.state, fits, operands)
         then, done = code.label("whole"), code.label("rest")
         other = code.label("filled")
         code.line(f"br i1 {fits}, label %{then}, label %{other}")
@@ -83,7 +94,8 @@ class MemoryProductEmitter:
         fill()
         code.line(f"br label %{done}")
         code.line(f"{then}:")
-        rows, columns = (code.convert("sext", n, "i64") for n in self.kept)
+        if self.grouped:
+            rows = multiply_group(self.state, operands, code.label("multiply"), done)
         numbers = ", ".join(v.typed for v in (a_row, b_row, depth, rows, columns))
         code.line(f"call void @{name}({sums.typed}, {a.typed}, {b.typed}, {numbers})")
         code.line(f"br label %{done}")

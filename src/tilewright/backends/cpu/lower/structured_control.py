@@ -8,6 +8,7 @@ is the product that makes the next one (`acc = dot(a, b, acc)`), one buffer serv
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering, lowering
 from tilewright.backends.cpu.lower.emit_memory_product import MemoryProductEmitter
@@ -15,6 +16,7 @@ from tilewright.backends.cpu.lower.evaluate_lanes import Evaluated
 from tilewright.backends.cpu.lower.lane_values import Address, Lanes
 from tilewright.backends.cpu.lower.memory_order import reads_columns
 from tilewright.backends.cpu.lower.non_fusible import copy_into, microkernel_function
+from tilewright.backends.cpu.lower.product_groups import sums_of_group
 from tilewright.backends.cpu.lower.products_from_memory import MemoryProduct, memory_product
 from tilewright.backends.cpu.lower.split_blocks import split_loop_rows
 from tilewright.backends.cpu.lower.vector_access import Buffer
@@ -75,9 +77,10 @@ def _carry(
     in_place: bool = False,
     strides: tuple[int, ...] | None = None,
     filled: bool = True,
+    buffer: Buffer | None = None,
 ) -> _Carried:
     """Set up the carrying of one value before a loop; strides: of a tile's buffers; filled: that
-    its buffer holds the initial value."""
+    its buffer holds the initial value; buffer: the one to be used, if not a new one."""
     code = state.code
     if not isinstance(init.type, TileType):
         phi = Val(code.name("c"), llvm_type(element_of(init.type)))
@@ -85,7 +88,7 @@ def _carry(
     shape, element = shape_of(init.type), element_of(init.type)
     assert isinstance(init.type, TileType)
     # A copy even where the tile has a buffer: the loop overwrites this one.
-    current = state.allocate(shape, element, strides)
+    current = buffer or state.allocate(shape, element, strides)
     if filled:
         copy_into(state, init, current)
     if in_place:
@@ -236,6 +239,7 @@ def lower_for(state: CpuLowering, op: ForOp) -> None:
     yielded = _yielded(op.body)
     lower, upper, step = (_scalar(state, v) for v in (op.lower, op.upper, op.step))
     product = memory_product(state, op)
+    sums = None if product is None else sums_of_group(state, product)
     carried = [
         _carry(
             state,
@@ -243,11 +247,12 @@ def lower_for(state: CpuLowering, op: ForOp) -> None:
             isinstance(init.type, TileType) and _only_summed(arg, value),
             _strides_of_carried(state, op, n),
             filled=product is None or product.spec.accumulate,
+            buffer=sums,
         )
         for n, (init, arg, value) in enumerate(zip(op.inits, op.carried, yielded, strict=True))
     ]
     if product is not None:
-        lower = _multiply_whole_iterations(state, product, carried, lower, upper)
+        lower = _multiply_whole_iterations(state, product, carried, lower, upper, sums)
     _part(state, carried)
     before, head, body, latch, done = (code.label(n) for n in
                                        ("before", "head", "body", "latch", "done"))  # fmt: skip
@@ -278,12 +283,19 @@ def lower_for(state: CpuLowering, op: ForOp) -> None:
 
 
 def _multiply_whole_iterations(
-    state: CpuLowering, found: MemoryProduct, carried: Sequence[_Carried], lower: Val, upper: Val
+    state: CpuLowering,
+    found: MemoryProduct,
+    carried: Sequence[_Carried],
+    lower: Val,
+    upper: Val,
+    of_group: Buffer | None,
 ) -> Val:
     """See emit_memory_product.py: where the loop starts after that."""
     starts = [lower, *(slot.init for slot in carried)]
-    emitter = MemoryProductEmitter(state, found, starts, upper)
-    name = microkernel_function(state, found.spec, found.loop.loc)
+    emitter = MemoryProductEmitter(state, found, starts, upper, of_group is not None)
+    most = state.group.most if of_group is not None and state.group is not None else 1
+    spec = replace(found.spec, m=most * found.spec.m)
+    name = microkernel_function(state, spec, found.loop.loc)
     number, sums = next((n, s.buffer) for n, s in enumerate(carried) if s.buffer is not None)
 
     def fill() -> None:

@@ -294,12 +294,15 @@ class _MemoryKernel(_PackedKernel):
     def __init__(self, spec: DotSpec) -> None:
         super().__init__(spec)
         self.places: list[Size] = []  # bytes from the first row of A to those of the panel
+        self.rows_ahead: Size = 1  # of the next panel of B, to be fetched with each row of A
 
     def column_panels(self) -> None:
         out, packing = self.out, self.packing
         packing.b_row = "%b.row"
         packing.reserve()
         last = out.value("sub i64 %rows, 1")
+        above = out.value(f"add i64 %rows, {self.spec.k - 1}")
+        self.rows_ahead = out.value(f"udiv i64 {above}, %rows")
         self.blocks = blocks = MemoryBlocks(packing)
         self.a_start, self.b_start, groups = blocks.values
         self.depth = packing.groups = groups
@@ -335,9 +338,9 @@ class _MemoryKernel(_PackedKernel):
             rows = [out.value(f"add i64 {row}, {i}") for i in range(run.size)]
             self.places = [out.distance(out.smaller(i, last), between) for i in rows]
             if following:
-                each = -(-spec.k // spec.m)
-                above = out.distance(out.times(each, row), "%b.row")
-                self.blocks.fetch(out.offset(following, above), each * run.size, vectors)
+                above = out.distance(out.distance(row, self.rows_ahead), "%b.row")
+                count = out.times(run.size, self.rows_ahead)
+                self.blocks.fetch(out.offset(following, above), count, vectors)
             if self.packs_first and index == 0:
                 sums = self.sums_and_copies(panel, b)
             else:

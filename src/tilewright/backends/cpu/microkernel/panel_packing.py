@@ -277,7 +277,7 @@ class MemoryBlocks:
         behind = out.offset(b, packing.panel_step(vectors))
         return out.value(f"select i1 {ends}, ptr {self._following}, ptr {behind}")
 
-    def fetch(self, rows: str, count: int, vectors: int) -> None:
+    def fetch(self, rows: str, count: Size, vectors: int) -> None:
         """Fetch rows of a panel that begin at `rows`."""
         out, packing = self.packing.out, self.packing
         loop = Loop(out, count, [("ptr", rows)])
