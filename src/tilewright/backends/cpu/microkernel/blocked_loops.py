@@ -124,12 +124,16 @@ class _Kernel:
             carried = [("ptr", a), ("ptr", b), *((self.vector, total) for total in sums)]
             loop = Loop(self.out, turns, carried)
             a, b, *sums = loop.values
+            self.fetch_ahead(panel, loop.index)
             sums = self.turn(panel, sums, a, b, unroll)
             a, b = self.further(a, unroll), self.out.offset(b, unroll * self.b_row)
             a, b, *sums = loop.close([a, b, *sums])
         for k in range(rest):
             sums = self.step(panel, sums, self.scalars(panel, a, k), b, k)
         return sums
+
+    def fetch_ahead(self, panel: _Panel, turn: str) -> None:
+        """In a turn of the loop over K: nothing, since scratch memory is in the caches."""
 
     def further(self, a: str, k: int) -> str:
         """A place in A, so many steps further along K."""
@@ -294,6 +298,7 @@ class _MemoryKernel(_PackedKernel):
     def __init__(self, spec: DotSpec) -> None:
         super().__init__(spec)
         self.places: list[Size] = []  # bytes from the first row of A to those of the panel
+        self.rows_below = "%a"  # the rows of A that come next
         self.rows_ahead: Size = 1  # of the next panel of B, to be fetched with each row of A
 
     def column_panels(self) -> None:
@@ -337,6 +342,8 @@ class _MemoryKernel(_PackedKernel):
             panel = _Panel(run.size, vectors, masked=False)
             rows = [out.value(f"add i64 {row}, {i}") for i in range(run.size)]
             self.places = [out.distance(out.smaller(i, last), between) for i in rows]
+            below = out.smaller(out.value(f"add i64 {row}, {run.size}"), last)
+            self.rows_below = out.offset(self.a_start, out.distance(below, between))
             if following:
                 above = out.distance(out.distance(row, self.rows_ahead), "%b.row")
                 count = out.times(run.size, self.rows_ahead)
@@ -356,6 +363,7 @@ class _MemoryKernel(_PackedKernel):
         carried += [(self.vector, total) for total in sums]
         loop = Loop(out, out.part(self.depth, UNROLL), carried)
         a, b, copy, *sums = loop.values
+        self.fetch_ahead(panel, loop.index)
         for k in range(UNROLL):
             columns = packing.copy_groups(
                 b, out.offset(copy, k * self.b_row), panel.vectors, self.mask
@@ -364,6 +372,27 @@ class _MemoryKernel(_PackedKernel):
             b = out.offset(b, out.times(packing.group, "%b.row"))
         further = [self.further(a, UNROLL), b, out.offset(copy, UNROLL * self.b_row)]
         return loop.close([*further, *sums])[len(further) :]
+
+    def fetch_ahead(self, panel: _Panel, turn: str) -> None:
+        """Fetch lines of the rows of A that come next to the L2 cache, so that all are fetched
+        when a whole block is done: row by row, as many in each turn.
+
+        Rows that are a multiple of 4 KiB apart push each other out of the L2 cache before the next
+        panel of columns is multiplied by them. On Zen 5 (2048^3): 1.10 to 1.19 times as fast in
+        fp64, 1.0 to 1.3 in fp32; where A stays in the cache, 1000^3, 0.995 to 1.01.
+        """
+        out, spec = self.out, self.spec
+        if spec.a_columns:
+            return  # whose lines hold several panels of rows
+        lines, turns = (spec.k * spec.operand.bytes // CACHE_LINE,
+                        spec.k // spec.operand.group // UNROLL)  # fmt: skip
+        each = -(-lines * panel.rows // turns)
+        for n in range(each):
+            number = out.value(f"add i64 {out.times(each, turn)}, {n}")
+            row = out.distance(out.value(f"lshr i64 {number}, {lines.bit_length() - 1}"), "%a.row")
+            line = out.times(CACHE_LINE, out.value(f"and i64 {number}, {lines - 1}"))
+            place = out.offset(out.offset(self.rows_below, row), line)
+            out.emit(f"call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 2, i32 1)")
 
     def splat(self, pointer: str) -> str:
         group = super().splat(pointer)

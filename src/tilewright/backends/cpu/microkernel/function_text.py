@@ -78,11 +78,12 @@ class Loop:
     """A loop of `turns` turns that stays open until `close`; a single turn becomes straight code;
     if their number is a name, it is 1 at least
 
-    carried: (type, start value) of each loop-carried value. `values` are their names in the body.
+    carried: (type, start value) of each loop-carried value. `values` are their names in the body,
+    `index` is that of the number of the turn.
     """
 
     def __init__(self, out: Writer, turns: Size, carried: Sequence[tuple[str, str]]) -> None:
-        self._out, self._turns = out, turns
+        self._out, self._turns, self.index = out, turns, "0"
         self.values = [start for _, start in carried]
         if turns != 1:
             self._carried = [("i64", "0"), *carried]
@@ -90,13 +91,13 @@ class Loop:
             out.emit(f"br label %{self._label}")
             out.start_block(self._label)
             self._phis_at = len(out.lines)
-            self._index, *self.values = [out.name() for _ in self._carried]
+            self.index, *self.values = [out.name() for _ in self._carried]
 
     def close(self, results: Sequence[str]) -> Sequence[str]:
         """End the body with the values for the next turn; the same names hold them afterwards."""
         if self._turns != 1:
             out, leave = self._out, self._out.label()
-            following = out.value(f"add nuw nsw i64 {self._index}, 1")
+            following = out.value(f"add nuw nsw i64 {self.index}, 1")
             done = out.value(f"icmp eq i64 {following}, {self._turns}")
             out.emit(f"br i1 {done}, label %{leave}, label %{self._label}")
             # Late, since the phis name results of the body; before the next block, because
@@ -106,7 +107,7 @@ class Loop:
         return results
 
     def _phis(self, results: Sequence[str]) -> list[str]:
-        names, latch = [self._index, *self.values], self._out.block
+        names, latch = [self.index, *self.values], self._out.block
         return [
             f"  {name} = phi {kind} [ {start}, %{self._entry} ], [ {result}, %{latch} ]"
             for name, (kind, start), result in zip(names, self._carried, results, strict=True)
