@@ -12,6 +12,7 @@ from tilewright.transforms.rules.exact_arithmetic import (
     is_constant,
 )
 from tilewright.transforms.rules.memory_rules import MEMORY
+from tilewright.transforms.rules.reduced_constants import reduced_constants
 from tilewright.transforms.rules.tile_rules import TILE
 from tilewright.transforms.rules.width_rules import WIDTHS
 
@@ -28,6 +29,7 @@ __all__ = [
     "fold_binary",
     "fold_compare",
     "is_constant",
+    "reduced_constants",
     "scalar_of",
     "with_operands",
 ]

@@ -13,6 +13,10 @@ cost more than shuffles, in n lanes of each warp, which takes log2(n) of both:
 
     %a = nvidia.convert %w                                    one of 16 in each lane
     %s, %t = tile.reduce %a, %b {axis = 0} (...) { ... }      4 times shuffled and combined
+
+What is known of every warp, as how many elements its mean is of, is not passed on:
+
+    %n = arith.constant {value = 256.0} : tile<16xf32>        instead of a conversion
 """
 
 from __future__ import annotations
@@ -26,8 +30,9 @@ from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import TileType, element_of
 from tilewright.layout import LANE, REGISTER, WARP, LinearLayout, log2, slice_of, tile_dims
-from tilewright.ops import DivOp, MathOp, ReduceOp, ReshapeOp, TransposeOp
+from tilewright.ops import ConstantOp, DivOp, MathOp, ReduceOp, ReshapeOp, TransposeOp
 from tilewright.support.data_class import dataclass
+from tilewright.transforms.rules import reduced_constants
 
 _SHUFFLE = 6
 """Instructions that take as long as a shuffle: 23 cycles to their 4. An estimate."""
@@ -60,7 +65,11 @@ def _split(op: ReduceOp) -> None:
     within = ReduceOp(tuple(x for x, _ in apart), op.combine.clone({}), inner)
     parts = emitted(build, within, slice_of(layout_of(apart[0][0]), inner))
     by_lanes = _is_sooner_by_lanes(op, 1 << len(warps_along(op)))
-    together = [_collected(build, part, op.axis, by_lanes) for part in parts]
+    known = reduced_constants(op, layout_of(apart[0][0]).shape[inner])
+    together = [
+        _collected(build, part, op.axis, by_lanes, number)
+        for part, number in zip(parts, known, strict=True)
+    ]
     last = ReduceOp(tuple(together), op.combine.clone({}), op.axis)
     Rewriter.replace(op, emitted(build, last, slice_of(layout_of(together[0]), op.axis)))
 
@@ -102,11 +111,17 @@ def _is_sooner_by_lanes(op: ReduceOp, warps: int) -> bool:
     return log2(warps) * (combine + shuffles) < (warps - 1) * combine
 
 
-def _collected(build: Builder, part: Value, axis: int, by_lanes: bool) -> Value:
-    """What all warps along an axis hold, in each thread or in each warp."""
+def _collected(
+    build: Builder, part: Value, axis: int, by_lanes: bool, number: int | float | None
+) -> Value:
+    """What all warps along an axis hold, in each thread or in each warp; number: that it is, where
+    this is known."""
     layout = layout_of(part)
     target = in_each_warp(layout, axis) if by_lanes else in_each_thread(layout, axis)
-    return build.value(ConvertOp(part, TileType(target.shape, element_of(part.type), target)))
+    collected = TileType(target.shape, element_of(part.type), target)
+    if number is not None:
+        return build.value(ConstantOp(number, collected))
+    return build.value(ConvertOp(part, collected))
 
 
 def in_each_thread(layout: LinearLayout, axis: int) -> LinearLayout:
