@@ -208,6 +208,10 @@ memory and registers that one program may have; multiprocessors, and threads of 
 lanes that run in step; kHz; bits of the memory bus. 0 where one means nothing."""
 
 
+def _nothing() -> None:
+    """What a backend prepares that has nothing to prepare."""
+
+
 def _no_properties(_device: int) -> dict[str, int]:
     return dict.fromkeys(DEVICE_PROPERTIES, 0)
 
@@ -230,7 +234,9 @@ class Backend:
     architectures: names of other machines that code is generated for, as `GPUTarget.arch`;
     launch_metadata: names of a kernel's metadata that decide, beside its binary, how it is
     launched; None: all of it;
-    op_modules: the modules that its stages import, and with them its ops, for texts of tile IR
+    op_modules: the modules that its stages import, and with them its ops, for texts of tile IR;
+    prepare: does what each of several processes that compile would do, before these are forked;
+    never touches the device
     """
 
     name: str
@@ -250,6 +256,7 @@ class Backend:
     architectures: tuple[str, ...] = ()
     op_modules: tuple[str, ...] = ()
     explain: Callable[[ir.Module, StageContext, LaunchSizes | None], Explanation] | None = None
+    prepare: Callable[[], None] = _nothing
 
     def __post_init__(self) -> None:
         names = [stage.extension for stage in self.stages]

@@ -126,6 +126,7 @@ def rehearse(source: KernelSource, target: GPUTarget) -> None:
     """Compile a kernel for what that imports and starts; nothing is kept, and the last stage, which
     may use the device, is left out."""
     backend = backend_named(target.backend)
+    backend.prepare()
     options = options_of(backend, {})
     front, current = frontend_options(backend, options, target), settings()
     shorter = replace(backend, stages=backend.stages[:-1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from tilewright.backends.manifest import (
@@ -19,6 +20,7 @@ from tilewright.backends.nvidia.assemble.ptxas import find_ptxas
 from tilewright.backends.nvidia.assemble.ptxas import version as ptxas_version
 from tilewright.backends.nvidia.driver import device_target
 from tilewright.backends.nvidia.driver.cuda_driver import driver, unavailable_reason
+from tilewright.backends.nvidia.driver.driver_api import load_api
 from tilewright.backends.nvidia.driver.event_timer import CudaEventTimer
 from tilewright.backends.nvidia.driver.gpu_launcher import LAUNCH_METADATA, NvidiaLauncher
 from tilewright.backends.nvidia.driver.stream_order import MEMORY
@@ -82,6 +84,14 @@ def _assembler(target: GPUTarget) -> str:
         return "no ptxas"  # the last stage will say so
 
 
+def _prepare() -> None:
+    """Import the bindings, as is done to ask whether there is a GPU, and ask ptxas its version."""
+    with suppress(errors.BackendUnavailable):
+        load_api()
+    with suppress(errors.ToolMissing):
+        ptxas_version(find_ptxas())
+
+
 def _stage(name: str) -> Callable[..., Any]:
     return function_late(f"tilewright.backends.nvidia.stages:{name}")
 
@@ -107,4 +117,5 @@ BACKEND = Backend(
     explain=function_late("tilewright.backends.nvidia.explain.explain_kernel:explain_kernel"),
     properties=_properties,
     op_modules=("tilewright.backends.nvidia.stages",),
+    prepare=_prepare,
 )
