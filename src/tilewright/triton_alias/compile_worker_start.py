@@ -10,7 +10,7 @@ processor, and the second 0.03.
 from __future__ import annotations
 
 import sys
-from functools import partial
+from functools import cache, partial
 
 import tilewright.language as tl
 from tilewright.backends import GPUTarget, backend_named
@@ -38,6 +38,7 @@ def sums_of_functions(
     tl.store(out + row, tl.sum(total, 0))
 
 
+@cache
 def prepare() -> None:
     """Compile a kernel for what PyTorch was built for, and forget it; needs torch."""
     import_late("torch._inductor.runtime.triton_heuristics")
