@@ -10,6 +10,7 @@ processor, and the second 0.03.
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from functools import cache, partial
 
 import tilewright.language as tl
@@ -40,8 +41,9 @@ def sums_of_functions(
 
 @cache
 def prepare() -> None:
-    """Compile a kernel for what PyTorch was built for, and forget it; needs torch."""
-    import_late("torch._inductor.runtime.triton_heuristics")
+    """Compile a kernel for what PyTorch was built for, and forget it."""
+    with suppress(ImportError):  # the place is PyTorch's own affair
+        import_late("torch._inductor.runtime.triton_heuristics")
     version = getattr(sys.modules.get("torch"), "version", None)
     has_cuda = getattr(version, "cuda", None) is not None
     target = _LIKE_ANY_GPU if has_cuda else backend_named("cpu").target()
