@@ -21,6 +21,7 @@ from tilewright.ir.op_definition import (
     class_facts,
     constructor,
     declared_fields,
+    filler,
 )
 from tilewright.ir.types import Type
 from tilewright.support.diagnostics import SourceLoc
@@ -86,7 +87,9 @@ class OpMeta(type):
         namespace.update(class_facts(opcode, fields, traits, effects))
         namespace.update(accessors(fields))
         cls: Any = super().__new__(mcls, name, bases, namespace)
-        cls.__init__ = InitAtFirstUse(lambda cls: constructor(cls, fields, Value))
+        cls.__init__ = InitAtFirstUse(
+            lambda cls: constructor(cls, fields, Value), filler(fields, Value)
+        )
         OPS[opcode] = cls
         return cls
 

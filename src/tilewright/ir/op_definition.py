@@ -19,13 +19,14 @@ The constructor is generated source, as for dataclasses: 1-2 us per op.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import Enum
 from typing import Any
 
 from tilewright.ir.types import BufferType, DType, PointerType, TileType, Type, element_of
 from tilewright.support.data_class import dataclass
+from tilewright.support.init_at_first_use import Fill, bound_arguments
 
 
 class Trait(Enum):
@@ -195,6 +196,35 @@ def _get_attr(name: str) -> Callable[[Any], Any]:
 
 def _get_region(position: int) -> Callable[[Any], Any]:
     return lambda op: op.regions[position]
+
+
+def filler(fields: tuple[Field, ...], value_class: type) -> Fill:
+    """What `constructor` does, by a loop over the fields."""
+
+    def fill(op: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> bool:
+        names = tuple(f.name for f in fields)
+        given = bound_arguments(names, args, named, frozenset(names))
+        defaults = {f.name: f.default for f in fields if f.has_default}
+        if given is None or not {*names} <= given.keys() | defaults.keys():
+            return False
+        values = {**defaults, **given}
+
+        def of(role: str) -> list[Any]:
+            return [values[f.name] for f in fields if f.role == role]
+
+        op.operands = [*of("operand"), *(v for several in of("variadic") for v in several)]
+        op.operands += [v for v in of("optional") if v is not None]
+        op.attrs = {f.name: values[f.name] for f in fields if f.role == "attr"}
+        op.regions = tuple(of("region"))
+        op.parent = op.prev = op.next = op.loc = None
+        for block in op.regions:
+            block.owner = op
+        types = op.infer()
+        several = types if isinstance(types, tuple) else () if types is None else (types,)
+        op.results = tuple([value_class(type_, op, i) for i, type_ in enumerate(several)])
+        return True
+
+    return fill
 
 
 def constructor(cls: type, fields: tuple[Field, ...], value_class: type) -> Callable[..., None]:

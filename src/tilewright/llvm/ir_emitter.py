@@ -10,8 +10,10 @@ of its deepest operand, so loop-invariant code is placed outside the loop as it 
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import field
 from math import copysign, inf
+from operator import add, mul, sub
 
 from tilewright.ir.types import DType, PointerType, all_dtypes, bf16, f16, f32, f64
 from tilewright.llvm.debug_lines import DebugLines
@@ -77,6 +79,43 @@ def integer_literal(value: int, type_: str = "i32") -> Val:
     if type_ == "i1":
         return Val("true" if value else "false", type_)
     return Val(str(value), type_)
+
+
+_FOLDS: dict[str, Callable[[int, int], int]] = {"add": add, "sub": sub, "mul": mul}
+_NEUTRAL = {"add": 0, "sub": 0, "mul": 1}
+
+
+def _folded(instruction: str, lhs: Val, rhs: Val) -> Val | None:
+    """What an instruction gives, if that is an integer literal or an operand."""
+    a, b = lhs.constant, rhs.constant
+    if (a is None and b is None) or lhs.type[0] != "i":
+        return None
+    name = instruction.split(" ", 1)[0]
+    if a is not None and b is not None:
+        return _wrapped(_FOLDS[name](a, b), lhs.type) if name in _FOLDS else None
+    if name == "mul" and 0 in (a, b):
+        return integer_literal(0, lhs.type)
+    neutral = _NEUTRAL.get(name)
+    if neutral is None or neutral not in (a, b) or (name == "sub" and b is None):
+        return None
+    return lhs if b == neutral else rhs
+
+
+def _extended(instruction: str, x: Val, type_: str) -> Val | None:
+    """An integer literal as one of another type."""
+    value = x.constant
+    if value is None or instruction not in ("sext", "zext", "trunc") or x.type[0] != "i":
+        return None
+    # Literals are signed text, but for i1.
+    if instruction == "zext" or x.type == "i1":
+        value %= 1 << int(x.type[1:])
+    return _wrapped(-value if instruction == "sext" and x.type == "i1" else value, type_)
+
+
+def _wrapped(value: int, type_: str) -> Val:
+    """An integer as a literal of the type, modulo its numbers."""
+    half = 1 << (int(type_[1:]) - 1)
+    return integer_literal((value + half) % (2 * half) - half, type_)
 
 
 def float_text(value: float, type_: str) -> str:
@@ -158,10 +197,32 @@ class ModuleText:
         )
 
 
+class _BlockValues:
+    """What instructions of a section give that stand in its last block, by their text: one that is
+    asked for again there is not repeated, which saves LLVM more time than it takes."""
+
+    __slots__ = ("_known", "_seen", "_section")
+
+    def __init__(self) -> None:
+        self._section: list[str] = []
+        self._seen = 0
+        self._known: dict[str, Val] = {}
+
+    def of(self, section: list[str]) -> dict[str, Val]:
+        """Those of a section; none if it is another one, or has begun a block meanwhile."""
+        new = section[self._seen :]
+        if section is not self._section or any(line.endswith(":") for line in new):
+            self._known = {}
+        self._section, self._seen = section, len(section)
+        return self._known
+
+
 class Code:
     """The instructions of one function, in nested loop sections."""
 
-    __slots__ = ("attachment", "counter", "extrema", "float_flags", "lines", "module", "sections")
+    __slots__ = (
+        "_values", "attachment", "counter", "extrema", "float_flags", "lines", "module", "sections",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -176,6 +237,7 @@ class Code:
         """Which of LLVM's `min` and `max` give a number for a signaling NaN and a number."""
         self.counter = 0
         self.sections: list[list[str]] = [[]]
+        self._values: list[_BlockValues] = []
         self.lines = lines
         self.attachment = "" if lines is None else lines.attachment(None)
         """What follows each instruction: where in the source it is from."""
@@ -207,6 +269,17 @@ class Code:
         level = max([v.level for v in operands], default=0)
         return self.let_at(level, expression, type_)
 
+    def pure(self, expression: str, type_: str, *operands: Val) -> Val:
+        """As `let`, of what depends on the operands alone: perhaps what was made before."""
+        level = max([v.level for v in operands], default=0)
+        while len(self._values) <= level:
+            self._values.append(_BlockValues())
+        known = self._values[level].of(self.sections[level])
+        value = known.get(expression)
+        if value is None:
+            value = known[expression] = self.let_at(level, expression, type_)
+        return value
+
     def let_at(self, level: int, expression: str, type_: str) -> Val:
         self.counter += 1
         name = f"%v{self.counter}"
@@ -218,21 +291,28 @@ class Code:
         return self.let_at(self.level, expression, type_)
 
     def binary(self, instruction: str, lhs: Val, rhs: Val) -> Val:
-        """`instruction` may carry flags, as in `fadd contract`."""
-        return self.let(f"{instruction} {lhs.typed}, {rhs}", lhs.type, lhs, rhs)
+        """`instruction` may carry flags, as in `fadd contract`; none, where the result is known."""
+        folded = _folded(instruction, lhs, rhs)
+        if folded is not None:
+            return folded
+        return self.pure(f"{instruction} {lhs.typed}, {rhs}", lhs.type, lhs, rhs)
 
     def compare(self, instruction: str, lhs: Val, rhs: Val) -> Val:
         """`instruction` is `icmp slt`, `fcmp oeq` ..."""
         type_ = vector_of("i1", lhs.width)
-        return self.let(f"{instruction} {lhs.typed}, {rhs}", type_, lhs, rhs)
+        return self.pure(f"{instruction} {lhs.typed}, {rhs}", type_, lhs, rhs)
 
     def select(self, condition: Val, x: Val, y: Val) -> Val:
-        return self.let(f"select {condition.typed}, {x.typed}, {y.typed}", x.type, condition, x, y)
+        return self.pure(f"select {condition.typed}, {x.typed}, {y.typed}", x.type, condition, x, y)
 
     def convert(self, instruction: str, x: Val, element: str) -> Val:
         """`sext`, `fptrunc`, `bitcast` ... to another element type."""
         type_ = vector_of(element, x.width)
-        return x if type_ == x.type else self.let(f"{instruction} {x.typed} to {type_}", type_, x)
+        if type_ == x.type:
+            return x
+        return _extended(instruction, x, type_) or self.pure(
+            f"{instruction} {x.typed} to {type_}", type_, x
+        )
 
     def call(self, function: str, type_: str, *args: Val, flags: str = "") -> Val:
         """Call a pure function (an intrinsic); declares it."""
@@ -253,9 +333,9 @@ class Code:
         if scalar.text[0] not in "%@":
             return splat_constant(scalar, width)
         type_ = vector_of(scalar.type, width)
-        first = self.let(f"insertelement {type_} poison, {scalar.typed}, i64 0", type_, scalar)
+        first = self.pure(f"insertelement {type_} poison, {scalar.typed}, i64 0", type_, scalar)
         zeros = f"<{width} x i32> zeroinitializer"
-        return self.let(f"shufflevector {first.typed}, {type_} poison, {zeros}", type_, first)
+        return self.pure(f"shufflevector {first.typed}, {type_} poison, {zeros}", type_, first)
 
     def step_vector(self, element: str, width: int, stride: int) -> Val:
         """The literal <0, stride, 2 * stride, ...>."""
@@ -265,7 +345,7 @@ class Code:
     def extract(self, vector: Val, lane: int) -> Val:
         if vector.width == 1:
             return vector
-        return self.let(f"extractelement {vector.typed}, i64 {lane}", vector.element, vector)
+        return self.pure(f"extractelement {vector.typed}, i64 {lane}", vector.element, vector)
 
     def shuffle(self, vector: Val, lanes: list[int], other: Val | None = None) -> Val:
         """Lanes of `vector` (and of `other`, numbered after it); -1 leaves a lane undefined."""
@@ -273,7 +353,7 @@ class Code:
         mask = ", ".join("i32 poison" if lane < 0 else f"i32 {lane}" for lane in lanes)
         operands = (vector,) if other is None else (vector, other)
         text = f"shufflevector {vector.typed}, {second}, <{len(lanes)} x i32> <{mask}>"
-        return self.let(text, f"<{len(lanes)} x {vector.element}>", *operands)
+        return self.pure(text, f"<{len(lanes)} x {vector.element}>", *operands)
 
     def fenced(self, vector: Val, bits: int) -> Val:
         """A vector of `bits` bits in all, a multiple of 32, behind a fence that hides from LLVM how
@@ -291,7 +371,7 @@ class Code:
         type_ = vector_of("ptr", max(base.width, offset.width))
         # Not `inbounds`: the addresses of masked-off lanes may lie outside of any object.
         text = f"getelementptr {element}, {base.typed}, {offset.typed}"
-        return self.let(text, type_, base, offset)
+        return self.pure(text, type_, base, offset)
 
 
 _ZEROS = {"ptr": "null", "i1": "false"}

@@ -15,7 +15,7 @@ from operator import attrgetter
 from types import MappingProxyType, MemberDescriptorType
 from typing import Any, NamedTuple, cast
 
-from tilewright.support.init_at_first_use import InitAtFirstUse
+from tilewright.support.init_at_first_use import Fill, InitAtFirstUse, bound_arguments
 from tilewright.support.lock_free_property import cached_property
 
 __all__ = ["dataclass"]
@@ -142,7 +142,9 @@ def _methods(fields: _Fields, init: bool, eq: bool, frozen: bool, slots: bool) -
     by_position = tuple(n for n, field in fields.items() if field.given and not field.kw_only)
     methods: dict[str, Any] = {"__match_args__": by_position, "__repr__": _repr_of(fields)}
     if init:
-        methods["__init__"] = InitAtFirstUse(lambda cls: _init_of(cls, fields, frozen))
+        methods["__init__"] = InitAtFirstUse(
+            lambda cls: _init_of(cls, fields, frozen), _fill_of(fields, by_position)
+        )
     if eq:
         values = _values_of(tuple(n for n, field in fields.items() if field.compared))
         methods["__eq__"] = _equality(values)
@@ -204,6 +206,28 @@ def _state(self: Any) -> list[Any]:
 def _restore(self: Any, state: list[Any]) -> None:
     for field, value in zip(dataclasses.fields(self), state, strict=True):
         object.__setattr__(self, field.name, value)
+
+
+def _fill_of(fields: _Fields, by_position: tuple[str, ...]) -> Fill:
+    def fill(instance: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> bool:
+        by_name = frozenset(name for name, one in fields.items() if one.given)
+        values = bound_arguments(by_position, args, named, by_name)
+        if values is None:
+            return False
+        for name, one in fields.items():
+            if name in values:
+                continue
+            if one.factory is dataclasses.MISSING and one.default is dataclasses.MISSING:
+                if one.given:
+                    return False
+            values[name] = one.default if one.factory is dataclasses.MISSING else one.factory()
+        for name in fields:
+            object.__setattr__(instance, name, values[name])
+        if hasattr(instance, "__post_init__"):
+            instance.__post_init__()
+        return True
+
+    return fill
 
 
 def _init_of(cls: type, fields: _Fields, frozen: bool) -> Callable[..., None]:

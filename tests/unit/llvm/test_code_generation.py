@@ -121,6 +121,35 @@ def test_host_cpu_is_consistent() -> None:
     assert not host.is_x86 or "sse2" in host.enabled
 
 
+SUM = """
+define i64 @sum(ptr %p, i64 %n) {
+entry:
+  br label %head
+head:
+  %i = phi i64 [ 0, %entry ], [ %next, %head ]
+  %sum = phi i64 [ 0, %entry ], [ %more, %head ]
+  %scaled = mul i64 %i, 24
+  %at = getelementptr i8, ptr %p, i64 %scaled
+  %x = load i64, ptr %at
+  %more = add i64 %sum, %x
+  %next = add i64 %i, 1
+  %goes = icmp slt i64 %next, %n
+  br i1 %goes, label %head, label %done
+done:
+  ret i64 %more
+}
+"""
+
+
+def test_code_does_not_depend_on_what_was_compiled_for_other_targets() -> None:
+    x86, arm = (cpu_named(name) for name in ("x86-64-v3", "aarch64"))
+    assert x86 is not None and arm is not None
+    targets = [cpu_target(x86), cpu_target(arm)]
+    first = [emit_assembly(SUM, target) for target in targets]
+    assert [emit_assembly(SUM, target) for target in reversed(targets)] == first[::-1]
+    assert "madd" not in first[1] and "mul" not in first[1], "strength is reduced for ARM"
+
+
 def test_named_cpus_are_what_they_are_called() -> None:
     assert cpu_named("") is cpu_named(host_cpu().name) is host_cpu()
     assert cpu_named("z80") is None

@@ -100,14 +100,52 @@ def test_instructions_go_where_their_operands_are(code: Code):
     """What a loop does not change stands before it."""
     code.sections += [[], []]
     outer, inner = Val("%i", "i32", 1), Val("%j", "i32", 2)
-    zero = code.binary("add", integer_literal(1), integer_literal(2))
+    zero = code.binary("add", Val("%a", "i32"), integer_literal(2))
     one = code.binary("mul", outer, zero)
     two = code.binary("add", one, inner)
     assert (zero.level, one.level, two.level) == (0, 1, 2)
     assert code.sections == [
-        ["%v1 = add i32 1, 2"], ["%v2 = mul i32 %i, %v1"], ["%v3 = add i32 %v2, %j"],
+        ["%v1 = add i32 %a, 2"], ["%v2 = mul i32 %i, %v1"], ["%v3 = add i32 %v2, %j"],
     ]  # fmt: skip
     assert code.level == 2
+
+
+@pytest.mark.parametrize(
+    ("instruction", "lhs", "rhs", "expected"),
+    [("add", "1", "2", "3"), ("sub", "-2147483648", "1", "2147483647"), ("mul", "65536", "65537",
+     "65536"), ("add", "%x", "0", "%x"), ("add", "0", "%x", "%x"), ("sub", "%x", "0", "%x"),
+     ("mul", "%x", "1", "%x"), ("mul", "0", "%x", "0"), ("add nuw", "%x", "0", "%x")],
+)  # fmt: skip
+def test_known_results_take_no_instruction(
+    code: Code, instruction: str, lhs: str, rhs: str, expected: str
+):
+    assert code.binary(instruction, Val(lhs, "i32"), Val(rhs, "i32")).text == expected
+    assert not code.sections[0]
+
+
+def test_literals_are_extended_and_cut_as_numbers_are(code: Code):
+    cases = [("sext", "-1", "i32", "i64", "-1"), ("zext", "-1", "i8", "i32", "255"),
+             ("trunc", "300", "i32", "i8", "44"), ("sext", "true", "i1", "i32", "-1"),
+             ("zext", "true", "i1", "i32", "1"), ("trunc", "3", "i32", "i1", "true")]  # fmt: skip
+    for instruction, text, type_, wanted, expected in cases:
+        made = code.convert(instruction, Val(text, type_), wanted)
+        assert (made.text, made.type) == (expected, wanted)
+    assert not code.sections[0]
+    zero_minus = code.binary("sub", integer_literal(0), Val("%x", "i32"))
+    assert zero_minus.text == "%v1"
+
+
+def test_a_block_does_nothing_twice(code: Code):
+    x = Val("%x", "i32")
+    assert code.binary("add", x, x) is code.binary("add", x, x)
+    code.line("next:")
+    assert code.binary("add", x, x).text == "%v2", "the other one may be in a block that is not run"
+    code.sections.append([])
+    inner = Val("%i", "i32", 1)
+    assert code.binary("mul", x, inner) is code.binary("mul", x, inner)
+    code.sections[1] += ["done:"]
+    assert code.binary("mul", x, inner).text == "%v4"
+    assert code.binary("add", x, x).text == "%v2"
 
 
 def test_instructions_that_must_stay(code: Code):

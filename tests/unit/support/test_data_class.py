@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from tilewright.support import init_at_first_use
 from tilewright.support.data_class import dataclass as ours
 
 FORMS: list[dict[str, bool]] = [
@@ -53,8 +54,12 @@ def assert_same(form: dict[str, bool], ask: Any) -> None:
     assert answers[0] == answers[1]
 
 
+@pytest.mark.parametrize("few", [0, 8])
 @pytest.mark.parametrize("form", FORMS, ids=str)
-def test_they_answer_as_standard_ones(form: dict[str, bool]) -> None:
+def test_they_answer_as_standard_ones(
+    form: dict[str, bool], few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(init_at_first_use, "FEW_INSTANCES", few)
     assert_same(form, lambda c: repr(c(count=1, name="n", hidden=2)))
     assert_same(form, lambda c: c(count=1) == c(count=1))
     assert_same(form, lambda c: c(count=1) == c(count=2))
@@ -70,6 +75,9 @@ def test_they_answer_as_standard_ones(form: dict[str, bool]) -> None:
     assert_same(form, lambda c: c.kind)
     assert_same(form, lambda c: (c(count=1).made, c(count=1).seen))
     assert_same(form, lambda c: c(count=1, seen=2))
+    assert_same(form, lambda c: c())
+    assert_same(form, lambda c: c(1, count=2))
+    assert_same(form, lambda c: [c(count=i).name for i in range(9)])
     if "eq" not in form:
         assert_same(form, lambda c: hash(c(count=1)))
 

@@ -47,6 +47,7 @@ class CpuLowering:
     this_program, next_program: arguments and program ids alone, for the addresses of prefetches
     assigned_buffers: where values go that are materialized later
     signature: parameters of a program as operands of a call; group: if it may be one of a group
+    done_from_memory: the product that does most iterations of the loop that is being lowered
     split_section, split_line, split_count, loops_emitted: see split_blocks.py
     """
 
@@ -65,6 +66,7 @@ class CpuLowering:
     prefetches: Sequence[Prefetch] = ()
     assigned_buffers: dict[Value, Buffer] = field(default_factory=dict[Value, Buffer])
     dots: dict[DotSpec, str] = field(default_factory=dict[DotSpec, str])
+    done_from_memory: DotSpec | None = None
     program: tuple[Val, ...] = ()
     grid: tuple[Val, ...] = ()
     console: Val = field(default_factory=lambda: Val("%console", "ptr"))

@@ -27,6 +27,7 @@ from tilewright.backends.cpu.lower.evaluate_lanes import Environment, Evaluator
 from tilewright.backends.cpu.lower.kept_extents import kept_extents
 from tilewright.backends.cpu.lower.lane_values import Address, Lanes, literal, uniform
 from tilewright.backends.cpu.lower.loop_clipping import ClippingBound, IndexedValue
+from tilewright.backends.cpu.lower.non_fusible import call_of_memory_product
 from tilewright.backends.cpu.lower.product_groups import answer_if_asked, multiply_group
 from tilewright.backends.cpu.lower.products_from_memory import MemoryProduct, Operand
 from tilewright.backends.cpu.lower.vector_access import memory_type
@@ -63,8 +64,10 @@ class MemoryProductEmitter:
         self.state, self.code, self.found, self.starts = state, state.code, found, starts
         self.grouped = grouped
         self.shifts = dict[Value, Lanes]()
+        self.evaluators = dict[Val, Evaluator]()
         self.fits: list[Val] = []
         self.trips = self._trips(upper)
+        self.last_trip = self.code.binary("sub", self.trips, _i64(1))
         self.kept = kept_extents(state, found.loop, found.result)
         last = [self.code.binary("sub", n, integer_literal(1)) for n in self.kept]
         self.last_of_a: list[Val | None] = [last[0], None]
@@ -96,7 +99,8 @@ class MemoryProductEmitter:
         code.line(f"{then}:")
         if self.grouped:
             rows = multiply_group(self.state, operands, code.label("multiply"), done)
-        numbers = ", ".join(v.typed for v in (a_row, b_row, depth, rows, columns))
+        sizes = (a_row, b_row, depth, rows, columns)
+        numbers = call_of_memory_product(self.found.spec, sizes, adds=False)
         code.line(f"call void @{name}({sums.typed}, {a.typed}, {b.typed}, {numbers})")
         code.line(f"br label %{done}")
         code.line(f"{done}:")
@@ -104,7 +108,7 @@ class MemoryProductEmitter:
         return [self._after(n, done_trips) for n in range(len(self.starts))]
 
     def _all(self, conditions: Sequence[Val]) -> Val:
-        return reduce(lambda x, y: self.code.binary("and", x, y), conditions)
+        return reduce(lambda x, y: self.code.binary("and", x, y), dict.fromkeys(conditions))
 
     def _trips(self, upper: Val) -> Val:
         """Iterations of the loop, as an i64."""
@@ -155,6 +159,11 @@ class MemoryProductEmitter:
 
     def _evaluator(self, trips: Val) -> Evaluator:
         """Of values in the iteration that comes after so many."""
+        if trips not in self.evaluators:
+            self.evaluators[trips] = self._new_evaluator(trips)
+        return self.evaluators[trips]
+
+    def _new_evaluator(self, trips: Val) -> Evaluator:
         outside = self.state.env
         env = Environment(outside.alignments)
         env.functions, env.buffers = outside.functions, outside.buffers
@@ -173,7 +182,7 @@ class MemoryProductEmitter:
         ends = [
             [literal(0), uniform(depth if n is None else n)] for n in last
         ]  # fmt: skip
-        for trips in (_i64(0), self.code.binary("sub", self.trips, _i64(1))):
+        for trips in (_i64(0), self.last_trip):
             ev = self._evaluator(trips)
             for condition in (c for c in side.conditions if not _is_length(side, c)):
                 for corner in product(*ends):

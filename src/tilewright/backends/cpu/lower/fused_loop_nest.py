@@ -225,7 +225,8 @@ class _NestEmitter:
         # One that stores what another has read finds it in the cache, masks or not, and takes a
         # fifth longer without them (RMS norm of 2048 x 1024 on Zen 5).
         again = bool(self.stores and self.nest.prefetches)
-        possible = self_contained and not again
+        # nor in the few iterations that are left of a loop, for which it is not worth the code
+        possible = self_contained and not again and self.state.done_from_memory is None
         condition = shared_condition(self.nest, coords) if possible else None
         if condition is None:
             self._inner_loops(coords)

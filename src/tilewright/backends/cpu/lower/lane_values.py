@@ -72,12 +72,6 @@ def literal(value: int, type_: str = "i32") -> Lanes:
     return uniform(integer_literal(value, type_))
 
 
-def _folded(value: int, type_: str) -> Val:
-    """An integer as a literal of the type, wrapped."""
-    half = 1 << (int(type_[1:]) - 1)
-    return integer_literal((value + half) % (2 * half) - half, type_)
-
-
 class LaneMath:
     """Arithmetic on lane values of one width."""
 
@@ -113,18 +107,8 @@ class LaneMath:
         if x.stride is None or y.stride is None:
             return self.wrap(self.code.binary(instruction, self.vector(x), self.vector(y)))
         stride = x.stride + y.stride if instruction == "add" else x.stride - y.stride
-        base = self._add_scalars(instruction, x.base, y.base)
+        base = self.code.binary(instruction, x.base, y.base)
         return Lanes(base, stride, gcd(x.multiple, y.multiple))
-
-    def _add_scalars(self, instruction: str, x: Val, y: Val) -> Val:
-        a, b = x.constant, y.constant
-        if b == 0:
-            return x
-        if a == 0 and instruction == "add":
-            return y
-        if a is not None and b is not None:
-            return _folded(a + b if instruction == "add" else a - b, x.type)
-        return self.code.binary(instruction, x, y)
 
     def multiply(self, x: Lanes, y: Lanes) -> Lanes:
         """x * y of integers of one type."""
@@ -141,11 +125,7 @@ class LaneMath:
             return x
         if factor == 0:
             return literal(0, x.base.type)
-        constant = x.base.constant
-        if constant is not None and factor is not None:
-            base = _folded(constant * factor, x.base.type)
-        else:
-            base = self.code.binary("mul", x.base, y.base)
+        base = self.code.binary("mul", x.base, y.base)
         return Lanes(base, x.stride * (factor or 0), multiple)
 
     def divide(self, x: Lanes, divisor: int) -> tuple[Lanes, Lanes]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering, lowering
 from tilewright.backends.cpu.lower.dot_operands import element_of_product, is_zero
@@ -20,7 +22,7 @@ from tilewright.backends.cpu.lower.vector_access import (
     to_memory,
     write_buffer,
 )
-from tilewright.backends.cpu.microkernel import DotSpec
+from tilewright.backends.cpu.microkernel import DotSpec, memory_step
 from tilewright.backends.cpu.ops import Bf16DotOp, BlockTransposeOp
 from tilewright.backends.device_messages import packed
 from tilewright.ir import Op, Value
@@ -98,14 +100,40 @@ def lower_dot(state: CpuLowering, op: DotOp) -> None:
         lda=max(a.strides[-2:]), ldb=max(b.strides[-2:]), ldc=c.strides[-2], accumulate=not fresh,
         a_columns=a.strides[-1] > 1, b_columns=b.strides[-1] > 1,
     )  # fmt: skip
-    name = microkernel_function(state, spec, op.loc)
-    if len(a.shape) == 2:
+    whole = _same_product_from_memory(state, spec)
+    name = microkernel_function(state, whole or spec, op.loc)
+    if whole is not None:
+        size = spec.operand.bytes
+        sizes = (spec.lda * size, spec.ldb * size, spec.k, spec.m, spec.n)
+        numbers = call_of_memory_product(whole, [integer_literal(n, "i64") for n in sizes], True)
+        matrices = f"ptr {c.pointer}, ptr {a.pointer}, ptr {b.pointer}"
+        state.code.line(f"call void @{name}({matrices}, {numbers})")
+    elif len(a.shape) == 2:
         state.code.line(f"call void @{name}(ptr {c.pointer}, ptr {a.pointer}, ptr {b.pointer})")
     else:
         with loop(state.code, a.shape[0]) as opened:
             at = [_matrix(state, buffer, opened.index) for buffer in (c, a, b)]
             state.code.line(f"call void @{name}({', '.join(v.typed for v in at)})")
     state.env.buffers[op.result] = c
+
+
+def _same_product_from_memory(state: CpuLowering, spec: DotSpec) -> DotSpec | None:
+    """What does most iterations of the loop, if it can do one of those that are left, too: code for
+    a few iterations alone would take as long to compile as that."""
+    whole = state.done_from_memory
+    if whole is None or whole.by_tiles or spec.k % memory_step(whole):
+        return None
+    alike = replace(
+        whole, m=spec.m, k=spec.k, lda=spec.lda, ldb=spec.ldb, aligned=spec.aligned,
+        accumulate=True, from_memory=False,
+    )  # fmt: skip
+    return whole if alike == spec else None
+
+
+def call_of_memory_product(spec: DotSpec, sizes: Sequence[Val], adds: bool) -> str:
+    """The last arguments of its function."""
+    flag = [] if spec.accumulate else [integer_literal(int(adds), "i1")]
+    return ", ".join(v.typed for v in (*sizes, *flag))
 
 
 def microkernel_function(state: CpuLowering, spec: DotSpec, loc: SourceLoc | None) -> str:

@@ -20,6 +20,7 @@ from tilewright.backends.cpu.lower.product_groups import sums_of_group
 from tilewright.backends.cpu.lower.products_from_memory import MemoryProduct, memory_product
 from tilewright.backends.cpu.lower.split_blocks import split_loop_rows
 from tilewright.backends.cpu.lower.vector_access import Buffer
+from tilewright.backends.cpu.microkernel import DotSpec
 from tilewright.ir import Block, Value
 from tilewright.ir.types import DType, TileType, dtype_of, element_of, shape_of
 from tilewright.llvm import Val, llvm_type
@@ -251,8 +252,11 @@ def lower_for(state: CpuLowering, op: ForOp) -> None:
         )
         for n, (init, arg, value) in enumerate(zip(op.inits, op.carried, yielded, strict=True))
     ]
+    whole = None
     if product is not None:
-        lower = _multiply_whole_iterations(state, product, carried, lower, upper, sums)
+        whole = _spec_of_group(state, product, sums)
+        name = microkernel_function(state, whole, op.loc)
+        lower = _multiply_whole_iterations(state, product, carried, lower, upper, sums, name)
     _part(state, carried)
     before, head, body, latch, done = (code.label(n) for n in
                                        ("before", "head", "body", "latch", "done"))  # fmt: skip
@@ -271,7 +275,9 @@ def lower_for(state: CpuLowering, op: ForOp) -> None:
     _enter(state, carried, op.carried)
     with state.scratch.loop():
         _reserve(state, carried, yielded)
+        around, state.done_from_memory = state.done_from_memory, whole
         state.lower_block(state, op.body)
+        state.done_from_memory = around
         _leave(state, carried, yielded)
     code.line(f"br label %{latch}")
     code.line(f"{latch}:")
@@ -282,6 +288,11 @@ def lower_for(state: CpuLowering, op: ForOp) -> None:
     _finish(state, carried, op.results)
 
 
+def _spec_of_group(state: CpuLowering, product: MemoryProduct, of_group: Buffer | None) -> DotSpec:
+    most = state.group.most if of_group is not None and state.group is not None else 1
+    return replace(product.spec, m=most * product.spec.m)
+
+
 def _multiply_whole_iterations(
     state: CpuLowering,
     found: MemoryProduct,
@@ -289,13 +300,11 @@ def _multiply_whole_iterations(
     lower: Val,
     upper: Val,
     of_group: Buffer | None,
+    name: str,
 ) -> Val:
-    """See emit_memory_product.py: where the loop starts after that."""
+    """See emit_memory_product.py: where the loop starts after that; name: of the function."""
     starts = [lower, *(slot.init for slot in carried)]
     emitter = MemoryProductEmitter(state, found, starts, upper, of_group is not None)
-    most = state.group.most if of_group is not None and state.group is not None else 1
-    spec = replace(found.spec, m=most * found.spec.m)
-    name = microkernel_function(state, spec, found.loop.loc)
     number, sums = next((n, s.buffer) for n, s in enumerate(carried) if s.buffer is not None)
 
     def fill() -> None:

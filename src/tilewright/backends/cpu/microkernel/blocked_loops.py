@@ -41,7 +41,8 @@ def dot_declarations(spec: DotSpec) -> tuple[str, ...]:
 
 def dot_function(name: str, spec: DotSpec) -> str:
     """LLVM IR text of `define internal void @name(ptr %c, ptr %a, ptr %b)` for `spec`; from memory
-    with `i64 %a.row, i64 %b.row, i64 %depth, i64 %rows, i64 %columns` behind.
+    with `i64 %a.row, i64 %b.row, i64 %depth, i64 %rows, i64 %columns` behind, and `i1 %adds` if
+    it does not always accumulate.
 
     The buffers must not overlap. Nothing outside the m x n, m x k and k x n elements is read or
     written, the padding of rows included.

@@ -255,9 +255,10 @@ class MemoryBlocks:
         self._loop = Loop(out, turns, [("ptr", "%a"), ("ptr", "%b"), ("i64", "%depth")])
         self._a, self._b, self._left = self._loop.values
         # the sums of the first block are written, those of others added, unless all are added
-        self.first = (
-            "" if packing.spec.accumulate else out.value(f"icmp eq i64 {self._left}, %depth")
-        )
+        self.first = ""
+        if not packing.spec.accumulate:
+            begins = out.value(f"icmp eq i64 {self._left}, %depth")
+            self.first = out.value(f"select i1 %adds, i1 false, i1 {begins}")
         self.length = str(out.smaller(self._left, most))
         if whole > 1:
             short = out.value(f"icmp ult i64 {self._left}, {whole}")
@@ -349,6 +350,7 @@ def function(name: str, spec: DotSpec, body: Writer) -> str:
     """The function of a product."""
     sizes = ("%a.row", "%b.row", "%depth", "%rows", "%columns") if spec.from_memory else ()
     more = "".join(f", i64 {size}" for size in sizes)
+    more += ", i1 %adds" if spec.from_memory and not spec.accumulate else ""
     pointers = "ptr noalias %c, ptr noalias readonly %a, ptr noalias readonly %b"
     head = f"define internal void @{name}({pointers}{more}) {spec.unit.function_attributes} {{"
     return "\n".join([head, *body.lines, "  ret void", "}", ""])

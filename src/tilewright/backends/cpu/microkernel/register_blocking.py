@@ -92,7 +92,8 @@ class DotSpec:
         of the lanes and k of as many groups.
     lda, ldb, ldc: elements from one row (or column) to the next; 0: as `preferred_strides` says.
     aligned: the three buffers start at a multiple of 64 bytes.
-    accumulate: add to C; otherwise C is only written.
+    accumulate: add to C; otherwise C is only written, from memory unless a last argument (i1) says
+        that it is to be added to.
     """
 
     m: int

@@ -42,17 +42,21 @@ def module(spec: DotSpec) -> str:
         declared = next(x for x in emitter.dot_declarations(spec) if "avx512" in x)
         name = declared.split("@")[1].split("(")[0]
         text = text.replace(declared, emulated(spec.element)).replace(f"@{name}", "@emulated")
+    arguments = ARGUMENTS if spec.accumulate else f"{ARGUMENTS}, i1 %adds"
     data = ", ".join(f"i8 {byte}" for byte in TILE_CONFIGURATION)
     configure = ["call void @llvm.x86.ldtilecfg(ptr @tiles)"] if spec.by_tiles else []
     text = "\n".join([
         f"@tiles = private constant [64 x i8] [{data}]", "declare void @llvm.x86.ldtilecfg(ptr)",
-        text, f"define void @run({ARGUMENTS}) {{", *configure, f"call void @dot({ARGUMENTS})",
+        text, f"define void @run({ARGUMENTS}, i1 %adds) {{", *configure,
+        f"call void @dot({arguments})",
         "ret void", "}", "",
     ])  # fmt: skip
     return without_amx(text) if spec.by_tiles else text
 
 
-def assert_product(spec: DotSpec, depth: int, rows: int = 0, columns: int = 0) -> None:
+def assert_product(
+    spec: DotSpec, depth: int, rows: int = 0, columns: int = 0, adds: bool = False
+) -> None:
     """Of so many rows and columns, all if 0; behind each matrix is a page that nobody may read."""
     rng = np.random.default_rng(depth)
     rows, columns = rows or spec.m, columns or spec.n
@@ -68,12 +72,14 @@ def assert_product(spec: DotSpec, depth: int, rows: int = 0, columns: int = 0) -
     c = memory[start : start + spec.m * spec.n * summed().itemsize].view(summed)
     c[:] = 3
     loaded = load_object(compile_ir(module(spec), host_target()).obj, ["run"])
-    run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 5)(loaded["run"])
+    run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 5, ctypes.c_bool)(
+        loaded["run"]
+    )
     pitches = (x.strides[1] if f else x.strides[0]
                for x, f in ((a, spec.a_columns), (b, spec.b_columns)))  # fmt: skip
-    run(c.ctypes.data, a.ctypes.data, b.ctypes.data, *pitches, depth, rows, columns)
+    run(c.ctypes.data, a.ctypes.data, b.ctypes.data, *pitches, depth, rows, columns, adds)
     result = c.reshape(spec.m, spec.n)[:rows, :columns]
-    before = 3 if spec.accumulate else 0
+    before = 3 if spec.accumulate or adds else 0
     np.testing.assert_array_equal(result, before + random[0] @ random[1])
 
 
@@ -119,8 +125,8 @@ def test_products_of_one_block_and_of_several(
         assert_product(spec, depth)
     for rows, columns in ((1, 1), (m - 1, n - 1), (m, 5), (13, n)):
         assert_product(spec, spec.k + 5 * step, rows, columns)
-    for depth in (step, spec.k + step):
-        assert_product(replace(spec, accumulate=False), depth)
+    for depth, adds in ((step, True), (spec.k + step, False)):
+        assert_product(replace(spec, accumulate=False), depth, adds=adds)
 
 
 @pytest.mark.parametrize("element", ["float", "double"])

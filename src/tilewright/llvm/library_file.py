@@ -1,0 +1,24 @@
+"""LLVM's library, loaded without the GIL."""
+
+import ctypes
+import os
+from pathlib import Path
+
+import llvmlite
+from llvmlite import utils
+
+from tilewright.support import operating_system
+
+__all__ = ["load_library"]
+
+
+def load_library() -> None:
+    """Load the library (10 ms) while other threads go on; llvmlite, which would stop them, then
+    finds it there. Where the system loads libraries in another way, nothing happens."""
+    if operating_system.IS_WINDOWS:
+        return
+    load = getattr(ctypes.CDLL(None), "dlopen", None)
+    if load is not None:
+        file = Path(llvmlite.__file__).parent / "binding" / utils.get_library_name()
+        load.restype = ctypes.c_void_p
+        load(os.fsencode(file), os.RTLD_NOW)
