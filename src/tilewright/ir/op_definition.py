@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import Enum
-from typing import Any
+from typing import Any, cast
 
 from tilewright.ir.types import BufferType, DType, PointerType, TileType, Type, element_of
 from tilewright.support.data_class import dataclass
@@ -219,8 +219,10 @@ def filler(fields: tuple[Field, ...], value_class: type) -> Fill:
         op.parent = op.prev = op.next = op.loc = None
         for block in op.regions:
             block.owner = op
-        types = op.infer()
-        several = types if isinstance(types, tuple) else () if types is None else (types,)
+        types: object = op.infer()
+        several: tuple[object, ...] = () if types is None else (types,)
+        if isinstance(types, tuple):
+            several = cast("tuple[object, ...]", types)
         op.results = tuple([value_class(type_, op, i) for i, type_ in enumerate(several)])
         return True
 

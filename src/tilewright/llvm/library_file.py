@@ -5,7 +5,6 @@ import os
 from pathlib import Path
 
 import llvmlite
-from llvmlite import utils
 
 from tilewright.support import operating_system
 
@@ -18,7 +17,8 @@ def load_library() -> None:
     if operating_system.IS_WINDOWS:
         return
     load = getattr(ctypes.CDLL(None), "dlopen", None)
-    if load is not None:
-        file = Path(llvmlite.__file__).parent / "binding" / utils.get_library_name()
+    files = Path(llvmlite.__file__ or "").with_name("binding").glob("libllvmlite.*")
+    file = next(files, None)
+    if load is not None and file is not None:
         load.restype = ctypes.c_void_p
         load(os.fsencode(file), os.RTLD_NOW)

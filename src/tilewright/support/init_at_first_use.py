@@ -18,7 +18,7 @@ FEW_INSTANCES = 8
 class Fill(Protocol):
     """Does what the written constructor would do, by a loop over the fields."""
 
-    def __call__(self, instance: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> bool:
+    def __call__(self, instance: Any, args: tuple[Any, ...], named: Mapping[str, Any], /) -> bool:
         """False, with nothing done, for arguments that do not fit."""
         ...
 
