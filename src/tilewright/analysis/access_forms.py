@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import cast
 
-from tilewright.analysis.access_overlap import Access
+from tilewright.analysis.access_overlap import Access, Relation, apart
 from tilewright.analysis.affine_addresses import (
     AffineForms,
     Form,
     Kind,
+    Monomial,
+    Symbol,
     added,
     as_constant,
     constant,
+    frozen,
+    multiplied,
 )
 from tilewright.analysis.disjoint_windows import Limit, LoopRange
 from tilewright.ir import Block, Function, Op
@@ -82,11 +86,45 @@ class MemoryForms:
         """What the mask of an op says of numbers."""
         return [condition for condition in self.conditions(op) if condition is not None]
 
+    def are_apart(self, first: MemoryOp, second: MemoryOp) -> bool:
+        """Whether no element of one access is one of the other, of one block of ops: their tiles
+        do not meet, or the mask of one ends it before the other begins."""
+        one, other = self.access(first), self.access(second)
+        return (
+            apart(one, other, Relation.of(one, other))
+            or self._ends_before(first, second)
+            or self._ends_before(second, first)
+        )
+
+    def _ends_before(self, first: MemoryOp, second: MemoryOp) -> bool:
+        """Whether the mask of an access leaves out all from the start of another one on.
+
+        first: a + s i where i < n, that is n - i is at least 1; second: b + s j from j = 0 on. If
+        b - (a + s i) is s (n - i), it is at least s.
+        """
+        one, other = self.access(first), self.access(second)
+        start = {monomial: c for monomial, c in other.form if not any(map(_moves, monomial))}
+        along = {monomial: c for monomial, c in other.form if monomial not in start}
+        if any(c < 0 for c in along.values()) or not all(map(_is_coordinate, along)):
+            return False
+        gap, size = added(frozen(start), one.form, -1), constant(one.size)
+        limits = self.limits(first)
+        return any(multiplied(added(high, low, -1), size) == gap for low, high in limits)
+
     def conditions(self, op: MemoryOp) -> list[Limit | None]:
         """The conditions that the mask of an op is the conjunction of; None for one that is no
         comparison of numbers."""
         mask = None if isinstance(op, AtomicCasOp) else op.mask
         return [] if mask is None else list(comparisons(self.forms.form(mask)))
+
+
+def _is_coordinate(monomial: Monomial) -> bool:
+    return [symbol.kind for symbol in monomial] == [Kind.DIM]
+
+
+def _moves(symbol: Symbol) -> bool:
+    """Whether it differs between the elements of a tile."""
+    return symbol.over_tile
 
 
 def _loops_around(op: Op) -> Iterator[Op]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from tests.unit.backends.cpu.textual import function_of
+from tests.unit.backends.cpu.textual import assert_as_interpreted, function_of
 from tilewright.analysis import analyze_alignment
 from tilewright.backends.cpu.lower.fusion import (
     FusionPlan,
@@ -272,3 +273,99 @@ def test_loop_indices_are_not_known_early():
         cf.yield
       }""")
     assert not is_known_at_entry(named(function, "q"))
+
+
+HALVES = """func @k(%X: ptr<f32>, %Y: ptr<f32>, %n: i32, %h: i32) {{
+  %i = tile.range {{start = 0, end = 64}} : tile<64xi32>
+  %ns = tile.splat %{bound} {{shape = [64]}} : tile<64xi32>
+  %m = arith.compare %i, %ns {{predicate = "lt"}} : tile<64xi1>
+  %X2 = mem.offset %X, %n : ptr<f32>
+  %Y2 = mem.offset %Y, %n : ptr<f32>
+  %xs = tile.splat %X {{shape = [64]}} : tile<64xptr<f32>>
+  %xp = mem.offset %xs, %i : tile<64xptr<f32>>
+  %zs = tile.splat %X2 {{shape = [64]}} : tile<64xptr<f32>>
+  %zp = mem.offset %zs, %i : tile<64xptr<f32>>
+  %ys = tile.splat %Y {{shape = [64]}} : tile<64xptr<f32>>
+  %yp = mem.offset %ys, %i : tile<64xptr<f32>>
+  %vs = tile.splat %Y2 {{shape = [64]}} : tile<64xptr<f32>>
+  %vp = mem.offset %vs, %i : tile<64xptr<f32>>
+  %x = mem.load %xp, %m : tile<64xf32>
+  %z = mem.load %zp, %m : tile<64xf32>
+  %a = arith.sub %x, %z : tile<64xf32>
+  mem.store %{first}, %a, %m
+  %b = arith.add %x, %z : tile<64xf32>
+  mem.store %{second}, %b, %m
+  cf.return
+}}"""
+"""A row's halves of n numbers each, turned as a rotary embedding does, to another row or in place;
+stored under a mask that ends at `bound`."""
+
+
+@pytest.mark.parametrize(
+    "places", [("yp", "vp"), ("vp", "yp"), ("xp", "zp"), ("zp", "xp")], ids=" ".join
+)
+@pytest.mark.parametrize(("bound", "together"), [("n", True), ("h", False)])
+def test_stores_that_a_mask_keeps_apart_share_a_nest(
+    bound: str, together: bool, places: tuple[str, str]
+) -> None:
+    """Others do not: where h is more than n, the second store overwrites some of the first."""
+    text = HALVES.format(bound=bound, first=places[0], second=places[1])
+    function = function_of(text)
+    plan = FusionPlanner(function.body, analyze_alignment(function)).run()
+    assert [kinds(g) for g in nests(plan)][-1] == [StoreOp] * (2 if together else 1)
+    assert bool(plan.materialized) == (not together)
+    x = np.random.default_rng(0).standard_normal(128).astype(np.float32)
+    for n, h in ((13, 40), (64, 64), (40, 13), (0, 5)):
+        assert_as_interpreted(text, [x, np.zeros_like(x), n, h])
+
+
+@pytest.mark.parametrize(("distance", "together"), [(64, True), (-64, True), (63, False)])
+def test_tiles_that_do_not_meet_are_stored_by_one_nest(distance: int, together: bool) -> None:
+    plan, _ = planned(f"""
+      %x = mem.load %xp : {T}
+      %d = arith.constant {{value = {distance}}} : i32
+      %Z = mem.offset %Y, %d : ptr<f32>
+      %zs = tile.splat %Z {{shape = [64]}} : tile<64xptr<f32>>
+      %zp = mem.offset %zs, %i : tile<64xptr<f32>>
+      mem.store %yp, %x
+      mem.store %zp, %x""")
+    assert [kinds(g) for g in nests(plan)] == ([[StoreOp] * 2] if together else [[StoreOp]] * 2)
+    assert bool(plan.materialized) == (not together)
+
+
+@pytest.mark.parametrize(("size", "kept"), [(1024, True), (2048, False)])
+def test_narrow_numbers_are_converted_again_where_the_others_would_fill_the_cache(
+    size: int, kept: bool
+) -> None:
+    function = function_of(f"""func @k(%X: ptr<f16>, %Y: ptr<f32>) {{
+      %i = tile.range {{start = 0, end = {size}}} : tile<{size}xi32>
+      %xs = tile.splat %X {{shape = [{size}]}} : tile<{size}xptr<f16>>
+      %xp = mem.offset %xs, %i : tile<{size}xptr<f16>>
+      %ys = tile.splat %Y {{shape = [{size}]}} : tile<{size}xptr<f32>>
+      %yp = mem.offset %ys, %i : tile<{size}xptr<f32>>
+      %h = mem.load %xp : tile<{size}xf16>
+      %x = arith.cast %h : tile<{size}xf32>
+      {total("s", "x")}
+      %ss = tile.splat %s {{shape = [{size}]}} : tile<{size}xf32>
+      %q = arith.div %x, %ss : tile<{size}xf32>
+      mem.store %yp, %q
+      cf.return
+    }}""")
+    plan = FusionPlanner(function.body, analyze_alignment(function)).run()
+    assert plan.materialized == ({named(function, "x")} if kept else set())
+
+
+@pytest.mark.parametrize(("loads", "kept"), [(1, False), (2, True)])
+def test_a_short_function_of_one_load_is_computed_again_and_of_two_is_kept(
+    loads: int, kept: bool
+) -> None:
+    operands = "%x, %x" if loads == 1 else "%x, %y"
+    plan, function = planned(f"""
+      %x = mem.load %xp : {T}
+      %y = mem.load %yp : {T}
+      %e = arith.add {operands} : {T}
+      {total("s", "e")}
+      %ss = tile.splat %s {{shape = [64]}} : {T}
+      %q = arith.sub %e, %ss : {T}
+      mem.store %yp, %q""")
+    assert plan.materialized == ({named(function, "e")} if kept else set())
