@@ -1,5 +1,6 @@
 """The devices that every kernel test runs on, repeatable random numbers, and programs of torch."""
 
+import fcntl
 import json
 import os
 import subprocess
@@ -45,7 +46,7 @@ def rng(request: pytest.FixtureRequest) -> np.random.Generator:
     return np.random.default_rng(zlib.crc32(case.nodeid.encode()))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Outcomes]:
     """Runs cases where `import triton` is the installed package; caches: of Inductor and ours."""
     packages = tmp_path_factory.mktemp("packages")
@@ -66,3 +67,26 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Outcomes]
         return {line["name"]: line for line in lines}
 
     return run
+
+
+@pytest.fixture(scope="session")
+def once(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[[str, Callable[[Path], Any]], Any]:
+    """Computes something that JSON can hold once for all processes that run the tests; the function
+    gets a folder for it. Where it fails, it does for each test that asks."""
+
+    def ask(name: str, compute: Callable[[Path], Any]) -> Any:
+        parent = tmp_path_factory.getbasetemp()
+        if "PYTEST_XDIST_WORKER" in os.environ:
+            parent = parent.parent  # which all workers have
+        folder, known = parent / name, parent / name / "outcomes.json"
+        folder.mkdir(exist_ok=True)
+        with (folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not known.exists():
+                found = compute(folder)
+                known.write_text(json.dumps(found))
+        return json.loads(known.read_text())
+
+    return ask

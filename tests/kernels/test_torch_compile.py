@@ -11,32 +11,46 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections import ChainMap
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.kernels.conftest import Outcomes
+from tilewright.compiler import package_version
+from tilewright.support import usable_cpus
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 KINDS = (
-    "pointwise", "special functions", "rounding", "number formats", "reductions", "softmax",
-    "wide softmax", "layer norm", "batch norm", "group and rms norm", "scans", "maxima so far",
-    "long scan", "sort", "gather", "scatter", "index put", "embedding", "images", "losses",
-    "bucketize", "shapes", "foreach", "convolution", "block of a transformer",
-    "templates", "dynamic shapes",
+    "block of a transformer", "images", "losses", "dynamic shapes", "shapes", "templates", "sort",
+    "convolution", "special functions", "scans", "group and rms norm", "reductions", "scatter",
+    "pointwise", "foreach", "gather", "bucketize", "layer norm", "embedding", "wide softmax",
+    "batch norm", "maxima so far", "rounding", "softmax", "index put", "long scan",
+    "number formats",
 )  # fmt: skip
+"""From the longest to the shortest."""
 BY_WORKERS = ("pointwise", "sort", "layer norm")
 
 
-@pytest.fixture(scope="module")
-def in_process(
-    program: Callable[..., Outcomes], tmp_path_factory: pytest.TempPathFactory
-) -> Outcomes:
-    return program(tmp_path_factory.mktemp("in-process"), *KINDS)
+GROUPS = min(8, len(usable_cpus()))
+"""Processes that run the kinds side by side: each imports torch, which takes as long as a kind."""
+
+
+@pytest.fixture(scope="session")
+def in_process(program: Callable[..., Outcomes], once: Callable[..., Any]) -> Outcomes:
+    """All kinds, some of the long and some of the short ones in each group."""
+
+    def compute(folder: Path) -> Outcomes:
+        groups = [(folder / str(number), *KINDS[number::GROUPS]) for number in range(GROUPS)]
+        with ThreadPoolExecutor(GROUPS) as side_by_side:
+            return dict(ChainMap(*side_by_side.map(lambda group: program(*group), groups)))
+
+    return once("in-process", compute)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -74,13 +88,14 @@ def test_changing_sizes_compile_once(in_process: Outcomes) -> None:
     assert in_process["dynamic shapes"]["graphs"] == 1
 
 
-@pytest.fixture(scope="module")
-def by_workers(
-    program: Callable[..., Outcomes], tmp_path_factory: pytest.TempPathFactory
-) -> Sequence[Outcomes]:
+@pytest.fixture(scope="session")
+def by_workers(program: Callable[..., Outcomes], once: Callable[..., Any]) -> Sequence[Outcomes]:
     """With caches that are empty, then in another process with what the first one has kept."""
-    caches = tmp_path_factory.mktemp("by-workers")
-    return [program(caches, "--workers", *BY_WORKERS) for _ in range(2)]
+
+    def compute(caches: Path) -> Sequence[Outcomes]:
+        return [program(caches, "--workers", *BY_WORKERS) for _ in range(2)]
+
+    return once("by-workers", compute)
 
 
 @pytest.mark.parametrize("kind", BY_WORKERS)
@@ -91,11 +106,9 @@ def test_worker_processes_compile_the_same(kind: str, by_workers: Sequence[Outco
     assert cold["cache hits"] == 0 < warm["cache hits"]
 
 
-@pytest.fixture(scope="module")
-def with_user_kernels(
-    program: Callable[..., Outcomes], tmp_path_factory: pytest.TempPathFactory
-) -> Outcomes:
-    return program(tmp_path_factory.mktemp("user-kernels"), script="torch_user_kernels.py")
+@pytest.fixture(scope="session")
+def with_user_kernels(program: Callable[..., Outcomes], once: Callable[..., Any]) -> Outcomes:
+    return once("user-kernels", lambda caches: program(caches, script="torch_user_kernels.py"))
 
 
 @pytest.mark.parametrize("case", ["launch", "mutation", "autotune", "descriptors", "operator"])
@@ -104,6 +117,21 @@ def test_users_kernels_are_parts_of_the_graph(case: str, with_user_kernels: Outc
     assert outcome["error"] < 1e-6
     assert outcome["kernels"] > 1  # the user's, and what Inductor makes of the rest
     assert outcome["warnings"] == []
+
+
+for_cpus = pytest.mark.skipif(torch.cuda.is_available(), reason="registers what is for CPUs")
+
+
+@for_cpus
+def test_configurations_that_are_one_on_a_cpu_are_measured_once(
+    with_user_kernels: Outcomes,
+) -> None:
+    assert with_user_kernels["autotune"]["measured"] == 2  # of 4: each with 2 and 4 warps
+
+
+@for_cpus
+def test_graphs_are_cached_by_the_version_of_the_compiler(with_user_kernels: Outcomes) -> None:
+    assert package_version() in with_user_kernels["cache key"]["passes"]
 
 
 def test_torch_finds_out_what_a_kernel_reads_and_writes(with_user_kernels: Outcomes) -> None:

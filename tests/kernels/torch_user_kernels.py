@@ -10,16 +10,20 @@ import json
 import logging
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import torch
 import torch._inductor.config as inductor
 from torch._higher_order_ops import triton_kernel_wrap
+from torch._inductor.codecache import FxGraphHashDetails
+from torch._inductor.runtime.triton_heuristics import CachingAutotuner
 from torch._inductor.utils import run_and_get_code
 from torch.library import triton_op, wrap_triton
 from torch.utils._pytree import tree_leaves
 
 import tilewright as triton
 import tilewright.language as tl
+from tilewright.triton_alias import register_with_inductor
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -38,20 +42,17 @@ def accumulate_kernel(total, x, n, count, BLOCK: tl.constexpr):
     tl.atomic_add(count, 1)
 
 
-@triton.autotune([triton.Config({"BLOCK": size}) for size in (64, 256)], key=["n"])
+SIZES = (64, 256)
+CONFIGS = [triton.Config({"BLOCK": size}, num_warps=w) for size in SIZES for w in (2, 4)]
+
+
+@triton.autotune(CONFIGS, key=["n"])
 @triton.heuristics({"EVEN": lambda args: args["n"] % args["BLOCK"] == 0})
 @triton.jit
 def double_kernel(x, out, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = None if EVEN else i < n
     tl.store(out + i, tl.load(x + i, mask) * 2, mask)
-
-
-@triton.autotune([triton.Config({"BLOCK": size}) for size in (64, 256)], key=["n"])
-@triton.jit
-def scale_kernel(x, out, n, by, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(out + i, tl.load(x + i, i < n) * by, i < n)
 
 
 @triton.jit
@@ -132,7 +133,10 @@ def outcome(name: str, warnings: Warnings) -> dict[str, Any]:
     inputs = [torch.randn(1120, device=DEVICE) for _ in range(count)]
     if name == "operator":
         inputs = [x.requires_grad_() for x in inputs]
-    found, sources = run_and_get_code(torch.compile(function, fullgraph=True), *inputs)
+    measure = CachingAutotuner.bench
+    with patch.object(CachingAutotuner, "bench", autospec=True, side_effect=measure) as measured:
+        found, sources = run_and_get_code(torch.compile(function, fullgraph=True), *inputs)
+    tuned = [call.args[0].fn.__name__ for call in measured.call_args_list]
     expected = meant(*inputs)
     results = [tree_leaves(found), tree_leaves(expected)]
     if name == "operator":
@@ -143,6 +147,7 @@ def outcome(name: str, warnings: Warnings) -> dict[str, Any]:
         "name": name,
         "error": max(float((a - b).detach().abs().max()) for a, b in pairs),
         "kernels": sum(text.count("@triton.jit") for text in sources),
+        "measured": tuned.count("double_kernel"),
         "warnings": warnings.texts,
     }
 
@@ -163,14 +168,23 @@ def accesses() -> dict[str, Any]:
     return found
 
 
+def cache_key() -> dict[str, Any]:
+    """What the keys of cached graphs have of passes of back ends."""
+    details = FxGraphHashDetails(None, [], {}, [])
+    return {"name": "cache key", "passes": details.custom_backend_passes}
+
+
 def main() -> None:
     """Print the outcome of each case."""
     inductor.cpu_backend, inductor.compile_threads = "triton", 1
+    if DEVICE == "cpu":
+        register_with_inductor()
     warnings = Warnings()
     logging.getLogger("torch._higher_order_ops.triton_kernel_wrap").addHandler(warnings)
     for name in CASES:
         print(json.dumps(outcome(name, warnings)), flush=True)
-    print(json.dumps(accesses()), flush=True)
+    for more in (accesses(), cache_key()):
+        print(json.dumps(more), flush=True)
 
 
 if __name__ == "__main__":

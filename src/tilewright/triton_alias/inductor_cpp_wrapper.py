@@ -5,6 +5,10 @@ users' kernels alone, in programs of AOTInductor alone: a kernel that Inductor g
 grid, and outside such programs the loaded kernel has no place. Its hook for back ends of others
 (`register_backend_for_device`) takes the classes below instead, in which both are there.
 
+The C++ names the libraries of its kernels. Keys of Inductor's caches leave out the version of what
+compiles kernels where there is no GPU, so programs of an older version would be taken from there.
+They have the identity of a pass over graphs, though, which a back end may bring: ours does nothing.
+
 Needs torch.
 """
 
@@ -14,12 +18,15 @@ import dataclasses
 import importlib
 from typing import Any
 
+from tilewright.compiler import package_version
+
 _common: Any = importlib.import_module("torch._inductor.codegen.common")
 _config: Any = importlib.import_module("torch._inductor.config")
 _heuristics: Any = importlib.import_module("torch._inductor.runtime.triton_heuristics")
 _utils: Any = importlib.import_module("torch._inductor.codegen.cpp_utils")
 _virtualized: Any = importlib.import_module("torch._inductor.virtualized")
 _wrapper: Any = importlib.import_module("torch._inductor.codegen.cpp_wrapper_cpu")
+_passes: Any = importlib.import_module("torch._inductor.custom_graph_pass")
 _cache: Any = importlib.import_module("torch._inductor.codecache").CpuTritonKernelCache
 
 _Call: Any = _wrapper.DeferredCpuTritonCallWrapper
@@ -138,10 +145,26 @@ def keep(names: dict[str, Any]) -> None:
             _tuned[value.inductor_meta["kernel_name"]] = value.launchers[0].config
 
 
+class CompilerVersion(_passes.CustomGraphModulePass):
+    """Changes no graph; its identity changes with Tilewright."""
+
+    def __call__(self, gm: Any) -> None:
+        """Nothing."""
+
+    def uuid(self) -> str:
+        """A part of the keys of Inductor's caches of graphs."""
+        return package_version()
+
+
 def register() -> None:
     """Have Inductor write C++ for CPUs by `CppWrapper`, all else as before."""
     _common.init_backend_registration()
     cpu = _common.device_codegens["cpu"]
     _common.register_backend_for_device(
-        "cpu", cpu.scheduling, cpu.wrapper_codegen, CppWrapper, cpu.fx_wrapper_codegen
+        "cpu",
+        cpu.scheduling,
+        cpu.wrapper_codegen,
+        CppWrapper,
+        cpu.fx_wrapper_codegen,
+        _common.custom_backend_passes.get("cpu") or CompilerVersion(),
     )

@@ -48,12 +48,13 @@ def is_parent_of_workers() -> bool:
 def register_with_inductor() -> None:
     """Tell Inductor, by its hooks, what it lacks for kernels of a CPU.
 
-    AOTInductor, and `torch.compile` with `cpp_wrapper`, call them from C++ then; and `max_autotune`
-    measures configurations once that differ in warps or stages only, which mean nothing there.
+    AOTInductor, and `torch.compile` with `cpp_wrapper`, call them from C++ then, and are compiled
+    anew by another version of Tilewright; and configurations of templates and of users' kernels are
+    measured once that differ in warps or stages only, which mean nothing there.
     Needs torch, and for C++ its compiler. Where Inductor's `cpu_backend` is not "triton", C++ is
     written as before. Errors: UnsupportedTorch.
     """
     import_late("torch")
     check_torch(REGISTERED)
-    for module in ("inductor_cpp_wrapper", "inductor_choices"):
+    for module in ("inductor_cpp_wrapper", "inductor_choices", "inductor_tuning"):
         import_late(f"tilewright.triton_alias.{module}").register()
