@@ -3,10 +3,12 @@
     python benchmarks/torch_compile.py                  every function
     python benchmarks/torch_compile.py softmax sum-0    some
         [--threads N] [--rounds N] [--json FILE]
+        [--packages]    as packages of AOTInductor, which a C++ compiler makes
 
 Each contestant is a process of its own, since one process has one `triton`. They take turns: in
 each round both are sampled, in an order shuffled anew, and a ratio is taken within a round. Compile
-times are those of the first call, with empty caches. Results are compared with eager's in float64
+times are those of the first call, with empty caches; of a package, of loading it and the first
+call. Results are compared with eager's in float64
 before anything is timed.
 """
 
@@ -33,11 +35,13 @@ from rich.console import Console
 from rich.table import Table
 from torch.utils._pytree import tree_leaves
 
-from tilewright.triton_alias import install
+from tilewright.triton_alias import install, register_with_inductor
 
 F = torch.nn.functional
 WARM_CALLS = 5
 SAMPLE_MS = 5.0
+PACKAGED = ("softmax", "layer-norm", "cross-entropy", "gelu-product")
+PACKAGE = "package of "
 TOLERANCE = 1e-4
 """Largest difference beside float64, over the largest number."""
 
@@ -141,6 +145,27 @@ def functions(device: str) -> dict[str, Callable[[], tuple[Any, ...]]]:
     }  # fmt: skip
 
 
+class Program(torch.nn.Module):
+    """A function as what can be exported."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *inputs: torch.Tensor) -> Any:
+        """Its results."""
+        return self.function(*inputs)
+
+
+def packaged(function: Callable[..., Any], inputs: Sequence[torch.Tensor], folder: Path) -> str:
+    """The path of a package of AOTInductor below a folder."""
+    if inductor.cpu_backend == "triton":
+        register_with_inductor()
+    exported = torch.export.export(Program(function), tuple(inputs))
+    path = str(folder / "program.pt2")
+    return torch._inductor.aoti_compile_and_package(exported, package_path=path)
+
+
 class Contestant:
     """The side of the child: answers the parent's requests, one a line of JSON."""
 
@@ -163,10 +188,15 @@ class Contestant:
         """Compile a function and compare it. -> seconds of the first call, error."""
         torch._dynamo.reset()
         torch.manual_seed(0)
-        function, *inputs = self.functions[name]()
-        compiled = torch.compile(function, dynamic=False)
+        function, *inputs = self.functions[name.removeprefix(PACKAGE)]()
+        if name.startswith(PACKAGE):
+            path = packaged(function, inputs, Path(os.environ["TORCHINDUCTOR_CACHE_DIR"]))
+            began = time.perf_counter()
+            compiled = torch._inductor.aoti_load_package(path)
+        else:
+            began = time.perf_counter()
+            compiled = torch.compile(function, dynamic=False)
         self.call = lambda: compiled(*inputs)
-        began = time.perf_counter()
         found = self.call()
         self.synchronize()
         seconds = time.perf_counter() - began
@@ -302,6 +332,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="FUNCTION")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--packages", action="store_true")
     parser.add_argument("--json", type=Path)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as text:
@@ -310,7 +341,8 @@ def main() -> None:
         ours = Child(folder / "ours", folder / "packages", "triton", chosen.threads)
         theirs = Child(folder / "theirs", None, "cpp", chosen.threads)
         rows: list[Row] = []
-        for name in chosen.names or functions(ours.device):
+        names = chosen.names or (PACKAGED if chosen.packages else functions(ours.device))
+        for name in [PACKAGE * chosen.packages + name for name in names]:
             rows.append(measured(name, ours, theirs, chosen.rounds))
             print(rows[-1], file=sys.stderr)
     Console(width=120).print(table_of(rows))

@@ -131,7 +131,23 @@ def test_configurations_that_are_one_on_a_cpu_are_measured_once(
 
 @for_cpus
 def test_graphs_are_cached_by_the_version_of_the_compiler(with_user_kernels: Outcomes) -> None:
-    assert package_version() in with_user_kernels["cache key"]["passes"]
+    assert package_version() in with_user_kernels["process"]["passes"]
+
+
+def test_there_is_a_triton_without_a_gpu(with_user_kernels: Outcomes) -> None:
+    assert with_user_kernels["process"]["has Triton"]
+
+
+def test_what_inductor_has_no_kernel_for_is_called(with_user_kernels: Outcomes) -> None:
+    outcome = with_user_kernels["fall-back"]
+    assert outcome["error"] < 1e-6
+    assert outcome["kernels"] > 0  # of what is around it
+
+
+def test_a_kernel_that_needs_what_is_missing_is_named(with_user_kernels: Outcomes) -> None:
+    text = with_user_kernels["mistake"]["text"]
+    assert "no_such_function" in text
+    assert text.count("[TW") == 1
 
 
 def test_torch_finds_out_what_a_kernel_reads_and_writes(with_user_kernels: Outcomes) -> None:

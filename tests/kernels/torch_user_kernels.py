@@ -20,6 +20,7 @@ from torch._inductor.runtime.triton_heuristics import CachingAutotuner
 from torch._inductor.utils import run_and_get_code
 from torch.library import triton_op, wrap_triton
 from torch.utils._pytree import tree_leaves
+from torch.utils._triton import has_triton
 
 import tilewright as triton
 import tilewright.language as tl
@@ -55,12 +56,25 @@ def double_kernel(x, out, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
     tl.store(out + i, tl.load(x + i, mask) * 2, mask)
 
 
+@triton.autotune([triton.Config({"BLOCK": size}) for size in SIZES], key=["n"])
+@triton.jit
+def scale_kernel(x, out, n, by, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, i < n) * by, i < n)
+
+
 @triton.jit
 def transpose_kernel(x, out, rows, columns, B: tl.constexpr):
     source = tl.make_tensor_descriptor(x, [rows, columns], [columns, 1], [B, B])
     target = tl.make_tensor_descriptor(out, [columns, rows], [rows, 1], [B, B])
     i, j = tl.program_id(0) * B, tl.program_id(1) * B
     target.store([j, i], source.load([i, j]).T)
+
+
+@triton.jit
+def missing_kernel(x, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.no_such_function(tl.load(x + i, i < n)), i < n)
 
 
 def added(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -92,6 +106,17 @@ def transposed(x: torch.Tensor) -> torch.Tensor:
     return out * 2
 
 
+def missing(x: torch.Tensor) -> torch.Tensor:
+    out, n = torch.empty_like(x), x.numel()
+    missing_kernel[(triton.cdiv(n, 128),)](x, out, n, BLOCK=128)
+    return out
+
+
+def largest(x: torch.Tensor) -> torch.Tensor:
+    """Inductor has no kernel for it."""
+    return torch.topk(x.sin(), 5).values * 2
+
+
 def add_both(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     out, n = torch.empty_like(x), x.numel()
     wrap_triton(add_kernel)[(triton.cdiv(n, 128),)](x, y, out, n, BLOCK=128)
@@ -112,6 +137,7 @@ CASES: dict[str, Case] = {
     "mutation": (accumulated, 1, lambda x: (2 * x + 3, x + 1, torch.tensor([18], device=x.device))),
     "autotune": (doubled, 1, lambda x: x * 2 + 1),
     "descriptors": (transposed, 1, lambda x: x.sin().view(-1, 40).t() * 2),
+    "fall-back": (largest, 1, lambda x: x.sin().sort(descending=True).values[:5] * 2),
     "operator": (by_op, 2, lambda x, y: (x + y) * y),
 }
 
@@ -168,10 +194,24 @@ def accesses() -> dict[str, Any]:
     return found
 
 
-def cache_key() -> dict[str, Any]:
-    """What the keys of cached graphs have of passes of back ends."""
+def process() -> dict[str, Any]:
+    """What holds for all graphs. passes: of back ends, in the keys of cached graphs."""
     details = FxGraphHashDetails(None, [], {}, [])
-    return {"name": "cache key", "passes": details.custom_backend_passes}
+    return {
+        "name": "process",
+        "has Triton": has_triton(),
+        "passes": details.custom_backend_passes,
+    }
+
+
+def mistake() -> dict[str, Any]:
+    """What compiling says of a kernel that needs what is missing."""
+    torch._dynamo.reset()
+    try:
+        torch.compile(missing, fullgraph=True)(torch.ones(300, device=DEVICE))
+    except Exception as problem:
+        return {"name": "mistake", "text": str(problem)}
+    return {"name": "mistake", "text": ""}
 
 
 def main() -> None:
@@ -183,7 +223,7 @@ def main() -> None:
     logging.getLogger("torch._higher_order_ops.triton_kernel_wrap").addHandler(warnings)
     for name in CASES:
         print(json.dumps(outcome(name, warnings)), flush=True)
-    for more in (accesses(), cache_key()):
+    for more in (accesses(), process(), mistake()):
         print(json.dumps(more), flush=True)
 
 
