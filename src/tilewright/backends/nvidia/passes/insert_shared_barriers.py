@@ -39,6 +39,7 @@ from tilewright.backends.nvidia.buffer_ops import (
     WaitOp,
     WgmmaOp,
     WgmmaWaitOp,
+    alloc_of,
     buffer_type,
 )
 from tilewright.backends.nvidia.bulk_ops import BulkCopyOp
@@ -51,6 +52,7 @@ from tilewright.backends.nvidia.lower.shared_usage import (
 from tilewright.backends.nvidia.ops import WarpBarrierOp
 from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.ir import Block, Builder, Function, Op, Pass
+from tilewright.ir.types import BufferType
 from tilewright.ops import AssertOp, BarrierOp, ForOp, IfOp, WhileOp
 from tilewright.support.data_class import dataclass
 from tilewright.support.fresh_stack import nested
@@ -191,7 +193,8 @@ class _Ordering:
             return _Walked(frozenset(), _after_wait(op, pending))
         walked = self._use(op, pending)
         if isinstance(op, WgmmaOp | WgmmaWaitOp):
-            return replace(walked, pending=_after_products(op.pending, walked.pending))
+            ended = _ended(op) if isinstance(op, WgmmaWaitOp) else set[Op]()
+            return replace(walked, pending=_after_products(op.pending, walked.pending, ended))
         return walked
 
     def _use(self, op: Op, pending: Pending) -> _Walked:
@@ -324,14 +327,30 @@ def _after_wait(wait: WaitOp, pending: Pending) -> Pending:
     return frozenset(arrived.union(kept))
 
 
-def _after_products(left: int | None, pending: Pending) -> Pending:
-    """Products have ended but for the `left` latest groups, or an unknown number."""
+def _ended(wait: WgmmaWaitOp) -> set[Op]:
+    """The buffers that the product read for which a wait is, but for those of later products."""
+    of_later, op = set[Op](), wait.prev
+    while op is not None and op is not wait.x.op:
+        of_later |= _read_by(op)
+        op = op.prev
+    return set[Op]() if op is None else _read_by(op) - of_later
+
+
+def _read_by(op: Op) -> set[Op]:
+    """The buffers that products read in an op."""
+    products = (inner for inner in op.walk() if isinstance(inner, WgmmaOp))
+    return {alloc_of(x) for op in products for x in op.operands if isinstance(x.type, BufferType)}
+
+
+def _after_products(left: int | None, pending: Pending, ended: set[Op]) -> Pending:
+    """Products have ended but for the `left` latest groups, or an unknown number; ended: buffers
+    that none reads any more, even so."""
     if left is None:
         return pending
     # Of products that go on, deferred_products.py sees to it that those left are of this iteration.
     return frozenset(
         replace(use, kind=Kind.READ)
-        if use.kind is Kind.BEING_READ and (use.earlier or not left)
+        if use.kind is Kind.BEING_READ and (use.earlier or not left or use.buffer in ended)
         else use
         for use in pending
     )
