@@ -92,7 +92,7 @@ def keys_gradient_kernel(
                 raw *= scale
                 scores = SCORE(raw, batch, head, places, columns[:, None], score_args)
             lse = tl.load(lse_ptr + of_rows + rows, mask=rows < q_length, other=0.0)
-            weights = tl.exp2(scores * factor - exponent_of(lse)[None, :])
+            weights = tl.exp2(scores * factor + (-exponent_of(lse))[None, :])  # negated once
             seen = is_visible(places, columns[:, None], k_length, LEFT, RIGHT)
             used = weights = tl.where(seen, weights, 0.0)
             if DROPOUT > 0:

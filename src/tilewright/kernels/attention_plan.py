@@ -31,7 +31,8 @@ _LEAST_HEAD = 32
 
 _BACKWARD_TILES: dict[tuple[int, int], tuple[Tile, Tile]] = {
     (64, 64): ((64, 64, 4, 2), (64, 128, 4, 2)),
-    (128, 128): ((64, 128, 8, 2), (128, 64, 8, 2)),
+    (96, 96): ((64, 64, 4, 2), (128, 128, 8, 2)),
+    (128, 128): ((64, 128, 8, 2), (128, 128, 8, 2)),
     (192, 128): ((32, 128, 8, 2), (128, 64, 8, 2)),
 }
 """The same for the gradients of keys and of queries, for elements of 16 bits: the fastest of seven
