@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tilewright import ir
 from tilewright.ir.core import Function, Module
-from tilewright.ir.parser import parse_module
 from tilewright.ir.types import TileType
 from tilewright.ir.verifier import Contract, report
 from tilewright.support.errors import InvalidTileIR, TileParameter
@@ -11,7 +11,8 @@ from tilewright.support.errors import InvalidTileIR, TileParameter
 
 def parse_valid_module(text: str, contract: Contract | None = None) -> Module:
     """The module that a text describes. Errors: TileIRSyntaxError, InvalidTileIR."""
-    module = parse_module(text)
+    # the parser is imported here: most modules come from a front end
+    module = ir.parse_module(text)
     mistakes = report(module, contract)
     if mistakes is not None:
         raise InvalidTileIR(mistakes)

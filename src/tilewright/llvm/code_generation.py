@@ -15,10 +15,11 @@ whose addresses depend on each other: 16 s), so it is left out where one is long
 after register allocation. It also ends the process by an assertion where a value has been looked
 at 100 times, as happens in about 100 loops behind each other, so it is left out there too.
 
-Strength reduction of loops, a pass of the code generator, is left out on x86-64, whose addresses
-take an index: it and what it leaves to later passes are a third of code generation (add 7.3 and
-6.0 ms, softmax 16 and 11, a product of matrices 47 and 28), and the code is as fast without it
-(0.99 to 1.02 on 18 kernels on Zen 5).
+On x86-64, whose addresses take an index, strength reduction of loops is left out, a pass of the
+code generator: it and what it leaves to later passes are a third of code generation (add 7.3 and
+6.0 ms, softmax 16 and 11, a product of matrices 47 and 28). So is value numbering (0.4, 0.9 and 3
+ms), since `Code` repeats nothing within a block. The code is as fast without either (0.99 to 1.02
+on 18 kernels on Zen 5).
 
 On a masked row sum whose invariants are hoisted, all levels run equally fast (10.6 to 11.0 us); one
 that reloads its arguments in the loop takes 16 us at level 1 and 13.3 at level 2.
@@ -118,6 +119,11 @@ def emit_assembly(text: str, target: TargetSpec, level: int = _DEFAULT_LEVEL) ->
         return _code_generator(_affordable(text, target)).emit_assembly(module)
 
 
+def _is_lean(target: TargetSpec) -> bool:
+    """Whether value numbering and strength reduction of loops are left out."""
+    return target.triple.startswith("x86_64")
+
+
 _reduces_strength = True
 """As LLVM is set now, for the whole process."""
 
@@ -125,7 +131,7 @@ _reduces_strength = True
 def _code_generator(target: TargetSpec) -> binding.TargetMachine:
     """LLVM's code generator, as it is to be set for the target; under LLVM's lock."""
     global _reduces_strength
-    wanted = not target.triple.startswith("x86_64")
+    wanted = not _is_lean(target)
     if wanted != _reduces_strength:
         binding.set_option("tilewright", f"--disable-lsr={str(not wanted).lower()}")
         _reduces_strength = wanted
@@ -141,7 +147,8 @@ def _optimised(
     module.data_layout = data_layout(target)
     if inline:
         _inline_passes().run(module, _builder(target, speed=1))
-    quick = _run_quick_on_long_functions if is_long(text) or _has_many_joins(text) else _run_quick
+    unnumbered = _is_lean(target) or is_long(text) or _has_many_joins(text)
+    quick = _run_quick_without_numbering if unnumbered else _run_quick
     run = quick if level == 1 else _PIPELINES[level]
     run(module, target)
     return module
@@ -230,8 +237,8 @@ def _run_quick(module: binding.ModuleRef, target: TargetSpec) -> None:
     _quick_passes(numbering=True).run(module, _builder(target, speed=1))
 
 
-def _run_quick_on_long_functions(module: binding.ModuleRef, target: TargetSpec) -> None:
-    """Level 1 without the pass that takes the square of their length."""
+def _run_quick_without_numbering(module: binding.ModuleRef, target: TargetSpec) -> None:
+    """Level 1 without the pass that takes the square of a function's length."""
     _quick_passes(numbering=False).run(module, _builder(target, speed=1))
 
 

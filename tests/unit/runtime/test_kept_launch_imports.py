@@ -44,6 +44,14 @@ COMPILING = (
     "llvmlite.binding",
     "rich",
 )
+RARE = (
+    "tilewright.frontend.semantics.libdevice_rules",
+    "tilewright.frontend.semantics.ptx_translation",
+    "tilewright.frontend.semantics.random_numbers",
+    "tilewright.ir.parser",
+    "tilewright.transforms.checks",
+)
+"""What most kernels are compiled without."""
 ALLOWED = ("tilewright.analysis.argument_pair",)
 
 ADD = """
@@ -104,7 +112,8 @@ def imported(program: str, cache: Path, **more: object) -> list[str]:
 
 @pytest.mark.parametrize("launches", [1, 3])
 def test_a_launch_on_a_cpu_imports_nothing_that_compiles(tmp_path: Path, launches: int) -> None:
-    assert imported(ADD, tmp_path, launches=launches)
+    compiling = imported(ADD, tmp_path, launches=launches)
+    assert compiling and not {*RARE} & {*compiling}
     assert imported(ADD, tmp_path, launches=launches) == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tilewright import transforms
 from tilewright.backends.cpu.contracts import front_end, legalized
 from tilewright.backends.cpu.passes.legalize import Legalize
 from tilewright.backends.cpu.passes.select_transposes import SelectTransposes
@@ -14,7 +15,6 @@ from tilewright.transforms import (
     Cse,
     Dce,
     ExpandDescriptors,
-    InstrumentAccesses,
 )
 
 
@@ -27,10 +27,15 @@ def cpu_pipeline(
     rounds_bf16: bool = False,
 ) -> Pipeline:
     """The pipeline of a CPU; see `Legalize`. check: kinds of `InstrumentAccesses`, if any."""
-    checks = (
-        Step(ExpandDescriptors(), "accesses by descriptors are checked like others"),
-        Step(InstrumentAccesses(check), "first: what is checked is what the kernel says"),
-    )
+    checks: tuple[Step, ...] = ()
+    if check:
+        checks = (
+            Step(ExpandDescriptors(), "accesses by descriptors are checked like others"),
+            Step(
+                transforms.InstrumentAccesses(check),
+                "first: what is checked is what the kernel says",
+            ),
+        )
     own = (
         Step(
             Legalize(fma, dots, tiles, avx512, rounds_bf16),
@@ -42,7 +47,7 @@ def cpu_pipeline(
         Step(Dce(), "remove parts of expansions that are not used"),
         Step(SelectTransposes(), "last: it looks at the final computation of addresses"),
     )
-    return Pipeline("cpu", (*(checks if check else ()), *SHARED.steps, *own), front_end())
+    return Pipeline("cpu", (*checks, *SHARED.steps, *own), front_end())
 
 
 def pipeline_of(cpu: TargetCpu, check: str = "") -> Pipeline:

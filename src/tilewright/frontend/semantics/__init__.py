@@ -10,12 +10,10 @@ from tilewright.frontend.semantics import (
     dot,
     extrema,
     index_helpers,
-    libdevice_rules,
     machine_queries,
     mapped_functions,
     math_functions,
     memory_access,
-    random_numbers,
     reductions,
     scaled_dot,
     selection,
@@ -50,9 +48,9 @@ from tilewright.frontend.semantics.semantic_context import (
     refuse_extension,
 )
 from tilewright.frontend.semantics.semantics_registry import (
-    REGISTRY,
     call,
     call_builtin,
+    implementation_of,
     implements,
 )
 from tilewright.frontend.semantics.shape_functions import part, without_axis
@@ -60,7 +58,6 @@ from tilewright.frontend.semantics.tile_indexing import getitem
 from tilewright.frontend.semantics.value_attributes import getattr_, truth
 
 __all__ = [
-    "REGISTRY",
     "Bound",
     "Context",
     "FrontendOptions",
@@ -87,13 +84,13 @@ __all__ = [
     "extrema",
     "getattr_",
     "getitem",
+    "implementation_of",
     "implements",
     "inclusive_bounds",
     "index_dtype",
     "index_helpers",
     "integer_bounds",
     "is_positive",
-    "libdevice_rules",
     "logical",
     "machine_queries",
     "mapped_functions",
@@ -101,7 +98,6 @@ __all__ = [
     "math_functions",
     "memory_access",
     "part",
-    "random_numbers",
     "range_bounds",
     "reductions",
     "scaled_dot",

@@ -12,7 +12,6 @@ from tilewright.frontend.semantics.broadcasting import broadcast_value
 from tilewright.frontend.semantics.composed_functions import evaluate
 from tilewright.frontend.semantics.dtype_casts import cast_to, element_type
 from tilewright.frontend.semantics.literal_constants import describe, materialize
-from tilewright.frontend.semantics.ptx_translation import Assembly, Translation
 from tilewright.frontend.semantics.reductions import function_region
 from tilewright.frontend.semantics.selection import shape_of_all
 from tilewright.frontend.semantics.semantic_context import Context
@@ -21,7 +20,7 @@ from tilewright.ir import Value
 from tilewright.ir.types import element_of, shape_of, with_shape
 from tilewright.language import tensor, type_of, unwrap
 from tilewright.ops import AsmOp, MapOp, VolatileAsmOp
-from tilewright.support import errors
+from tilewright.support import errors, import_late
 
 
 def _broadcast(ctx: Context, function: str, args: Sequence[object]) -> list[Value]:
@@ -153,7 +152,7 @@ def inline_asm_elementwise(
     types = tuple(with_shape(element, shape) for element in elements)
     is_only_computed = constant_arguments.flag(ctx, function, "is_pure", is_pure)
     args = tuple(type_of(element_of(value.type)) for value in inputs)
-    assembly = Assembly(text, registers, args, tuple(map(type_of, elements)), group)
+    assembly = _translation().Assembly(text, registers, args, tuple(map(type_of, elements)), group)
     mistake = assembly.mistake()
     if mistake is not None:
         ctx.fail(errors.InvalidValue, function, "constraints", *mistake)
@@ -167,11 +166,16 @@ def inline_asm_elementwise(
     return tl.tuple([tensor(value) for value in results])
 
 
-def _translated(ctx: Context, inputs: Sequence[Value], assembly: Assembly) -> Sequence[Value]:
+def _translation() -> Any:
+    # at the first assembly: most kernels have none
+    return import_late("tilewright.frontend.semantics.ptx_translation")
+
+
+def _translated(ctx: Context, inputs: Sequence[Value], assembly: Any) -> Sequence[Value]:
     """Assembly for GPUs as a map in the language."""
 
     def body(scalars: list[tensor]) -> list[tensor]:
-        return evaluate(ctx, lambda: Translation(ctx, assembly).run(scalars))
+        return evaluate(ctx, lambda: _translation().Translation(ctx, assembly).run(scalars))
 
     if not (inputs and shape_of(inputs[0].type)):
         return [x.handle for x in body([tensor(value) for value in inputs])]

@@ -4,7 +4,7 @@
     def program_id(ctx: Context, axis: object) -> tensor: ...
 
 A language function is a stub, a signature and a docstring; parameter names and defaults must equal
-the stub's, which is checked while this package is imported. Compile-time arguments arrive
+the stub's, which is checked while the implementations are imported. Compile-time arguments arrive
 unwrapped: an implementation never gets a constexpr, except inside a tuple.
 """
 
@@ -23,7 +23,7 @@ from tilewright.language import (
     is_builtin,
     unwrap,
 )
-from tilewright.support import errors
+from tilewright.support import errors, import_late
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -51,8 +51,22 @@ class Implementation(NamedTuple):
     keywords: frozenset[str]
 
 
-REGISTRY: dict[Callable[..., Any], Implementation] = {}
-"""Every implementation by its stub."""
+_REGISTRY: dict[Callable[..., Any], Implementation] = {}
+"""Every implementation that has been imported, by its stub."""
+
+_AT_FIRST_USE = {
+    "tilewright.language.extra.libdevice": "tilewright.frontend.semantics.libdevice_rules",
+    "tilewright.language.random": "tilewright.frontend.semantics.random_numbers",
+}
+"""Modules of stubs that few kernels use -> where they are implemented."""
+
+
+def implementation_of(stub: Callable[..., Any]) -> Implementation | None:
+    """The implementation of a stub; None if there is none."""
+    module = _AT_FIRST_USE.get(stub.__module__)
+    if stub not in _REGISTRY and module is not None:
+        import_late(module)
+    return _REGISTRY.get(stub)
 
 
 def signature_of(fn: Callable[..., Any], skip: int = 0) -> Signature:
@@ -84,9 +98,9 @@ def implements(stub: Callable[..., Any]) -> Callable[[F], F]:
         assert implemented == declared, (
             f"{STUBS[stub]}: the implementation has {implemented}, the stub {declared}"
         )
-        assert stub not in REGISTRY, f"two implementations of {STUBS[stub]}"
+        assert stub not in _REGISTRY, f"two implementations of {STUBS[stub]}"
         keywords = frozenset((*declared.names, *declared.keyword_only))
-        REGISTRY[stub] = Implementation(fn, STUBS[stub], declared, keywords)
+        _REGISTRY[stub] = Implementation(fn, STUBS[stub], declared, keywords)
         return fn
 
     return register
@@ -99,7 +113,7 @@ def call_builtin(
 
     Errors: ArgumentCount, MissingArgument, UnknownArgument, RepeatedArgument.
     """
-    implementation = REGISTRY.get(stub)
+    implementation = implementation_of(stub)
     if implementation is None:
         name = STUBS[stub]
         ctx.fail(errors.InvalidOperation, f"call {name}", "this front end does not implement it")
