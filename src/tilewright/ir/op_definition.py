@@ -201,11 +201,13 @@ def _get_region(position: int) -> Callable[[Any], Any]:
 def filler(fields: tuple[Field, ...], value_class: type) -> Fill:
     """What `constructor` does, by a loop over the fields."""
 
+    names = tuple(f.name for f in fields)
+    known = frozenset(names)
+    defaults = {f.name: f.default for f in fields if f.has_default}
+
     def fill(op: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> bool:
-        names = tuple(f.name for f in fields)
-        given = bound_arguments(names, args, named, frozenset(names))
-        defaults = {f.name: f.default for f in fields if f.has_default}
-        if given is None or not {*names} <= given.keys() | defaults.keys():
+        given = bound_arguments(names, args, named, known)
+        if given is None or not known <= given.keys() | defaults.keys():
             return False
         values = {**defaults, **given}
 

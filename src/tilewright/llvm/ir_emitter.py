@@ -210,10 +210,11 @@ class _BlockValues:
 
     def of(self, section: list[str]) -> dict[str, Val]:
         """Those of a section; none if it is another one, or has begun a block meanwhile."""
-        new = section[self._seen :]
-        if section is not self._section or any(line.endswith(":") for line in new):
+        if section is not self._section:
+            self._section, self._known = section, {}
+        elif len(section) != self._seen and any(s.endswith(":") for s in section[self._seen :]):
             self._known = {}
-        self._section, self._seen = section, len(section)
+        self._seen = len(section)
         return self._known
 
 

@@ -209,18 +209,21 @@ def _restore(self: Any, state: list[Any]) -> None:
 
 
 def _fill_of(fields: _Fields, by_position: tuple[str, ...]) -> Fill:
+    known: list[tuple[frozenset[str], list[tuple[str, Any, Any, bool]]]] = []
+
     def fill(instance: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> bool:
-        by_name = frozenset(name for name, one in fields.items() if one.given)
+        if not known:  # few classes get here
+            plan = [(name, one.factory, one.default, one.given) for name, one in fields.items()]
+            known.append((frozenset(name for name, one in fields.items() if one.given), plan))
+        by_name, plan = known[0]
         values = bound_arguments(by_position, args, named, by_name)
         if values is None:
             return False
-        for name, one in fields.items():
-            if name in values:
-                continue
-            if one.factory is dataclasses.MISSING and one.default is dataclasses.MISSING:
-                if one.given:
+        for name, factory, default, given in plan:
+            if name not in values:
+                if factory is default is dataclasses.MISSING and given:
                     return False
-            values[name] = one.default if one.factory is dataclasses.MISSING else one.factory()
+                values[name] = default if factory is dataclasses.MISSING else factory()
         for name in fields:
             object.__setattr__(instance, name, values[name])
         if hasattr(instance, "__post_init__"):
