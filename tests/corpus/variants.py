@@ -15,7 +15,7 @@ from tilewright.kernels.attention_backward import keys_gradient_kernel, queries_
 from tilewright.kernels.attention_decode import decode_kernel, join_kernel
 from tilewright.kernels.attention_plan import gpu_backward_options as backward_options
 from tilewright.kernels.attention_plan import gpu_launch_options as attention_options
-from tilewright.kernels.attention_values import ROUND
+from tilewright.kernels.attention_values import ROUND, transpose_values_kernel
 from tilewright.kernels.dropout import dropout_kernel
 from tilewright.kernels.elementwise import add_kernel
 from tilewright.kernels.grouped_matmul import grouped_matmul_kernel
@@ -275,6 +275,10 @@ def _attention() -> Iterator[Variant]:
         yield from _attention_on((HERE,), f"fp8e4nv {head} {value}", types, head, 1, False, value)
     types = types.replace("fp8e4nv", "fp8e5")
     yield from _attention_on((HERE,), "fp8e5 128", types, 128, 1, False)
+    types = f"{_pointers(2, 'fp8e4nv')} *i32 {_STEP * 6} i32 i32 i32/16"
+    for label, starts in (("turned", {"starts": None}), ("packed", {})):
+        words = {"BLOCK_M": 128, "BLOCK_N": 128, "ROUND": ROUND, "num_warps": 8} | starts
+        yield from _on((HERE,), f"fp8e4nv {label}", transpose_values_kernel, types, words)
 
 
 def _attention_on(

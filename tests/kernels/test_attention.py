@@ -333,20 +333,32 @@ def test_fp8_with_scales(on: Device, rng: np.random.Generator, name: str, dtype:
     assert error < (0.04 if dtype == "float8_e4m3fn" else 0.08), error
 
 
-@pytest.mark.parametrize("copied", [True, False], ids=["copied", "as they come"])
-def test_values_of_fp8_with_their_columns_turned(
-    on: Device, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, copied: bool
-):
-    """By the copy that Hopper takes, in an order of its own; or as the user has them."""
-    case = Case(heads=(4, 2), lengths=(40, 50), sizes=(32, 48))
-    q, k, v = (x.astype("float8_e4m3fn") for x in operands(case, rng, "float32")[:3])
+@pytest.fixture
+def turning(on: Device, monkeypatch: pytest.MonkeyPatch) -> Device:
+    """The device, which multiplies fp8 along columns alone; copies are NaN before."""
+
+    def of_nan(*args: Any) -> Array:
+        made = empty_on(on, *args)
+        made.view(np.uint8)[...] = 0x7F
+        return made
+
     launched = Launched(on, values.transpose_values_kernel, small=False)
     monkeypatch.setattr(values, "transpose_values_kernel", launched)
-    monkeypatch.setattr(values, "empty", lambda *args: empty_on(on, *args))
-    monkeypatch.setattr(forward, "is_on_cpu", lambda _: False)
+    monkeypatch.setattr(values, "empty", of_nan)
     monkeypatch.setattr(values, "reads_columns", lambda: True)
-    words = {"BLOCK_M": 16, "BLOCK_N": 16}
-    monkeypatch.setattr(forward, "launch_options", lambda *_: dict(words))
+    monkeypatch.setattr(values, "BLOCK_BYTES", 1024)
+    monkeypatch.setattr(forward, "is_on_cpu", lambda _: False)
+    monkeypatch.setattr(forward, "launch_options", lambda *_: {"BLOCK_M": 16, "BLOCK_N": 16})
+    return on
+
+
+@pytest.mark.parametrize("copied", [True, False], ids=["copied", "as they come"])
+def test_values_of_fp8_with_their_columns_turned(
+    turning: Device, rng: np.random.Generator, copied: bool
+):
+    """By the copy that Hopper takes, in an order of its own; or as the user has them."""
+    on, case = turning, Case(heads=(4, 2), lengths=(40, 50), sizes=(32, 48))
+    q, k, v = (x.astype("float8_e4m3fn") for x in operands(case, rng, "float32")[:3])
     wide = [x.astype(np.float32) for x in (q, k, v)]
     expected, _ = Exact(case).forward(wide[0], wide[1], wide[2])
     q, k, v = map(on.array, (q, k, v))
@@ -354,6 +366,24 @@ def test_values_of_fp8_with_their_columns_turned(
         v = on.array(np.ascontiguousarray(v.swapaxes(-1, -2))).swapaxes(-1, -2)
     found = forward.attention(q, k, v)
     assert np.abs(found - expected).max() < 0.04 * np.abs(expected).max()
+
+
+def test_turned_values_of_several_sequences(turning: Device, rng: np.random.Generator):
+    """Each begins with a round of its own, behind which another's are not read, nor NaN."""
+    on, lengths = turning, [(5, 9), (0, 4), (20, 33), (1, 0), (12, 12)]
+    starts = [np.cumsum([0, *column]).astype(np.int32) for column in zip(*lengths, strict=True)]
+    q, k, v = (
+        rng.normal(size=(rows, heads, 16)).astype("float8_e4m3fn")
+        for rows, heads in ((38, 2), (58, 1), (58, 1))
+    )
+    v[9] = np.nan  # of the sequence without queries
+    out = forward.attention(*map(on.array, (q, k, v)), starts=(*map(on.array, starts), 20, 33))
+    case = Case(heads=(2, 1))
+    for (q0, q1), (k0, k1) in zip(*(zip(s, s[1:], strict=False) for s in starts), strict=True):
+        one = [x.swapaxes(0, 1)[None].astype(np.float32) for x in (q[q0:q1], k[k0:k1], v[k0:k1])]
+        expected, _ = Exact(case).forward(one[0], one[1], one[2])
+        error = np.abs(out[q0:q1].swapaxes(0, 1)[None] - expected).max(initial=0)
+        assert error <= 0.04 * np.abs(expected).max(initial=0)
 
 
 @pytest.mark.parametrize("rounds", [1, values.ROUND])

@@ -29,6 +29,7 @@ from tilewright.kernels.attention_blocks import (
     scales_of,
     sequence,
     store_rows,
+    values_read,
 )
 from tilewright.kernels.attention_plan import grid_of, launch_options
 from tilewright.kernels.attention_values import values_of
@@ -62,7 +63,8 @@ def attention_kernel(
     places = (rows + shift if AT_END else rows)[:, None]
     q_base = q_ptr + batch * q_batch + head * q_head + q_first * q_row
     k_base = k_ptr + batch * k_batch + head // SHARED * k_head + k_first * k_row
-    v_base = v_ptr + batch * v_batch + head // SHARED * v_head + k_first * v_row
+    v_first, v_length = values_read(k_first, k_length, v_inner, k_starts, batch, ROUND)
+    v_base = v_ptr + batch * v_batch + head // SHARED * v_head + v_first * v_row
     out_base = out_ptr + batch * out_batch + head * out_head + q_first * out_row
     q = load_rows(q_base, rows, q_row, q_length, HEAD)
     scale, of_values = scales_of(scale, scales, pair // SHARED)
@@ -86,10 +88,9 @@ def attention_kernel(
         if DROPOUT > 0:
             kept = is_kept(seed, pair, rows[:, None], columns[None, :], DROPOUT)
             weights = tl.where(kept, weights, 0.0)
-        weights, v_length = (weights, k_length) if ROUND == 1 else (in_rounds(weights), v_inner)
+        weights = in_rounds(weights) if ROUND > 1 else weights
         v = load_rows(v_base, columns, v_row, v_length, VALUE, v_inner)
-        acc = tl.dot(weights.to(v.dtype), v, acc * shrink[:, None])
-        top = higher
+        acc, top = tl.dot(weights.to(v.dtype), v, acc * shrink[:, None]), higher
     share = of_values / (tl.where(total == 0, 1.0, total) * (1 - DROPOUT))
     store_rows(out_base, rows, out_row, q_length, acc * share[:, None])
     if lse_ptr is not None:
@@ -141,7 +142,7 @@ def attention(
     if out is None:
         out = empty(q, (*q.shape[:-1], sizes.value), "float16" if int(q.itemsize) == 1 else None)
     on_cpu = is_on_cpu(q)
-    v, of_v, round_of_values = values_of(v, packed, on_cpu)
+    v, of_v, round_of_values = values_of(v, asked.first_rows[1], sizes.k_length, on_cpu)
     options = launch_options(sizes, int(q.itemsize), on_cpu, asked.right >= 0)
     blocks, pairs = cdiv(sizes.q_length, options["BLOCK_M"]), sizes.batch * sizes.heads
     grid, options["GROUP"] = grid_of(blocks, pairs, options.get("GROUP", 1))

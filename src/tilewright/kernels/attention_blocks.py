@@ -45,6 +45,24 @@ def sequence(starts, batch, length):
 
 
 @jit
+def first_value(first, starts, batch, ROUND: tl.constexpr):
+    """Where the values of a sequence begin that has `first` as its first row: in copies by rounds,
+    sequences that follow each other begin with rounds of their own. starts: as of `sequence`."""
+    if starts is None or ROUND == 1:
+        return first
+    return first // ROUND * ROUND + batch * ROUND
+
+
+@jit
+def values_read(first, length, most, starts, batch, ROUND: tl.constexpr):
+    """`first_value`, and how many values can be read from there on; most: of the longest sequence,
+    with its last round."""
+    if ROUND > 1:
+        length = most if starts is None else tl.cdiv(length, ROUND) * ROUND
+    return first_value(first, starts, batch, ROUND), length
+
+
+@jit
 def load_rows(base, rows, step, length, SIZE: tl.constexpr, inner_step=1):
     """A tile of rows of SIZE elements, zeros from `length` on; step: from row to row; inner_step:
     from element to element."""

@@ -17,17 +17,20 @@ _LARGE_CPU_BLOCK = {"BLOCK_M": 128, "BLOCK_N": 256}
 Tile = tuple[int, int, int, int]
 """Blocks of queries and of keys, warps, stages."""
 
-_SMALL, _WIDE, _HALF = (64, 128, 4, 2), (128, 128, 8, 2), (128, 64, 8, 2)
+_HOPPER_TILES: tuple[Tile, ...] = ((64, 128, 4, 2), (128, 128, 8, 2), (128, 64, 8, 2))
+"""Products of 64 rows of a warpgroup, beside which the exponentials of other scores are computed:
+of another program's where two fit on a multiprocessor, else of the other warpgroup's."""
 
-_HOPPER_TILES: dict[int, dict[tuple[int, int], Tile]] = {
-    2: {(64, 64): _SMALL, (96, 96): _WIDE, (128, 128): _WIDE, (192, 128): _WIDE, (256, 256): _HALF},
-    1: {(64, 64): _WIDE, (96, 96): _WIDE, (128, 128): _WIDE, (192, 128): _WIDE, (256, 256): _HALF},
-}
-"""By bytes of an element and sizes of rows of keys and of values, up to which they are taken:
-products of 64 rows of a warpgroup, beside which the exponentials of other scores are computed."""
+_MOST_NUMBERS = 256
+"""Of a key and a value together, for tiles of 64 queries: of longer ones products take so much more
+time than exponentials that what counts is how often keys are read."""
 
-_LEAST_HEAD = 32
-"""Rows up to it take the tiles of all architectures."""
+_HOPPER_SHARED_BYTES = 227 << 10
+_MOST_SUMS = 160
+"""Of products, that a thread has at a time: above, what else it has would go to local memory."""
+
+_HOPPER_HEADS = range(33, 257)
+"""Other rows take the tiles of all architectures."""
 
 _BACKWARD_TILES: dict[tuple[int, int], tuple[Tile, Tile]] = {
     (64, 64): ((64, 64, 4, 2), (64, 128, 4, 2)),
@@ -35,8 +38,9 @@ _BACKWARD_TILES: dict[tuple[int, int], tuple[Tile, Tile]] = {
     (128, 128): ((64, 128, 8, 2), (128, 128, 8, 2)),
     (192, 128): ((32, 128, 8, 2), (128, 64, 8, 2)),
 }
-"""The same for the gradients of keys and of queries, for elements of 16 bits: the fastest of seven
-on an H200; those of keys of 192 hold 160 sums in a thread."""
+"""For the gradients of keys and of queries, of elements of 16 bits, by sizes of rows of keys and
+values, up to which they are taken: the fastest of seven on an H200; those of keys of 192 hold 160
+sums in a thread."""
 
 TURING = 75
 """Products take more registers there than behind it."""
@@ -50,26 +54,28 @@ _CACHED_BYTES = 32 << 20
 """Of what programs read in common, which stays in the second-level cache of Hopper."""
 
 
-def _covering_tile(tiles: dict[tuple[int, int], Any], head: int, value: int) -> Any:
-    """The first of tiles in order that rows of such sizes fit; None: none."""
-    fitting = (tile for (h, v), tile in tiles.items() if head <= h and value <= v)
-    return next(fitting, None) if max(head, value) > _LEAST_HEAD else None
+def _hopper_tile(head: int, value: int, item_bytes: int) -> Tile:
+    """The fastest of `_HOPPER_TILES` on an H200, at a length of 4096, with heads of 64, 96, 128,
+    192/128 and 256: the first of which two programs, or one, fit; the last."""
+    for programs, (m, n, warps, stages) in zip((2, 1), _HOPPER_TILES, strict=False):
+        shared = item_bytes * (m * head + stages * n * (head + value))
+        fits = programs * shared <= _HOPPER_SHARED_BYTES and (n + value) // 2 <= _MOST_SUMS
+        if fits and (programs == 1 or head + value <= _MOST_NUMBERS):
+            return m, n, warps, stages
+    return _HOPPER_TILES[-1]
 
 
 def gpu_launch_options(
     head: int, item_bytes: int, capability: int = 0, value: int = 0
 ) -> dict[str, int]:
-    """Blocks and launch options: the fastest on an H200, at a length of 4096. value: size of a row
-    of values, `head` unless given.
+    """Blocks and launch options. value: size of a row of values, `head` unless given.
 
     Elsewhere, up to heads of 128, they fit the 99 KB of shared memory that the smallest
     architectures have; fp32 with heads of 256 needs 139 KB, and spills.
     """
     value = value or head
-    tiles = _HOPPER_TILES.get(item_bytes, {}) if capability == HOPPER else {}
-    tile = _covering_tile(tiles, head, value)
-    if tile is not None:
-        return _named(tile)
+    if capability == HOPPER and item_bytes <= 2 and max(head, value) in _HOPPER_HEADS:
+        return _named(_hopper_tile(head, value, item_bytes))
     wide, head = item_bytes > 2, max(head, value)
     return {
         "BLOCK_M": 128 if head <= (32 if wide else 128) else 64,
@@ -152,8 +158,9 @@ def gpu_backward_options(
 ) -> tuple[dict[str, int], dict[str, int]]:
     """The same for a GPU. value: size of a row of values, `head` unless given."""
     value = value or head
-    tiles = _BACKWARD_TILES if capability == HOPPER and item_bytes == 2 else {}
-    found = _covering_tile(tiles, head, value)
+    on_hopper = capability == HOPPER and item_bytes == 2 and max(head, value) in _HOPPER_HEADS
+    tiles = _BACKWARD_TILES.items() if on_hopper else ()
+    found = next((tile for (h, v), tile in tiles if head <= h and value <= v), None)
     if found is not None:
         keys, queries = found
     else:
@@ -163,5 +170,5 @@ def gpu_backward_options(
     return _named(keys), _named(queries)
 
 
-def _named(tile: tuple[int, int, int, int]) -> dict[str, int]:
+def _named(tile: Tile) -> dict[str, int]:
     return dict(zip(("BLOCK_M", "BLOCK_N", "num_warps", "num_stages"), tile, strict=True))

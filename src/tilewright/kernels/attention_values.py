@@ -9,55 +9,86 @@ from math import prod
 import tilewright.language as tl
 from tilewright.kernels.arrays import Array, empty
 from tilewright.kernels.attention_arrays import row_strides, value_strides
+from tilewright.kernels.attention_blocks import batch_and_head, first_value, sequence
 from tilewright.kernels.matmul_plan import HOPPER, current_gpu
-from tilewright.runtime import cdiv, jit
+from tilewright.runtime import cdiv, jit, next_power_of_2
 
 ROUND = 16
 """Rows of values whose order is that of `in_rounds`."""
 
+BLOCK_BYTES = 1 << 14
+"""Of values that a program turns."""
+
 
 @jit
 def transpose_values_kernel(
-    v_ptr, out_ptr, v_batch, v_head, v_row, heads, rows, columns, out_row,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+    v_ptr, out_ptr, starts, v_batch, v_head, v_row, out_batch, out_head, out_row,
+    heads, rows, columns, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, ROUND: tl.constexpr,
 ):  # fmt: skip
-    """out[pair, j, place of i] = v[batch, head, i, j] for one block of each pair; 0 behind rows."""
-    pair = tl.program_id(0).to(tl.int64)
-    place = tl.program_id(1) * BLOCK_M + tl.arange(0, BLOCK_M)
-    # bits 3 2 1 0 of a place are bits 2 1 3 0 of a row
-    i = place // 16 * 16 + place % 2 + place // 4 % 4 * 2 + place // 2 % 2 * 8
-    j = tl.program_id(2) * BLOCK_N + tl.arange(0, BLOCK_N)
-    start = v_ptr + pair // heads * v_batch + pair % heads * v_head
-    inside = (i[:, None] < rows) & (j[None, :] < columns)
-    v = tl.load(start + i[:, None] * v_row + j[None, :], mask=inside, other=0.0)
-    start = out_ptr + pair * columns * out_row
-    inside = (j[:, None] < columns) & (place[None, :] < out_row)
-    tl.store(start + j[:, None] * out_row + place[None, :], tl.trans(v), mask=inside)
+    """out[batch, head, j, place of i] = v[batch, head, i, j] for one block, in 8 bits; zeros in the
+    last `ROUND` behind rows. starts: as of `sequence`.
+
+    Threads make words of four rows' bytes, so that words and no bytes change threads."""
+    blocks, of_columns = tl.cdiv(rows, BLOCK_M), tl.cdiv(columns, BLOCK_N)
+    program = tl.program_id(0)
+    pair, block = program // (blocks * of_columns), program // of_columns % blocks
+    batch, head = batch_and_head(pair, heads)
+    first, rows = sequence(starts, batch, rows)
+    if starts is not None:
+        if block * BLOCK_M >= rows:
+            return
+    j = program % of_columns * BLOCK_N + tl.arange(0, BLOCK_N)
+    word = block * (BLOCK_M // 4) + tl.arange(0, BLOCK_M // 4)
+    start = v_ptr + batch * v_batch + head * v_head + first * v_row
+    words = tl.zeros((BLOCK_M // 4, BLOCK_N), tl.uint32)
+    for byte in tl.static_range(4):
+        # bits 3 2 1 0 of a place are bits 2 1 3 0 of a row
+        i = (word // 4 * ROUND + word % 4 * 2 + byte % 2 + byte // 2 * 8)[:, None]
+        inside = (i < rows) & (j[None, :] < columns)
+        v = tl.load(start + i * v_row + j[None, :], mask=inside, other=0.0)
+        words += v.to(tl.uint8, bitcast=True).to(tl.uint32) << (8 * byte)
+    out = out_ptr + batch * out_batch + head * out_head + first_value(first, starts, batch, ROUND)
+    where = out.to(tl.pointer_type(tl.uint32)) + j[:, None] * (out_row // ROUND * 4) + word[None, :]
+    inside = (j[:, None] < columns) & (word[None, :] < tl.cdiv(rows, ROUND) * 4)
+    tl.store(where, tl.trans(words), mask=inside)
 
 
-def transposed_values(v: Array) -> Array:
+def transposed_values(v: Array, starts: Array | None = None, longest: int = 0) -> Array:
     """A copy of an fp8 array ([batch,] heads, rows, columns) in which elements of a column follow
-    each other, rows of each `ROUND` in an order of theirs, zeros behind the last."""
-    *outer, rows, columns = (int(n) for n in v.shape)
-    padded = cdiv(rows, ROUND) * ROUND
-    out = empty(v, (*outer, columns, padded))
-    grid = prod(outer), cdiv(padded, 128), cdiv(columns, 128)
-    if all(grid):
-        transpose_values_kernel[grid](
-            v, out, *row_strides(v), outer[-1], rows, columns, padded,
-            BLOCK_M=128, BLOCK_N=128, num_warps=8,
+    each other, rows of each `ROUND` in an order of theirs, zeros behind the last.
+
+    starts: first rows of sequences, and the end of the last, of an array (rows, heads, columns):
+    each begins at `first_value`; longest: most rows of one.
+    """
+    *outer, heads, rows, columns = (int(n) for n in v.shape)
+    batch, padded = prod(outer), cdiv(rows, ROUND) * ROUND
+    if starts is not None:
+        batch, heads, rows = len(starts) - 1, rows, longest
+        padded = (cdiv(int(v.shape[0]), ROUND) + batch) * ROUND
+    shape = (*(outer if starts is None else ()), heads, columns, padded)
+    out = empty(v, shape)
+    block_n = min(128, next_power_of_2(columns))
+    block_m = BLOCK_BYTES // block_n
+    of_out = (0 if starts is not None else heads * columns * padded, columns * padded, padded)
+    if count := batch * heads * cdiv(rows, block_m) * cdiv(columns, block_n):
+        transpose_values_kernel[(count,)](
+            v, out, starts, *row_strides(v, starts is not None), *of_out, heads, rows, columns,
+            BLOCK_M=block_m, BLOCK_N=block_n, ROUND=ROUND, num_warps=8,
         )  # fmt: skip
     return out.swapaxes(-1, -2)
 
 
-def values_of(v: Array, packed: bool, on_cpu: bool) -> tuple[Array, tuple[int, ...], int]:
+def values_of(
+    v: Array, starts: Array | None, longest: int, on_cpu: bool
+) -> tuple[Array, tuple[int, ...], int]:
     """Values as `attention_kernel` reads them: the array or a copy, its strides, and how many rows
-    have an order of theirs (1: none). packed: as of `row_strides`."""
+    have an order of theirs (1: none). starts, longest: as of `transposed_values`."""
+    packed = starts is not None
     steps = value_strides(v, packed)
     is_turned = steps[-1] != 1 and steps[2] == 1
-    if packed or on_cpu or is_turned or int(v.itemsize) > 1 or not reads_columns():
+    if on_cpu or is_turned or int(v.itemsize) > 1 or not reads_columns():
         return v, steps, 1
-    copy = transposed_values(v)
+    copy = transposed_values(v, starts, longest)
     return copy, value_strides(copy), ROUND
 
 

@@ -10,10 +10,11 @@ from tilewright.backends.nvidia.explain.occupancy import resources_of
 from tilewright.backends.nvidia.explain.op_rows import Obstacles, op_rows
 from tilewright.backends.nvidia.explain.roofline import bound_of
 from tilewright.backends.nvidia.passes.legalize_dots import fma_reason
-from tilewright.backends.nvidia.passes.promote_copies import PromoteCopies
+from tilewright.backends.nvidia.passes.promote_copies import OUTSIDE_OF_LOOPS, PromoteCopies
 from tilewright.backends.nvidia.passes.select_products import product_obstacles
 from tilewright.backends.nvidia.passes.share_copies import ShareCopies
 from tilewright.backends.nvidia.pipeline import front_pipeline, options_pipeline
+from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.ir import Function, Module
 from tilewright.ops import DotOp
 
@@ -31,6 +32,11 @@ def explain_kernel(module: Module, context: StageContext, sizes: LaunchSizes | N
     obstacles = by_fma | product_obstacles(module.kernel, arch, options.num_warps)
     not_promoted, not_shared = _refusals(module.kernel.clone(), context)
     options_pipeline(context).run(module)
+    why = _outside_of_loops(module.kernel)
+    not_promoted = {
+        loc: why if obstacle == OUTSIDE_OF_LOOPS else obstacle
+        for loc, obstacle in not_promoted.items()
+    }
     # With the warps that only ask for copies.
     warps = int(metadata.get("threads") or arch.warp_size * options.num_warps) // arch.warp_size
     resources = resources_of(
@@ -52,6 +58,14 @@ def _refusals(trial: Function, context: StageContext) -> tuple[Obstacles, str]:
             not_promoted = step.work.promote(trial.clone())
         step.work.run(trial)
     return not_promoted, "maxnreg or num_ctas leaves no producer that asks for copies"
+
+
+def _outside_of_loops(function: Function) -> str:
+    """Why the copy engine does not make a load outside of loops: of a compiled function, in which
+    the others are copies."""
+    if any(isinstance(op, RolesOp) for op in function.walk()):
+        return "outside of loops the producer loads what fits in shared memory, before any store"
+    return "outside of loops only a producer asks it for tiles, and this program has none"
 
 
 def _cluster_notes(function: Function, num_ctas: int, not_shared: str) -> tuple[str, ...]:

@@ -31,11 +31,11 @@ from tilewright.backends.nvidia.exchange_ops import is_scratch
 from tilewright.backends.nvidia.layouts.operand_chains import follows, has_layout
 from tilewright.backends.nvidia.lower.buffers import read_access
 from tilewright.backends.nvidia.lower.gpu_lowering import layout_of
-from tilewright.backends.nvidia.lower.layout_conversion import shared_instruction
+from tilewright.backends.nvidia.lower.layout_conversion import conversion, shared_instruction
 from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.ir import Block, Op, Value
 from tilewright.ir.types import DType, dtype_of, element_of, i1
-from tilewright.layout import SharedAccess
+from tilewright.layout import SharedAccess, WarpShuffle
 from tilewright.ops import DotOp, ForOp, IfOp, LoadOp
 from tilewright.support.data_class import dataclass
 
@@ -56,6 +56,7 @@ class OperandSource:
     accesses: list[SharedAccess] = field(default_factory=list[SharedAccess])
     is_carried: bool = False
     is_converted: bool = False
+    is_shuffled: bool = False
 
     def text(self, element: DType) -> str:
         """In words, for an operand of a type."""
@@ -65,6 +66,8 @@ class OperandSource:
             parts.append(f"converted from {' and '.join(others)}")
         if self.is_converted:
             parts.append("brought to other threads through shared memory")
+        if self.is_shuffled:
+            parts.append("brought to other lanes by shfl.sync.idx")
         if self.is_carried:
             parts.append("carried from the iteration before")
         return ", ".join(parts)
@@ -99,7 +102,10 @@ def _behind(value: Value, source: OperandSource) -> list[Value]:
     if isinstance(op, ForOp | IfOp):
         return [region.terminator.operands[value.index] for region in op.regions]
     if isinstance(op, _PASSED_ON):
-        source.is_converted |= isinstance(op, ConvertOp)
+        # Others rename registers; what goes through memory is written and read.
+        source.is_shuffled |= isinstance(op, ConvertOp) and isinstance(
+            conversion(op, matrix_stores=False), WarpShuffle
+        )
         return [op.operands[0]]
     if isinstance(op, ReadOp) and is_scratch(alloc_of(op.buffer)):
         source.is_converted = True

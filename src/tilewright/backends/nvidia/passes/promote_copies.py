@@ -129,10 +129,13 @@ def promote_before_loops(
     return promotion.keep_maps()
 
 
+OUTSIDE_OF_LOOPS = "it is not in a loop, or in a branch of one"
+
+
 def _outside_of_loops(load: LoadOp) -> str:
     """Why one is left to `promote_before_loops`, or ""."""
     in_loop = load.parent is not None and isinstance(load.parent.owner, ForOp)
-    return "" if in_loop else "it is not in a loop, or in a branch of one"
+    return "" if in_loop else OUTSIDE_OF_LOOPS
 
 
 class _Promotion:

@@ -13,6 +13,7 @@ from tests.kernels.tutorial_matmul import tutorial_matmul
 from tests.unit.backends.nvidia.compiled import compiled
 from tests.unit.backends.nvidia.requires import needs_ptxas
 from tilewright.backends import Explanation, GPUTarget, OpRow
+from tilewright.kernels.attention_blocks import in_rounds
 from tilewright.kernels.elementwise import add_kernel
 from tilewright.kernels.softmax import softmax_kernel
 from tilewright.support import errors
@@ -233,6 +234,39 @@ def test_the_product_of_a_product_comes_from_it_and_may_be_carried() -> None:
         expected,
         f"{expected}, carried from the iteration before",
     }
+
+
+def test_why_the_copy_engine_does_not_make_a_load_outside_of_loops() -> None:
+    """By the threads of a program; with a producer that has no room for it."""
+    types = "*fp16/16 *fp16/16 *fp32/16 i32/16"
+    explained = [compiled(two_products, types, BLOCK=64, bulk_loads="all").explain()]
+    attention = {v.label: v for v in CORPUS["attention"] if v.capability == 90}["fp16 64 causal"]
+    kernel = tilewright.compile(source_of(attention), GPUTarget("cuda", 90, 32), attention.options)
+    explained.append(kernel.explain())
+    start = "not by the copy engine: outside of loops"
+    assert [rows(each, "load")[0].notes for each in explained] == [
+        (f"{start} only a producer asks it for tiles, and this program has none",),
+        (f"{start} the producer loads what fits in shared memory, before any store",),
+    ]
+
+
+@tilewright.jit
+def narrow_products(x_ptr, y_ptr, v_ptr, out_ptr, ROUND: tl.constexpr):
+    i = tl.arange(0, 64)
+    rows = i[:, None] * 64 + i[None, :]
+    s = tl.dot(tl.load(x_ptr + rows), tl.trans(tl.load(y_ptr + rows)))
+    v = tl.trans(tl.load(v_ptr + rows))
+    acc = tl.dot((in_rounds(s) if ROUND else s).to(x_ptr.dtype.element_ty), v)
+    tl.store(out_ptr + rows, acc)
+
+
+@pytest.mark.parametrize(("rounds", "exchanged"), [(True, ""), (False, " by shfl.sync.idx")])
+def test_an_operand_of_registers_says_how_other_lanes_get_it(rounds: bool, exchanged: str) -> None:
+    types = "*fp8e4nv/16 *fp8e4nv/16 *fp8e4nv/16 *fp32/16"
+    explained = compiled(narrow_products, types, ROUND=rounds).explain()
+    last = next(row for row in rows(explained, "dot") if line(row).startswith("acc ="))
+    moved = f", brought to other lanes{exchanged}" if exchanged else ""
+    assert re.search(rf"the product of line \d+, converted from f32{moved}, B: ", last.through)
 
 
 SHARED_BLOCKS = BLOCKS | {"BLOCK_M": 64, "num_warps": 4, "bulk_loads": "all"}
