@@ -520,8 +520,8 @@ def _is_function(op: Op) -> bool:
     return Trait.PURE in op.traits and not op.regions and not isinstance(op, _NEVER_INLINED)
 
 
-# Rough costs in additions; any other float op counts as one.
-_COSTS: dict[type[Op], int] = {DivOp: 4, RemOp: 8, MathOp: 8}
+OP_COSTS: dict[type[Op], int] = {DivOp: 4, RemOp: 8, MathOp: 8}
+"""Rough costs in additions; any other float op counts as one."""
 
 
 def recompute_cost(value: Value, load: int = EXPENSIVE, narrow_load: int | None = None) -> int:
@@ -541,7 +541,7 @@ def recompute_cost(value: Value, load: int = EXPENSIVE, narrow_load: int | None 
         seen.add(current)
         element = element_of(current.type)
         if Trait.ELEMENTWISE in op.traits and isinstance(element, DType) and element.is_float:
-            total += _COSTS.get(type(op), 1)
+            total += OP_COSTS.get(type(op), 1)
         if isinstance(op, LoadOp):
             total += narrow_load if _width(current) < _width(value) else load
             continue

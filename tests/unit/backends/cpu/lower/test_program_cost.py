@@ -29,6 +29,11 @@ def test_twice_the_instructions_are_worth_half_the_programs():
     assert alone("") == 2 * alone(doubled) == 2 * alone("", bits=256) > 8
 
 
+def test_a_quotient_counts_as_several_sums():
+    quotient, total = (f"\n%y = arith.{op} %x, %x : tile<1024xf32>" for op in ("div", "add"))
+    assert alone(quotient) == alone(total) // 2
+
+
 def test_indices_cost_nothing():
     assert alone("\n%j = arith.add %i, %i : tile<1024xi32>") == alone("")
 
