@@ -80,17 +80,14 @@ def lower_function(
     state.streams = stream_above > 0
     define_region_functions(state, function)
     ids = [v.typed for v in (*state.program, *state.grid)]
-    state.signature = [*parameters, *ids, "ptr %scratch", "ptr %console", "i1 %streaming",
-                       *product_groups.PARAMETERS]  # fmt: skip
     lower_block(state, function.body)
-    if state.group is None:
-        state.signature = state.signature[: -len(product_groups.PARAMETERS)]
-    else:
-        state.group.sums.touch()
-        state.module.functions.append(product_groups.rows_of_group(state, state.group))
-        state.module.declare("llvm.umin.i32", "declare i32 @llvm.umin.i32(i32, i32)")
-    signature = ", ".join(state.signature).replace("ptr %scratch", "ptr noalias %scratch")
+    of_group = product_groups.PARAMETERS if state.group else ()
+    signature = ", ".join(
+        [*parameters, *ids, "ptr noalias %scratch", "ptr %console", "i1 %streaming", *of_group]
+    )
     place = "" if lines is None else f" !dbg !{lines.function}"
+    if state.group is not None:
+        state.group.sums.touch()
     body = [f"define internal void @program({signature}) {attributes}{place} {{", "entry:"]
     # After the body: only now is it known when each block is needed.
     addresses, scratch_bytes = state.scratch.assign_offsets()
@@ -176,8 +173,13 @@ def _entry(state: CpuLowering, function: Function, attributes: str, stream_above
         lines.append(f"%wide{axis} = zext i32 %grid{axis} to i64")
     ids = ["i32 %x", "i32 %y", "i32 %z", *(f"i32 %grid{a}" for a in range(3))]
     call = ", ".join([*passed, *ids, "ptr %scratch", "ptr %console", "i1 %streaming"])
+    before, after, record = list[str](), list[str](), list[str]()
     if state.group is not None:
         call = ", ".join([call, *product_groups.PARAMETERS])
+        record = product_groups.record_lines()
+        line = f"call void @program({call})"
+        before = product_groups.lines_before_program(state.group, line)
+        after = list(product_groups.LINES_AFTER_PROGRAM)
     fence = []
     # Non-temporal stores are weakly ordered: a fence shows them to other threads.
     if state.streamed_nests:
@@ -185,8 +187,7 @@ def _entry(state: CpuLowering, function: Function, attributes: str, stream_above
         fence = ["call void @llvm.x86.sse.sfence()"]
     lines += _streaming_lines(state, function, stream_above)
     configure, release = _tile_lines(state)
-    ahead, behind, record = product_groups.around_programs() if state.group else ((), (), ())
-    loop = _program_loop(call, [*fence, *release], ahead, behind)
+    loop = _program_loop(call, [*fence, *release], before, after)
     return "\n".join([*lines, *record, *configure, *loop])
 
 
@@ -206,7 +207,8 @@ def _program_loop(
     call: str, at_end: list[str], before: Sequence[str], after: Sequence[str]
 ) -> list[str]:
     """The loop over the programs, which ends after one if *poll is set; `call`: its arguments;
-    before, after: lines around the call."""
+    before, after: lines around the call; if there are any before, in the end at the label `run`."""
+    latch = "run" if before else "head"
     return [
         "%any = icmp slt i64 %begin, %end",
         "br i1 %any, label %place, label %done",
@@ -220,10 +222,10 @@ def _program_loop(
         "%z.first = trunc i64 %z64 to i32",
         "br label %head",
         "head:",
-        "%id = phi i64 [ %begin, %place ], [ %next, %head ]",
-        "%x = phi i32 [ %x.first, %place ], [ %x.next, %head ]",
-        "%y = phi i32 [ %y.first, %place ], [ %y.next, %head ]",
-        "%z = phi i32 [ %z.first, %place ], [ %z.next, %head ]",
+        f"%id = phi i64 [ %begin, %place ], [ %next, %{latch} ]",
+        f"%x = phi i32 [ %x.first, %place ], [ %x.next, %{latch} ]",
+        f"%y = phi i32 [ %y.first, %place ], [ %y.next, %{latch} ]",
+        f"%z = phi i32 [ %z.first, %place ], [ %z.next, %{latch} ]",
         *before,
         f"call void @program({call})",
         *after,
@@ -245,7 +247,7 @@ def _program_loop(
         "%goes.on = and i1 %more, %runs",
         "br i1 %goes.on, label %head, label %done",
         "done:",
-        "%reached = phi i64 [ %begin, %entry ], [ %next, %head ]",
+        f"%reached = phi i64 [ %begin, %entry ], [ %next, %{latch} ]",
         *at_end,
         "ret i64 %reached",
         "}",

@@ -46,7 +46,7 @@ class CpuLowering:
     streams, streamed_nests: see streaming_stores.py
     this_program, next_program: arguments and program ids alone, for the addresses of prefetches
     assigned_buffers: where values go that are materialized later
-    signature: parameters of a program as operands of a call; group: if it may be one of a group
+    group: if it may be one of a group
     done_from_memory: the product that does most iterations of the loop that is being lowered
     split_section, split_line, split_count, loops_emitted: see split_blocks.py
     """
@@ -70,7 +70,6 @@ class CpuLowering:
     program: tuple[Val, ...] = ()
     grid: tuple[Val, ...] = ()
     console: Val = field(default_factory=lambda: Val("%console", "ptr"))
-    signature: Sequence[str] = ()
     group: ProductGroup | None = None
     strings: int = 0
     split_section: list[str] = field(default_factory=list[str])

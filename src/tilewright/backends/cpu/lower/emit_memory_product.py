@@ -87,7 +87,7 @@ class MemoryProductEmitter:
         self.fits += [code.compare("icmp sgt", n, integer_literal(0)) for n in self.kept]
         fits = self._all(self.fits)
         rows, columns = (code.convert("sext", n, "i64") for n in self.kept)
-        operands = [a, a_row, b, b_row, depth, rows, columns]
+        operands = [rows, a, a_row, b, b_row, depth, columns]
         if self.grouped:
             answer_if_asked(self.state, fits, operands)
         then, done = code.label("whole"), code.label("rest")
@@ -98,7 +98,7 @@ class MemoryProductEmitter:
         code.line(f"br label %{done}")
         code.line(f"{then}:")
         if self.grouped:
-            rows = multiply_group(self.state, operands, code.label("multiply"), done)
+            rows = multiply_group(self.state, code.label("multiply"), done)
         sizes = (a_row, b_row, depth, rows, columns)
         numbers = call_of_memory_product(self.found.spec, sizes, adds=False)
         code.line(f"call void @{name}({sums.typed}, {a.typed}, {b.typed}, {numbers})")

@@ -9,13 +9,14 @@ rows the copies take as long as the multiplications on CPUs with tiles. So the f
 group multiplies all its rows, and leaves their sums in scratch memory that lasts from program to
 program; the others find theirs there.
 
-    call @program(..., ptr %group)         with a record that says where in its group a program is
-        ... addresses of the product, as ever
-        if the record asks for these alone: write them there, return
-        if the sums are not there yet:
-            rows = call @rows_of_group     asks @program for what the next programs multiply
-            product(sums, a, b, strides, K, rows, columns)
-        the rest of the loop, stores: each program its own
+    for each program of the range:                          the loop of `cpu_function.py`
+        if it is in no group:
+            ask it and the next ones for what they multiply: @program, which notes the addresses
+            of its product in a record, and returns; those that follow on each other are a group
+        call @program(..., record)
+            if it is the first of its group:
+                product(sums, a, b, strides, K, all rows of the group, columns)
+            the rest of the loop, stores: each program its own
 
 Programs have no order, so one may read its operands before another one ends; and in front of the
 product there is nothing but scalars, so to ask a program has no effect. What is the same of a group
@@ -40,13 +41,13 @@ _MOST_ROWS = 256
 _MOST_BYTES = 1 << 17
 """Of sums, which share the L2 cache with what is multiplied."""
 
-_FIELDS = ("place", "made", "asked", "a", "a_row", "b", "b_row", "depth", "rows", "columns")
-"""Of the record, 8 bytes each: which program of its group runs; of how many the sums are there, 0
-for none; whether it is asked alone; what it answers, no rows where it does not fit."""
+_SHARED = ("a", "a_row", "b", "b_row", "depth", "columns")
+"""Operands of a product that are the same in a group, but for A, which goes on."""
 
-_ANSWERS = _FIELDS[3:]
-
-RECORD = f"[{len(_FIELDS)} x i64]"
+_FIELDS = ("place", "programs", "all_rows", "asked", "rows", *_SHARED, "", "")
+"""Of the record, 8 bytes each: which program of its group runs; how many they are, and their rows;
+whether it is asked alone; what it answers, no rows where it does not fit. The shared operands are
+compared as a vector of 8."""
 
 
 def _field(name: str) -> str:
@@ -98,116 +99,104 @@ def _branch(state: CpuLowering, number: Val, some: str, none: str) -> None:
 
 
 def answer_if_asked(state: CpuLowering, fits: Val, operands: Sequence[Val]) -> None:
-    """End the program here if it is asked for the operands of its product alone (`_ANSWERS`)."""
+    """Note the operands of the product, rows first; end the program here if it is asked for these
+    alone."""
     code, asked = state.code, _loaded(state, "asked")
-    answer, go_on = code.label("answer"), code.label("go.on")
-    _branch(state, asked, answer, go_on)
-    code.line(f"{answer}:")
-    for name, value in zip(_ANSWERS, operands, strict=True):
-        kept = code.select(fits, value, _i64(0)) if name == "rows" else value
-        code.line(f"store {kept.typed}, ptr {code.let_here(_field(name), 'ptr')}")
+    answers = dict(zip(("rows", *_SHARED), operands, strict=True))
+    answers["rows"] = code.select(fits, answers["rows"], _i64(0))
+    for name, value in answers.items():
+        code.line(f"store {value.typed}, {code.let_here(_field(name), 'ptr').typed}")
+    answered, go_on = code.label("answered"), code.label("go.on")
+    _branch(state, asked, answered, go_on)
+    code.line(f"{answered}:")
     code.line("ret void")
     code.line(f"{go_on}:")
 
 
-def multiply_group(state: CpuLowering, operands: Sequence[Val], multiply: str, done: str) -> Val:
+def multiply_group(state: CpuLowering, multiply: str, done: str) -> Val:
     """Go on at the label `done` if the sums are there; give the rows of the group."""
-    _branch(state, _loaded(state, "made"), done, multiply)
+    _branch(state, _loaded(state, "place"), done, multiply)
     state.code.line(f"{multiply}:")
-    arguments = ", ".join([*state.signature, *(value.typed for value in operands)])
-    return state.code.let_here(f"call i64 @rows_of_group({arguments})", "i64")
+    return _loaded(state, "all_rows")
 
 
 def _i64(value: int) -> Val:
     return integer_literal(value, "i64")
 
 
-PARAMETERS = ("i32 %following", "ptr %group")
-"""Of a program that may be one of a group: programs behind it along x that this thread runs, too,
-and the record."""
+PARAMETERS = ("ptr %group",)
+"""Of a program that may be one of a group."""
 
 
-def rows_of_group(state: CpuLowering, group: ProductGroup) -> str:
-    """The function that finds the programs of a group: it gives their rows, notes their number."""
-    kinds = ["ptr %a", "i64 %a_row", "ptr %b", "i64 %b_row", "i64 %depth", "i64 %rows"]
-    parameters = ", ".join([*state.signature, *kinds, "i64 %columns"])
-    asked = [p.replace("%pid0", "%x").replace("%following", "0") for p in state.signature]
+def record_lines() -> list[str]:
+    """At the entry of a range of programs."""
+    kind = f"[{len(_FIELDS)} x i64]"
+    lines = [f"%group = alloca {kind}", f"store {kind} zeroinitializer, ptr %group"]
+    return [*lines, *(f"%{name}.at = {_field(name)}" for name in _FIELDS if name)]
+
+
+def lines_before_program(group: ProductGroup, call: str) -> list[str]:
+    """In the loop over programs: find the group that program %x begins, if it is not in one.
+
+    call: of @program
+    """
     return f"""
-define internal i64 @rows_of_group({parameters}) noinline {{
-entry:
-  %asked = {_field("asked")}
-  %made = {_field("made")}
-  store i64 1, ptr %asked
-  %step = mul i64 {group.row_bytes or "%a_row"}, {group.rows}
-  %most = call i32 @llvm.umin.i32(i32 %following, i32 {group.most - 1})
-  br label %head
-head:
-  %n = phi i32 [ 0, %entry ], [ %count, %ask ]
-  %total = phi i64 [ %rows, %entry ], [ %total.with, %ask ]
-  %rows.above = phi i64 [ %rows, %entry ], [ %rows.there, %ask ]
-  %a.above = phi ptr [ %a, %entry ], [ %a.wanted, %ask ]
-  %count = add i32 %n, 1
-  %whole = icmp eq i64 %rows.above, {group.rows}
-  %more = icmp ult i32 %n, %most
-  %goes.on = and i1 %whole, %more
-  br i1 %goes.on, label %ask, label %done
+%own.place = load i64, ptr %place.at
+%begins = icmp eq i64 %own.place, 0
+br i1 %begins, label %begin.group, label %run
+begin.group:
+%row.left = sub i32 %grid0, %x
+%row.wide = zext i32 %row.left to i64
+%range.left = sub i64 %end, %id
+%left = call i64 @llvm.umin.i64(i64 %row.wide, i64 %range.left)
+%most = call i64 @llvm.umin.i64(i64 %left, i64 {group.most})
+store i64 1, ptr %asked.at
+br label %ask
 ask:
-  %x = add i32 %pid0, %count
-  call void @program({", ".join(asked)})
-  %rows.at = {_field("rows")}
-  %rows.there = load i64, ptr %rows.at
-  %some.rows = icmp ne i64 %rows.there, 0
-  %a.wanted = getelementptr i8, ptr %a.above, i64 %step
-{_comparisons()}
-  %total.with = add i64 %total, %rows.there
-  br i1 %belongs, label %head, label %done
-done:
-  %programs = zext i32 %count to i64
-  store i64 0, ptr %asked
-  store i64 %programs, ptr %made
-  ret i64 %total
-}}
-"""
+%n = phi i64 [ 0, %begin.group ], [ %count, %further ]
+%total = phi i64 [ 0, %begin.group ], [ %total.with, %further ]
+%above = phi <8 x i64> [ zeroinitializer, %begin.group ], [ %there, %further ]
+%n.narrow = trunc i64 %n to i32
+%x.asked = add i32 %x, %n.narrow
+{call.replace("%x,", "%x.asked,")}
+%rows = load i64, ptr %rows.at
+%a_row = load i64, ptr %a_row.at
+%there = load <8 x i64>, ptr %a.at, align 8
+%step = mul i64 {group.row_bytes or "%a_row"}, {group.rows}
+%steps = insertelement <8 x i64> zeroinitializer, i64 %step, i64 0
+%wanted = add <8 x i64> %above, %steps
+%differs = icmp ne <8 x i64> %there, %wanted
+%differences = bitcast <8 x i1> %differs to i8
+%follows = icmp eq i8 %differences, 0
+%is.first = icmp eq i64 %n, 0
+%shares = or i1 %follows, %is.first
+%some.rows = icmp ne i64 %rows, 0
+%belongs = and i1 %shares, %some.rows
+br i1 %belongs, label %further, label %found
+further:
+%count = add i64 %n, 1
+%total.with = add i64 %total, %rows
+%whole = icmp eq i64 %rows, {group.rows}
+%more.left = icmp ult i64 %count, %most
+%asks.on = and i1 %whole, %more.left
+br i1 %asks.on, label %ask, label %found
+found:
+%of.group = phi i64 [ %n, %ask ], [ %count, %further ]
+%all.rows = phi i64 [ %total, %ask ], [ %total.with, %further ]
+store i64 0, ptr %asked.at
+store i64 %of.group, ptr %programs.at
+store i64 %all.rows, ptr %all_rows.at
+br label %run
+run:
+""".strip().split("\n")
 
 
-def _comparisons() -> str:
-    """%belongs: whether a program has rows, follows on those above, and shares all else."""
-    lines, so_far = list[str](), "%some.rows"
-    shared = [name for name in _ANSWERS if name != "rows"]
-    for name in shared:
-        kind = "ptr" if name in ("a", "b") else "i64"
-        both = "%belongs" if name == shared[-1] else f"%{name}.and.before"
-        wanted = "%a.wanted" if name == "a" else f"%{name}"
-        lines += [
-            f"  %{name}.at = {_field(name)}",
-            f"  %{name}.there = load {kind}, ptr %{name}.at",
-            f"  %{name}.fits = icmp eq {kind} %{name}.there, {wanted}",
-            f"  {both} = and i1 {so_far}, %{name}.fits",
-        ]
-        so_far = both
-    return "\n".join(lines)
-
-
-def around_programs() -> tuple[list[str], list[str], list[str]]:
-    """Lines of the loop over programs: before and after each, and once before all."""
-    record = [f"%group = alloca {RECORD}", f"store {RECORD} zeroinitializer, ptr %group",
-              f"%group.place = {_field('place')}", f"%group.made = {_field('made')}"]  # fmt: skip
-    before = [
-        "%row.left = sub i32 %grid0, %x",
-        "%range.left = sub i64 %end, %id",
-        "%row.wide = zext i32 %row.left to i64",
-        "%both.left = call i64 @llvm.umin.i64(i64 %row.wide, i64 %range.left)",
-        "%left = trunc i64 %both.left to i32",
-        "%following = sub i32 %left, 1",
-    ]
-    after = [
-        "%group.at = load i64, ptr %group.place",
-        "%made = load i64, ptr %group.made",
-        "%place.next = add i64 %group.at, 1",
-        "%group.goes.on = icmp ult i64 %place.next, %made",
-        "%place.now = select i1 %group.goes.on, i64 %place.next, i64 0",
-        "%made.now = select i1 %group.goes.on, i64 %made, i64 0",
-        "store i64 %place.now, ptr %group.place",
-        "store i64 %made.now, ptr %group.made",
-    ]
-    return before, after, record
+LINES_AFTER_PROGRAM = (
+    "%programs.now = load i64, ptr %programs.at",
+    "%place.run = load i64, ptr %place.at",
+    "%place.next = add i64 %place.run, 1",
+    "%group.goes.on = icmp ult i64 %place.next, %programs.now",
+    "%place.now = select i1 %group.goes.on, i64 %place.next, i64 0",
+    "store i64 %place.now, ptr %place.at",
+)
+"""In the loop over programs."""

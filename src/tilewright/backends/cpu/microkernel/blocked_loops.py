@@ -299,7 +299,7 @@ class _MemoryKernel(_PackedKernel):
     def __init__(self, spec: DotSpec) -> None:
         super().__init__(spec)
         self.places: list[Size] = []  # bytes from the first row of A to those of the panel
-        self.rows_below = "%a"  # the rows of A that come next
+        self.rows_below = "%a"  # the rows of A that come next, after the last ones the first
         self.rows_ahead: Size = 1  # of the next panel of B, to be fetched with each row of A
 
     def column_panels(self) -> None:
@@ -343,7 +343,9 @@ class _MemoryKernel(_PackedKernel):
             panel = _Panel(run.size, vectors, masked=False)
             rows = [out.value(f"add i64 {row}, {i}") for i in range(run.size)]
             self.places = [out.distance(out.smaller(i, last), between) for i in rows]
-            below = out.smaller(out.value(f"add i64 {row}, {run.size}"), last)
+            below = out.value(f"add i64 {row}, {run.size}")
+            there = out.value(f"icmp ule i64 {below}, {last}")
+            below = out.value(f"select i1 {there}, i64 {below}, i64 0")
             self.rows_below = out.offset(self.a_start, out.distance(below, between))
             if following:
                 above = out.distance(out.distance(row, self.rows_ahead), "%b.row")

@@ -25,7 +25,7 @@ time of a product of fp32, twice that of one of bf16.)
 from __future__ import annotations
 
 from tilewright.backends.cpu.microkernel.function_text import Loop, Size, Writer
-from tilewright.backends.cpu.microkernel.register_blocking import CACHE_LINE, PANEL_VECTORS, DotSpec
+from tilewright.backends.cpu.microkernel.register_blocking import CACHE_LINE, DotSpec, column_runs
 from tilewright.llvm import llvm_type
 
 _PAIRS = (
@@ -82,7 +82,7 @@ class Packing:
 
     def reserve(self) -> None:
         """At the entry: stack memory, and the copy of A."""
-        panel = self.spec.k // self.group * PANEL_VECTORS * self.width
+        panel = self.spec.k // self.group * self.spec.panel_vectors * self.width
         self.out.emit(f"{self.columns} = alloca [{panel} x i8], align {self.width}")
         if self.copies_rows:
             whole = self.spec.m * self.spec.k
@@ -333,7 +333,7 @@ def memory_declarations(spec: DotSpec) -> tuple[str, ...]:
     if not spec.from_memory:
         return ()
     packing = Packing(spec, Writer())
-    kinds = [packing.kind_of_rows(vectors) for vectors in (1, PANEL_VECTORS)]
+    kinds = [packing.kind_of_rows(run.size) for run in column_runs(spec)]
     kinds += ["<64 x i8>"] if spec.by_tiles else []
     return (
         "declare i64 @llvm.umin.i64(i64, i64)",
