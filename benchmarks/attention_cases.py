@@ -41,7 +41,8 @@ CHUNKS = _tiles((64, 64, 4, 2), (128, 128, 8, 2), (64, 64, 8, 2), (128, 128, 4, 
 class Attention:
     """One pass over TOKENS tokens in sequences of `length`, with heads of WIDTH numbers in all.
 
-    task: among TASKS; goals, shares: as of `hopper_cases.Product`
+    task: among TASKS; goals, shares: as of `hopper_cases.Product`; value: size of a row of values,
+    `head` unless given
     """
 
     task: str
@@ -53,22 +54,29 @@ class Attention:
     shares: Shares = field(default_factory=dict[tuple[str, str], float])
     tokens: int = TOKENS
     baseline: str = "cuDNN"
+    value: int = 0
 
     @property
     def name(self) -> str:
         mask = "causal" if self.causal else "full"
-        return f"{self.task} {self.kind} D{self.head} {mask} {self.length}"
+        sizes = f"{self.head}/{self.value}" if self.value else f"{self.head}"
+        return f"{self.task} {self.kind} D{sizes} {mask} {self.length}"
 
     @property
     def facts(self) -> str:
-        return f"{self.task} {self.kind} {self.head} {self.causal}"
+        return f"{self.task} {self.kind} {self.head} {self.value} {self.causal}"
+
+    @property
+    def heads(self) -> int:
+        """With values of WIDTH numbers in all."""
+        return WIDTH // (self.value or self.head)
 
     @property
     def flops(self) -> float:
-        products = 5 if self.task == "backward" else 2
+        of_keys, of_values = (3, 2) if self.task == "backward" else (1, 1)
         share = 0.5 if self.causal else 1.0
-        width = WIDTH // self.head * self.head
-        return products * 2.0 * self.tokens * self.length * width * share
+        numbers = self.heads * (of_keys * self.head + of_values * (self.value or self.head))
+        return 2.0 * self.tokens * self.length * numbers * share
 
     @property
     def bytes_moved(self) -> float:
@@ -93,9 +101,13 @@ class Rows:
         torch.manual_seed(case.length + case.head)
         kinds = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp8": torch.float8_e4m3fn}
         self.case, self.torch, self.dtype = case, torch, kinds[case.kind]
-        shape = case.tokens // case.length, WIDTH // case.head, case.length, case.head
+        shape, value = (
+            (case.tokens // case.length, case.heads, case.length),
+            case.value or case.head,
+        )
         self.q, self.k, self.v, self.grad = (
-            torch.randn(shape, device=device).to(self.dtype) for _ in range(4)
+            torch.randn(*shape, size, device=device).to(self.dtype)
+            for size in (case.head, case.head, value, value)
         )
         self.error = {"fp16": 2e-3, "bf16": 1.5e-2, "fp8": 8e-2}[case.kind]
 
@@ -107,7 +119,8 @@ class Rows:
                 *(x.flatten(0, 1) for x in (self.q, self.k, self.v, self.grad)), strict=True
             )
         ]
-        return [self.torch.stack(x).reshape(self.q.shape) for x in zip(*of_heads, strict=True)]
+        outer = self.q.shape[:2]
+        return [self.torch.stack(x).unflatten(0, outer) for x in zip(*of_heads, strict=True)]
 
     def sdpa(self, backend: str, q: Any, k: Any, v: Any) -> Any:
         """torch's, by one of its back ends; by any of them on the CPU."""
@@ -149,6 +162,8 @@ def _forward(case: Attention, rows: Rows, sides: Sides) -> Iterator[Contestant]:
         call = _returning(rows.sdpa, backend, q, k, v)
         yield Contestant(name, {"": call}, [], reference, rows.error)
     yield _ready_made("ready-made", rows, reference)
+    if case.value:
+        return
     out = rows.torch.empty_like(q)
 
     def textbook(kernel: Any, config: Config) -> Call:
@@ -199,6 +214,8 @@ def _backward(case: Attention, rows: Rows, sides: Sides) -> Iterator[Contestant]
     yield Contestant(
         "ready-made", {"": lambda: kernels.attention_backward(*args)}, [], reference, error
     )
+    if case.head not in BACKWARD:
+        return
     results, products = [torch.empty_like(q) for _ in range(3)], torch.empty_like(lse)
 
     def textbook(kernels: Mapping[str, Any], config: Config) -> Call:
@@ -472,26 +489,44 @@ LENGTHS = (4096, 1024, 16384)
 
 
 def cases() -> list[Attention | Decode | Chain]:
-    """Every case, the most telling first."""
-    found: list[Attention | Decode | Chain] = []
+    """Every case, the most telling first: `--seconds` cuts the last ones."""
+    fp16, bf16 = _of_type("fp16"), _of_type("bf16")
+    fp8 = [_narrow(128, n, goals={"ready-made": 1.25}) for n in LENGTHS]
+    fp8 += [_narrow(128, 4096, causal=True), _narrow(64, 4096), _narrow(256, 4096)]
+    return [*fp16, *fp8[:1], Decode(), *_of_sizes(), *fp8[1:], *bf16,
+            *(Chain(task) for task in CHAIN_TASKS)]  # fmt: skip
+
+
+def _of_type(kind: str) -> list[Attention]:
+    found: list[Attention] = []
     wanted = {(128, False): 1.05, (128, True): 1.1, (64, False): 0.98, (64, True): 1.0}
-    for kind in ("fp16", "bf16"):
-        for (head, causal), goal in wanted.items():
-            over = {("ready-made", "triton"): 1.6} if head == 128 else {}
-            shares = {("tilewright", "ready-made"): 0.9} | over
-            found += [
-                Attention("forward", kind, head, length, causal, {"ready-made": goal}, shares)
-                for length in LENGTHS
-            ]
+    for (head, causal), goal in wanted.items():
+        over = {("ready-made", "triton"): 1.6} if head == 128 else {}
+        shares = {("tilewright", "ready-made"): 0.9} | over
+        found += [
+            Attention("forward", kind, head, length, causal, {"ready-made": goal}, shares)
+            for length in LENGTHS
+        ]
+    for causal in (False, True):
+        found.append(Attention("forward", kind, 256, 4096, causal, {"ready-made": 0.95}))
+    for head in (128, 64):
         for causal in (False, True):
-            found.append(Attention("forward", kind, 96, 4096, causal))
-            found.append(Attention("forward", kind, 256, 4096, causal, {"ready-made": 0.95}))
-        for head in (128, 64):
-            for causal in (False, True):
-                found.append(
-                    Attention("backward", kind, head, 4096, causal, {"ready-made": 0.9},
-                              {("ready-made", "triton"): 1.3})
-                )  # fmt: skip
-    fp8 = {"ready-made": 1.25}
-    found += [Attention("fp8 forward", "fp8", 128, n, goals=fp8, baseline="fp16") for n in LENGTHS]
-    return [*found, Decode(), *(Chain(task) for task in CHAIN_TASKS)]
+            found.append(
+                Attention("backward", kind, head, 4096, causal, {"ready-made": 0.9},
+                          {("ready-made", "triton"): 1.3})
+            )  # fmt: skip
+    return found
+
+
+def _of_sizes() -> list[Attention]:
+    """Heads of 96, and those of latent attention: without goals of their own."""
+    return [
+        Attention(task, "fp16", head, 4096, causal, value=value)
+        for head, value in ((192, 128), (96, 0))
+        for task in ("forward", "backward")
+        for causal in (False, True)
+    ]
+
+
+def _narrow(head: int, length: int, causal: bool = False, goals: Goals | None = None) -> Attention:
+    return Attention("fp8 forward", "fp8", head, length, causal, goals or {}, baseline="fp16")
