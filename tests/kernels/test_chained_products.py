@@ -61,9 +61,10 @@ def test_a_producer_loads_for_the_next_iteration(
 
 
 def assert_rotated(code: str) -> None:
-    """There is a producer, and the product that comes an iteration later has a last one behind."""
+    """There is a producer; the product that comes an iteration later runs as a rule, or may not,
+    and has a last one behind."""
     products = re.findall(r"nvidia\.wgmma .*pending = none", code)
-    assert "nvidia.roles" in code and len(products) == 2 and code.count("nvidia.wgmma ") == 3
+    assert "nvidia.roles" in code and len(products) == 3 and code.count("nvidia.wgmma ") == 4
 
 
 @pytest.mark.parametrize("rows", [1, 130])

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilewright.ir import Block, Function, Op, Value
+from tilewright.ir.types import i32
 from tilewright.ops import (
     AndOp,
     AssumeOp,
@@ -17,6 +18,7 @@ from tilewright.ops import (
     CompareOp,
     ConstantOp,
     DivOp,
+    MinOp,
     MulOp,
     NumProgramsOp,
     RemOp,
@@ -39,10 +41,13 @@ def leaves_remainder(op: Op) -> bool:
 
 
 def is_place_in_grid(op: Op) -> bool:
-    """Whether an op is `x % num_programs`, as i32: what is left of an unsigned number fits."""
+    """Whether an op is `x % num_programs`, or the least of x and a constant, as i32: what is left
+    of an unsigned number fits."""
     place = op.x.op if isinstance(op, CastOp) else None
-    count = place.rhs.op if isinstance(place, RemOp) else None
-    return isinstance(count, CastOp) and isinstance(count.x.op, NumProgramsOp)
+    limit = place.rhs.op if isinstance(place, RemOp | MinOp) else None
+    if isinstance(place, MinOp):
+        return isinstance(limit, ConstantOp) and 0 <= limit.value <= i32.max_int
+    return isinstance(limit, CastOp) and isinstance(limit.x.op, NumProgramsOp)
 
 
 def promised_non_negative(function: Function) -> frozenset[Value]:

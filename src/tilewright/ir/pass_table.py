@@ -50,5 +50,6 @@ PASS_MODULES = {
     "nvidia-split-products": f"{_NVIDIA}.split_products",
     "nvidia-split-reductions": f"{_NVIDIA}.split_reductions",
     "nvidia-split-tiles": f"{_NVIDIA}.split_tiles",
+    "nvidia-version-iterations": f"{_NVIDIA}.version_iterations",
 }
 """Passes of other packages are known when their modules have been imported."""

@@ -46,9 +46,9 @@ TURING = 75
 """Products take more registers there than behind it."""
 
 _SHORT = 2048
-"""Of sequences whose causal programs begin for longer than they are uneven: then blocks run
-several, 6 to 10 % faster on an H200 at a length of 1024. Of longer ones with heads of 64 they run
-5 to 10 % slower so; with heads of 128, in turns over all heads, 7 % faster at 4096 keys."""
+"""Of sequences whose causal programs begin for longer than they are uneven: then blocks run several
+even where others are resident beside them, 6 to 10 % faster on an H200 at a length of 1024, and 5
+to 10 % slower with longer ones."""
 
 _CACHED_BYTES = 32 << 20
 """Of what programs read in common, which stays in the second-level cache of Hopper."""
@@ -112,13 +112,10 @@ def launch_options(sizes: Sizes, item_bytes: int, on_cpu: bool, causal: bool) ->
     options: dict[str, Any] = {
         **gpu_launch_options(sizes.head, item_bytes, capability, sizes.value)
     }
-    pairs, is_short = sizes.batch * sizes.heads, sizes.q_length <= _SHORT
+    pairs = sizes.batch * sizes.heads
     options["GROUP"] = _group(pairs, sizes.k_length, sizes.head * item_bytes) if causal else 1
-    if causal and capability == HOPPER and (is_short or sizes.head == 128):
+    if causal and capability == HOPPER and sizes.q_length <= _SHORT:
         options["persistent"] = True
-        if not is_short:
-            # rounds of all heads are balanced, and their blocks read the same keys at a time
-            options["GROUP"] = pairs
     return options
 
 

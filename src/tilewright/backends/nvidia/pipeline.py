@@ -41,6 +41,7 @@ from tilewright.backends.nvidia.passes.specialize_warps import SpecializeWarps
 from tilewright.backends.nvidia.passes.split_products import SplitProducts
 from tilewright.backends.nvidia.passes.split_reductions import SplitReductions
 from tilewright.backends.nvidia.passes.split_tiles import SplitTiles
+from tilewright.backends.nvidia.passes.version_iterations import VersionIterations
 from tilewright.ir import Contract, Pipeline, Step
 from tilewright.transforms import SHARED, Canonicalize, Cse, Dce, ExpandDescriptors, Licm, Unroll
 
@@ -149,7 +150,9 @@ def _rotated_products(arch: Arch, warps: int, stages: int) -> tuple[Step, ...]:
 def _delayed_waits(arch: Arch) -> tuple[Step, ...]:
     """Waits for products of warpgroups, where they are used."""
     why = "behind pipelining, which orders copies and products"
-    return (Step(DelayProductWaits(), why),) if arch.wgmma else ()
+    straight = "where waits stand: those in straight code are moved on by ptxas"
+    steps = (Step(DelayProductWaits(), why), Step(VersionIterations(), straight))
+    return steps if arch.wgmma else ()
 
 
 _EXCHANGES = "exchanges are ops on buffers, between which barriers can stand"

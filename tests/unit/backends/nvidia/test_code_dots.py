@@ -340,7 +340,8 @@ def test_chained_products_need_no_memory_between_them(
 def test_what_a_loop_does_not_change_is_shared_before_it() -> None:
     text = compiled(chained, "*fp16/16 *fp16/16 *fp16/16 *fp32/16 i32/16").asm["ttgir"]
     assert ops(text)["nvidia.share"] == 1
-    assert ops(bodies_of_loops(text))["nvidia.wgmma"] == 2
+    # The second one stands where it runs, too, and where it may not.
+    assert ops(bodies_of_loops(text))["nvidia.wgmma"] == 3
 
 
 def test_what_a_loop_does_not_change_is_converted_before_it() -> None:

@@ -1,6 +1,7 @@
 """Structured control flow as basic blocks; carried tiles are one phi for each register.
 
-Tiles of bytes are one for each four elements: a phi of a byte would take a register of its own.
+Of tiles of bytes they are one for each four elements, and of 16 bits for two: a phi of a byte would
+take a register of its own, and halves would be paired behind a branch.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ def _registers(state: GpuLowering, values: Sequence[Value]) -> list[Val]:
     passed: list[Val] = []
     for value in values:
         registers = state.registers_of(value)
-        passed += pack(state, registers, dtype_of(value.type)) if _has_words(value) else registers
+        is_packed = _of_word(value) > 1
+        passed += pack(state, registers, dtype_of(value.type)) if is_packed else registers
     return passed
 
 
@@ -71,18 +73,21 @@ def _set_registers(state: GpuLowering, values: Sequence[Value], passed: Sequence
     """The registers of values, of what a block has passed on of them all."""
     rest = list(passed)
     for value in values:
-        count = register_count(value)
-        taken = count // _WORD if _has_words(value) else count
+        count, of_word = register_count(value), _of_word(value)
+        taken = count // of_word
         words, rest = rest[:taken], rest[taken:]
-        registers = unpack(state, words, count, dtype_of(value.type)) if taken < count else words
+        registers = unpack(state, words, count, dtype_of(value.type)) if of_word > 1 else words
         state.set_registers(value, registers)
 
 
-_WORD = 4  # bytes
+_OF_WORD = {"i8": 4, "half": 2, "bfloat": 2}
+"""Elements in 32 bits."""
 
 
-def _has_words(value: Value) -> bool:
-    return register_type(value) == "i8" and register_count(value) % _WORD == 0
+def _of_word(value: Value) -> int:
+    """Elements of a tile that are passed on in one register."""
+    count = _OF_WORD.get(register_type(value), 1)
+    return count if register_count(value) % count == 0 else 1
 
 
 def _labels(state: GpuLowering, *names: str) -> list[str]:

@@ -42,9 +42,11 @@ from tilewright.backends.nvidia.passes.producer_slice import has_producer, is_ne
 from tilewright.backends.nvidia.passes.program_loop import (
     PROGRAM_STAGES,
     are_equal,
+    divide_ahead,
     loop_over_programs,
     may_loop,
 )
+from tilewright.backends.nvidia.passes.program_sweeps import sweep_of
 from tilewright.backends.nvidia.passes.promote_copies import (
     loads_before_loops,
     promote_before_loops,
@@ -65,7 +67,7 @@ from tilewright.backends.nvidia.passes.schedule_loop import (
 from tilewright.backends.nvidia.passes.select_bulk_loads import bulk_buffer
 from tilewright.backends.nvidia.role_ops import PRODUCER_WARPS
 from tilewright.ir import Function, Op, Pass, Value
-from tilewright.ops import ConstantOp, DescriptorLoadOp, ForOp
+from tilewright.ops import ConstantOp, DescriptorLoadOp, ForOp, LoadOp
 from tilewright.support import errors
 from tilewright.support.data_class import dataclass
 
@@ -135,36 +137,43 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         if self._load_ahead(function, schedules):
             loads = [op for op in function.walk() if isinstance(op, DescriptorLoadOp) and op.bulk]
             schedules = self._schedules(function, loads)
-        if self._loops(function, schedules):
-            loads += self._load_first_tiles(function, schedules, plan)
-            loop_over_programs(function, rotates=not are_equal(_loads_of(schedules)))
+        first = self._first_loads(function, schedules, plan)
+        if self._loops(function, schedules, bool(first) and plan.blocks == 1):
+            ahead = promote_before_loops(function, first)
+            loads += ahead
+            programs = loop_over_programs(function, sweep_of(function, _loads_of(schedules)))
+            if ahead:
+                divide_ahead(programs)
             schedules = self._schedules(function, loads)
         schedules = _with_slots(schedules, plan.slots)
         split_roles(function, schedules, self.warps, plan.registers, plan.groups)
         return True
 
-    def _load_first_tiles(
+    def _first_loads(
         self, function: Function, schedules: Sequence[LoopSchedule], plan: _Plan
-    ) -> tuple[DescriptorLoadOp, ...]:
-        """Let the producer ask for what programs multiply from before their loops to their ends,
-        where it fits once more for the next program."""
+    ) -> list[LoadOp]:
+        """The loads before loops for what programs multiply until they end, which the producer may
+        make where it fits once more for the next program."""
         loads = loads_before_loops(function) if plan.groups == 1 else []
         first = [buffer for load in loads if (buffer := bulk_buffer(load)) is not None]
         replaced = [r.op for load in loads for r in readers(AheadLoad(load, 0))]
         rings = ring_buffers(_with_slots(schedules, plan.slots))
         rings += [replace_slots(buffer, PROGRAM_STAGES) for buffer in first]
         room = self._room(function, schedules, replaced)
-        if room.bytes_with(rings) + _BARRIER_BYTES > self._limit(plan.blocks):
-            return ()
-        return promote_before_loops(function, loads)
+        return loads if room.bytes_with(rings) + _BARRIER_BYTES <= self._limit(plan.blocks) else []
 
-    def _loops(self, function: Function, schedules: Sequence[LoopSchedule]) -> bool:
-        """Whether a block runs several programs."""
+    def _loops(
+        self, function: Function, schedules: Sequence[LoopSchedule], begins_alone: bool
+    ) -> bool:
+        """Whether a block runs several programs. begins_alone: a program begins with tiles that may
+        be copied ahead, and no other block of its multiprocessor computes meanwhile."""
         loads = _loads_of(schedules)
         if self.persistent is False or is_nested(function, loads) or not may_loop(function):
             return False
-        # Of long programs that are not equal the device may spread each better than all in turn.
-        return self.persistent is True or are_equal(loads)
+        if self.persistent or are_equal(loads):
+            return True
+        # The device spreads programs that are not equally long as well.
+        return begins_alone and sweep_of(function, loads) is not None
 
     def _schedules(
         self, function: Function, loads: Sequence[DescriptorLoadOp]
@@ -244,7 +253,8 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         if before <= (1 if is_late else _GROUPS) and may_turn:
             turns = self._plan_of(function, schedules, needed, 1, _GROUPS)
             fits = turns.slots >= asked and turns.registers[-1] >= needed
-            if fits and self._loops(function, schedules):
+            equal = are_equal(_loads_of(schedules))
+            if fits and equal and self._loops(function, schedules, begins_alone=False):
                 return turns
         # A warpgroup alone on a multiprocessor has no other to multiply while it stores.
         least = -(-_RESIDENT_WARPS // self.warps)

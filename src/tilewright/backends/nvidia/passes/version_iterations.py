@@ -1,0 +1,122 @@
+"""Makes straight code of the iterations in which nothing is masked and all products run.
+
+    cf.for ... {                                     cf.for ... {
+      %o = nvidia.wgmma %p, %y, %acc, true, %runs      %common = %runs and %full
+      %t = nvidia.wgmma_wait %s {pending = 1}          %r = cf.if %common {
+      %m = cf.if %full {                                 %o = nvidia.wgmma %p, %y, %acc
+        cf.yield %t                                      %t = nvidia.wgmma_wait %s {pending = 1}
+      } {                                    ->          %w = ... %t ...
+        ...                                              %u = nvidia.wgmma_wait %o {pending = 0}
+      }                                                  cf.yield ... %u
+      %w = ... %m ...                                  } {
+      %u = nvidia.wgmma_wait %o {pending = 0}            all as it was
+      cf.yield ... %u                                  }
+    }                                                  cf.yield %r
+                                                     }
+
+ptxas moves the wait for a product up to what needs it last, by the time that the product takes, as
+long as no branch is in between; behind one it waits at once, and the tensor cores stand still while
+threads compute. The attention that is written out in `docs/adr/0030-dependent-products.md` runs at
+1.11 times cuDNN, with a branch around a mask or the product at 1.03 to 1.04.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilewright.backends.nvidia.buffer_ops import WgmmaOp
+from tilewright.backends.nvidia.passes.form_values import joined
+from tilewright.ir import Block, Builder, Function, Op, Pass, Rewriter, Value, is_pure
+from tilewright.ir.types import DType
+from tilewright.ops import AndOp, ForOp, IfOp, YieldOp
+from tilewright.support.data_class import dataclass
+from tilewright.transforms import set_operands
+
+
+@dataclass(frozen=True)
+class VersionIterations(Pass, name="nvidia-version-iterations"):
+    """Branch once in an iteration, in front of its last product."""
+
+    def run(self, function: Function) -> bool:
+        loops = [op for op in function.walk() if isinstance(op, ForOp)]
+        return any([_version(loop) for loop in loops])
+
+
+def _version(loop: ForOp) -> bool:
+    """Whether a loop's last product, beside another one, goes on and does not always run.
+
+    Between products that are made in parts ptxas would wait for each.
+    """
+    products = [op for op in loop.body if isinstance(op, WgmmaOp)]
+    may_run = [op.runs is not None for op in products]
+    if len(products) < 2 or any(may_run[:-1]) or not may_run[-1]:
+        return False
+    if any(op.pending is not None for op in products):
+        return False
+    first, end = products[-1], loop.body.terminator
+    _move_scalars_before(first)
+    inside = _ops_from(first)[:-1]
+    masks = [op for op in inside if isinstance(op, IfOp) and _is_mask(op, inside)]
+    builder = Builder.at(first)
+    conditions = [*first.operands[-1:], *(mask.condition for mask in masks)]
+    common = joined(builder, AndOp, conditions)
+    left = list(dict.fromkeys(v for v in end.operands if _is_in(v, inside)))
+    mapping: dict[Value, Value] = {}
+    straight = _straight(inside, masks, mapping)
+    Builder(straight, None, loop.loc).emit(YieldOp(tuple(mapping[v] for v in left)))
+    other = Block()
+    for op in inside:
+        loop.body.detach(op)
+        other.insert(op)
+    Builder(other, None, loop.loc).emit(YieldOp(tuple(left)))
+    types = tuple(value.type for value in left)
+    results = Builder.at(end).emit(IfOp(common, straight, other, result_types=types)).results
+    for value, result in zip(left, results, strict=True):
+        Rewriter.replace_operand(end, value, result)
+    return True
+
+
+def _straight(ops: Sequence[Op], masks: Sequence[IfOp], mapping: dict[Value, Value]) -> Block:
+    """The ops where masks leave all as it is and the product runs."""
+    block = Block()
+    for op in ops:
+        if op in masks:
+            kept = op.regions[0].terminator.operands
+            mapping |= {r: mapping.get(v, v) for r, v in zip(op.results, kept, strict=True)}
+            continue
+        copy = op.clone(mapping)
+        block.insert(copy)
+        if isinstance(op, WgmmaOp):
+            # Sums are kept, and it runs.
+            set_operands(copy, copy.operands[:3])
+    return block
+
+
+def _move_scalars_before(product: WgmmaOp) -> None:
+    """What tells in which iterations something is masked, and slots are counted by."""
+    behind = _ops_from(product)
+    for op in behind:
+        needed = {v.op for v in op.operands}
+        is_scalar = is_pure(op) and all(isinstance(v.type, DType) for v in op.results)
+        if is_scalar and not op.regions and op.results and needed.isdisjoint(_ops_from(product)):
+            Rewriter.move_before(op, product)
+
+
+def _ops_from(first: Op) -> list[Op]:
+    """The ops of a block from one on."""
+    ops: list[Op] = []
+    op: Op | None = first
+    while op is not None:
+        ops.append(op)
+        op = op.next
+    return ops
+
+
+def _is_mask(op: IfOp, ops: Sequence[Op]) -> bool:
+    """Whether a branch leaves values as they are where its condition, which is known before some
+    ops, holds."""
+    return len(list(op.regions[0])) == 1 and op.condition.op not in ops
+
+
+def _is_in(value: Value, ops: Sequence[Op]) -> bool:
+    return value.op in ops
