@@ -15,6 +15,7 @@ from tilewright.transforms import (
     Cse,
     Dce,
     ExpandDescriptors,
+    LeaveIdlePrograms,
 )
 
 
@@ -37,6 +38,7 @@ def cpu_pipeline(
             ),
         )
     own = (
+        Step(LeaveIdlePrograms(), "one branch for masks of whole blocks, which fold below"),
         Step(
             Legalize(fma, dots, tiles, avx512, rounds_bf16),
             "LLVM lacks fp8, most functions and some casts",

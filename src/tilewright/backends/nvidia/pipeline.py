@@ -20,7 +20,6 @@ from tilewright.backends.nvidia.passes.expand_conversions import ExpandConversio
 from tilewright.backends.nvidia.passes.expand_exchanges import ExpandExchanges
 from tilewright.backends.nvidia.passes.insert_global_barriers import InsertGlobalBarriers
 from tilewright.backends.nvidia.passes.insert_shared_barriers import InsertSharedBarriers
-from tilewright.backends.nvidia.passes.leave_idle_programs import LeaveIdlePrograms
 from tilewright.backends.nvidia.passes.legalize_arithmetic import LegalizeArithmetic
 from tilewright.backends.nvidia.passes.legalize_casts import LegalizeCasts
 from tilewright.backends.nvidia.passes.legalize_dots import LegalizeDots
@@ -43,7 +42,16 @@ from tilewright.backends.nvidia.passes.split_reductions import SplitReductions
 from tilewright.backends.nvidia.passes.split_tiles import SplitTiles
 from tilewright.backends.nvidia.passes.version_iterations import VersionIterations
 from tilewright.ir import Contract, Pipeline, Step
-from tilewright.transforms import SHARED, Canonicalize, Cse, Dce, ExpandDescriptors, Licm, Unroll
+from tilewright.transforms import (
+    SHARED,
+    Canonicalize,
+    Cse,
+    Dce,
+    ExpandDescriptors,
+    LeaveIdlePrograms,
+    Licm,
+    Unroll,
+)
 
 _SHORT_LOOP = 1024
 """Elements of a thread in all iterations of a loop that becomes straight code."""

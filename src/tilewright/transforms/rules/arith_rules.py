@@ -7,19 +7,22 @@ modulo 2**bits.
 from __future__ import annotations
 
 from math import frexp, isfinite
+from typing import cast
 
 from tilewright.analysis import IntegerRange, integer_range
 from tilewright.ir import Rule, RuleContext, RuleSet, Value, rule
-from tilewright.ir.types import DType, dtype_of, element_of, i1, with_element
+from tilewright.ir.types import DType, dtype_of, element_of, i1, shape_of, with_element
 from tilewright.ops import (
     AbsOp,
     AddOp,
     AndOp,
     BinaryOp,
     BitcastOp,
+    BroadcastOp,
     CastOp,
     CompareOp,
     DivOp,
+    ExpandDimsOp,
     MathOp,
     MaxOp,
     MinOp,
@@ -27,14 +30,17 @@ from tilewright.ops import (
     MulOp,
     NegOp,
     OrOp,
+    RangeOp,
     RemOp,
+    ReshapeOp,
     SelectOp,
     ShlOp,
     ShrOp,
+    SplatOp,
     SubOp,
     XorOp,
 )
-from tilewright.transforms.rules.constant_builders import constant, with_operands
+from tilewright.transforms.rules.constant_builders import constant, scalar_of, with_operands
 from tilewright.transforms.rules.exact_arithmetic import (
     constant_of,
     fold_binary,
@@ -270,6 +276,41 @@ def compare_ranges(op: CompareOp, ctx: RuleContext) -> Value | None:
         return None
     answer = _answer(op.predicate, x, y)
     return None if answer is None else constant(ctx, answer, op.type)
+
+
+@rule(CompareOp)
+def uniform_comparison(op: CompareOp, ctx: RuleContext) -> Value | None:
+    """splat(x * c) + i < c2 -> splat(x * c < c2), where i is below 2**n, which divides c and c2
+
+    Masks of rows that end where a block ends; also of >=.
+    """
+    bound = constant_of(op.rhs)
+    if op.predicate not in ("lt", "ge") or bound is None or not isinstance(op.lhs.op, AddOp):
+        return None
+    for start, place in (op.lhs.op.operands, op.lhs.op.operands[::-1]):
+        extent = _extent_of_places(place)
+        if extent and bound % extent == 0 and _is_multiple(start, extent):
+            first = cast("Value", scalar_of(ctx, start))
+            uniform = CompareOp(first, constant(ctx, bound, first.type), op.predicate)
+            return ctx.value(SplatOp(ctx.value(uniform), shape_of(op.type)))
+    return None
+
+
+def _extent_of_places(value: Value) -> int:
+    """The power of two that all elements of a range from 0 on are below; 0 of other values."""
+    op = value.op
+    while isinstance(op, ExpandDimsOp | BroadcastOp | ReshapeOp):
+        op = op.x.op
+    if not isinstance(op, RangeOp) or op.start:
+        return 0
+    return 1 << (op.end - 1).bit_length()
+
+
+def _is_multiple(value: Value, extent: int) -> bool:
+    """Whether a splat is a product with a multiple of a power of two; such a product may wrap."""
+    inner = value.op.x.op if isinstance(value.op, SplatOp) else None
+    factor = constant_of(inner.rhs) if isinstance(inner, MulOp) else None
+    return factor is not None and not _is_float(value) and int(factor) % extent == 0
 
 
 def _answer(predicate: str, x: IntegerRange, y: IntegerRange) -> bool | None:
