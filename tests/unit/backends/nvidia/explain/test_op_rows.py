@@ -269,6 +269,20 @@ def test_an_operand_of_registers_says_how_other_lanes_get_it(rounds: bool, excha
     assert re.search(rf"the product of line \d+, converted from f32{moved}, B: ", last.through)
 
 
+def test_gradients_of_attention_show_their_schedule() -> None:
+    """A producer asks for queries; weights and their changes are operands where they are made."""
+    (variant,) = (
+        v for v in CORPUS["attention_backward"] if (v.capability, v.label) == (90, "fp16 64 keys")
+    )
+    kernel = tilewright.compile(source_of(variant), GPUTarget("cuda", 90, 32), variant.options)
+    explained = kernel.explain()
+    copied = [row.through for row in rows(explained, "load") if "bulk" in row.how]
+    assert len(copied) == 2 and all("asked for by a producer" in text for text in copied)
+    scores, changes, *sums = (row.through for row in rows(explained, "dot"))
+    assert all(text.startswith("A: shared, K-major") for text in (scores, changes))
+    assert len(sums) == 2 and all(text.startswith("A: registers, the product") for text in sums)
+
+
 SHARED_BLOCKS = BLOCKS | {"BLOCK_M": 64, "num_warps": 4, "bulk_loads": "all"}
 
 
