@@ -117,16 +117,18 @@ def _plan(op: DotOp, facts: Facts, arch: Arch, warps: int) -> _Plan | str:
         return obstacle
     sharing = wgmma_sharing(op, arch, warps)
     assert sharing is not None, op
-    left = _buffer(op.a, 1, facts) if _is_shared(op.a) else None
+    left = _buffer(op.a, 1, facts) if _is_shared(op) else None
     interleaved = left is None and _is_interleaved(op, 0, facts)
     return _Plan((left, right), sharing, interleaved=interleaved)
 
 
-def _is_shared(left: Value) -> bool:
+def _is_shared(op: DotOp) -> bool:
     """Whether A is best read from shared memory: it is loaded, or goes through it anyway, since
-    other threads have it than those whose registers it would be in."""
-    value = _transposed(left)[0]
-    return loaded_by(value) is not None or value is not left
+    other threads have it than those whose registers it would be in; or it is made before the loop:
+    ptxas 13.0 may give registers that all iterations multiply to what one of them multiplies."""
+    value = _transposed(op.a)[0]
+    made_in = value.owner if value.op is None else value.op.parent
+    return loaded_by(value) is not None or value is not op.a or made_in is not op.parent
 
 
 def _only_adds(op: DotOp) -> bool:

@@ -269,6 +269,27 @@ def test_an_operand_of_registers_says_how_other_lanes_get_it(rounds: bool, excha
     assert re.search(rf"the product of line \d+, converted from f32{moved}, B: ", last.through)
 
 
+@tilewright.jit
+def scaled_before(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    where = i[:, None] * BLOCK + i[None, :]
+    x = (tl.load(x_ptr + where) * 0.5).to(tl.float16)
+    acc = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for k in range(n):
+        y = tl.load(y_ptr + k * BLOCK * BLOCK + where)
+        s = tl.dot(x, y)
+        acc = tl.dot(s.to(tl.float16), y, acc)
+    tl.store(out_ptr + where, acc)
+
+
+def test_what_is_computed_before_a_loop_is_shared() -> None:
+    """ptxas 13.0 gave its registers to what the loop computes, of which products come here."""
+    types = "*fp16/16 *fp16/16 *fp32/16 i32"
+    found = rows(compiled(scaled_before, types, BLOCK=64).explain(), "dot")
+    first = [row for row in found if line(row).startswith("s =")]
+    assert first and all(row.through.startswith("A: shared, K-major") for row in first)
+
+
 def test_gradients_of_attention_show_their_schedule() -> None:
     """A producer asks for queries; weights and their changes are operands where they are made."""
     (variant,) = (
