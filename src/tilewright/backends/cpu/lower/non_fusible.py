@@ -119,13 +119,14 @@ def lower_dot(state: CpuLowering, op: DotOp) -> None:
 
 def _same_product_from_memory(state: CpuLowering, spec: DotSpec) -> DotSpec | None:
     """What does most iterations of the loop, if it can do one of those that are left, too: code for
-    a few iterations alone would take as long to compile as that."""
+    a few iterations alone would take as long to compile as that. Not that of a group of programs,
+    whose last block of rows may be of two programs."""
     whole = state.done_from_memory
     if whole is None or whole.by_tiles or spec.k % memory_step(whole):
         return None
     alike = replace(
-        whole, m=spec.m, k=spec.k, lda=spec.lda, ldb=spec.ldb, aligned=spec.aligned,
-        accumulate=True, from_memory=False,
+        whole, k=spec.k, lda=spec.lda, ldb=spec.ldb, aligned=spec.aligned, accumulate=True,
+        from_memory=False,
     )  # fmt: skip
     return whole if alike == spec else None
 
