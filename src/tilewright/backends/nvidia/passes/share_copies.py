@@ -85,6 +85,8 @@ class ShareCopies(Pass, name="nvidia-share-copies"):
         programs, copies = _loop_over_programs(roles.producer), _copies_of(roles)
         if programs is None:
             return "each block runs one program"
+        if _is_numbered_ahead(programs):
+            return "what a program is was computed by the one before"
         if not all(_is_in_step(copy, programs) for copy in copies):
             return "a copy is not in the one loop of its program, so blocks are not in step"
         if not _begin_between_sectors(function, copies):
@@ -102,6 +104,16 @@ def _copies_of(roles: RolesOp) -> list[BulkCopyOp]:
 
 def _loop_over_programs(role: Block) -> ForOp | None:
     return next((op for op in role if isinstance(op, ForOp) and is_over_programs(op)), None)
+
+
+def _is_numbered_ahead(programs: ForOp) -> bool:
+    """Whether a program passes on what the number of the next one tells (`divide_ahead`)."""
+
+    def needed(value: Value) -> Sequence[Value]:
+        op = value.op
+        return () if op is None or op.regions or op.parent is not programs.body else op.operands
+
+    return programs.index in _closure(programs.body.terminator.operands, needed)
 
 
 def _is_in_step(copy: BulkCopyOp, programs: ForOp) -> bool:
