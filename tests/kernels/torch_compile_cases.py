@@ -187,7 +187,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
             "max_autotune_gemm_backends": "TRITON",
             "benchmark_epilogue_fusion": False,
             # two of twenty blocks: all are measured otherwise
-            "test_configs.autotune_choice_desc_regex": "BLOCK_K=(16|64), BLOCK_M=32, BLOCK_N=16",
+            "test_configs.autotune_choice_desc_regex": (
+                "BLOCK_K=(16|64), BLOCK_M=32, BLOCK_N=16"
+                if DEVICE == "cpu"
+                else "BLOCK_K=(16|128), BLOCK_M=32, BLOCK_N=32"
+            ),
         }
     },
     "dynamic shapes": {"dynamic": True},

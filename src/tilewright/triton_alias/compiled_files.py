@@ -32,6 +32,11 @@ _NEEDS = {
 """Metadata of kernels whose launches need more than a grid, and what."""
 
 
+_LONGEST_NAME = 150
+"""Of a cubin's file, in characters, as Triton cuts them: names of fused kernels can be longer than
+a file system allows."""
+
+
 class LaunchSchema(dict[str, object]):
     """What a launch from C++ is told of a kernel for GPUs, by PyTorch's names; or that it cannot
     be one, by NotInLibrary, for which `obstacle` is the reason."""
@@ -51,8 +56,9 @@ def compile(
     options: Mapping[str, Any] | None = None,
 ) -> CompiledKernel:
     """As `tilewright.compile`; with TRITON_CACHE_DIR, the cubin of a kernel that others can launch
-    is the file <folder>/<hash in base 32>/<name>.cubin there. One for a CPU has the artifacts "so"
-    and "launcher.so", see `shared_libraries`; one for a GPU its `launch_metadata_schema`."""
+    is the file <folder>/<hash in base 32>/<name>.cubin there, long names cut. One for a CPU has the
+    artifacts "so" and "launcher.so", see `shared_libraries`; one for a GPU its
+    `launch_metadata_schema`."""
     kernel = compile_kernel(src, target, options)
     if kernel.target.backend == "cpu":
         offer_libraries(kernel)
@@ -65,7 +71,7 @@ def compile(
         place = Path(folder) / path_key(kernel.hash)
         if not place.exists():
             place.parent.mkdir(parents=True, exist_ok=True)
-            replace_folder(place, {f"{kernel.name}.cubin": kernel.kernel})
+            replace_folder(place, {f"{kernel.name[:_LONGEST_NAME]}.cubin": kernel.kernel})
     return kernel
 
 

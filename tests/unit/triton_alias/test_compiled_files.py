@@ -29,11 +29,14 @@ def scale(x, out, n, by, B: tl.constexpr, CHECK: tl.constexpr):
     tl.store(out + i, value * by, i < n)
 
 
-def compiled(by: str = "fp32", check: bool = False, target: Any = HOPPER, **options: Any) -> Any:
+def compiled(
+    by: str = "fp32", check: bool = False, target: Any = HOPPER, name: str = "scale", **options: Any
+) -> Any:
     types = {"x": "*fp32", "out": "*fp32", "n": "i32", "by": by, "B": "constexpr"}
     source = ASTSource(
         scale, {**types, "CHECK": "constexpr"}, {"B": 128, "CHECK": check}, {(0,): []}
     )
+    source.name = name
     with triton_alias() as triton:
         return triton.compile(
             source, target=target, options={"debug": True, "sanitize_overflow": False, **options}
@@ -55,6 +58,15 @@ def test_a_cubin_is_where_triton_keeps_it(tmp_path: Path, monkeypatch: pytest.Mo
         ("n", "i32"), ("by", "fp32"), ("B", "constexpr")
     ]  # fmt: skip
     assert kernels[0].src.constants == {(4,): 128, (5,): False}
+
+
+def test_long_names_of_kernels_are_cut_in_names_of_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    kernel = compiled(name="scale" * 60)
+    (cubin,) = files(tmp_path)
+    assert (cubin.name, kernel.name) == ("scale" * 30 + ".cubin", "scale" * 60)
 
 
 @pytest.mark.parametrize(
