@@ -122,7 +122,7 @@ def _same_product_from_memory(state: CpuLowering, spec: DotSpec) -> DotSpec | No
     a few iterations alone would take as long to compile as that. Not that of a group of programs,
     whose last block of rows may be of two programs."""
     whole = state.done_from_memory
-    if whole is None or whole.by_tiles or spec.k % memory_step(whole):
+    if whole is None or whole.by_tiles or whole.m != spec.m or spec.k % memory_step(whole):
         return None
     alike = replace(
         whole, k=spec.k, lda=spec.lda, ldb=spec.ldb, aligned=spec.aligned, accumulate=True,
