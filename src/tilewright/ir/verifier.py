@@ -63,7 +63,7 @@ def _shape_of(op: Op) -> _OpShape:
         *[v.type for v in op.results],
         *op.attrs,
         *values,
-        *map(type, values),
+        *[(*map(type, value),) if type(value) is tuple else type(value) for value in values],
     )
 
 
