@@ -93,7 +93,9 @@ LOOPS = [
     # the first fences are those of what is written before the loop, an operand and the zeros of the
     # first slot: another stands in it, where the last copies are waited for, too; sums from
     # zero on are no operands; a product of the iteration before the first one, which does not run,
-    # has a fence all the same, and behind the loop a group that nothing counts
+    # has a fence all the same, and behind the loop a group that nothing counts. The first iteration
+    # alone is not straight code: where it has a product before it nothing runs (fence and group 2),
+    # and its last wait is for a group without products
     Loop(
         chained,
         5,
@@ -102,10 +104,14 @@ LOOPS = [
             ("fence.proxy", 1),
             ("wgmma.fence", 0),
             ("wgmma.fence", 2),
-            ("wgmma.fence", 4),
-            ("wgmma.commit_group", 4),
+            ("wgmma.commit_group", 2),
+            ("wgmma.fence", 3),
+            ("wgmma.wait_group", 3),
+            ("wgmma.fence", 5),
+            ("wgmma.commit_group", 5),
             ("bar.sync", 2),
         ),
+        (("wgmma.wait_group", 3),),
     ),  # fmt: skip
     Loop(written, 5, (("fence.proxy", 0),)),
 ]
