@@ -63,8 +63,15 @@ def _shape_of(op: Op) -> _OpShape:
         *[v.type for v in op.results],
         *op.attrs,
         *values,
-        *[(*map(type, value),) if type(value) is tuple else type(value) for value in values],
+        *map(_types_in, values),
     )
+
+
+def _types_in(value: object) -> object:
+    """The type of an attribute, or those of a tuple's elements."""
+    if type(value) is not tuple:
+        return type(value)
+    return tuple(map(type, cast("tuple[object, ...]", value)))
 
 
 @dataclass(frozen=True)
