@@ -13,6 +13,7 @@ from tilewright.backends.nvidia.arch import ARCHITECTURES
 from tilewright.kernels.attention import attention_kernel
 from tilewright.kernels.attention_backward import keys_gradient_kernel, queries_gradient_kernel
 from tilewright.kernels.attention_decode import decode_kernel, join_kernel
+from tilewright.kernels.attention_descriptors import descriptor_attention_kernel
 from tilewright.kernels.attention_plan import gpu_backward_options as backward_options
 from tilewright.kernels.attention_plan import gpu_launch_options as attention_options
 from tilewright.kernels.attention_values import ROUND, transpose_values_kernel
@@ -287,13 +288,33 @@ def _attention_on(
 ) -> Iterator[Variant]:  # fmt: skip
     value = value or head
     for capability in rows:
-        words = attention_options(head, item_bytes, capability, value)
-        words |= dict.fromkeys(("lse_ptr", "q_starts", "k_starts", "scales", "SCORE"))
-        words |= {"HEAD": head, "VALUE": value, "SHARED": 1, "LEFT": -1, "AT_END": False,
-                  "RIGHT": 0 if causal else -1, "DROPOUT": 0.0, "score_args": (),
-                  "GROUP": 8 if causal else 1,
-                  "ROUND": ROUND if item_bytes == 1 else 1}  # fmt: skip
+        words = _attention_words(capability, head, item_bytes, causal, value)
+        words |= dict.fromkeys(("q_starts", "k_starts", "scales"))
+        words["ROUND"] = ROUND if item_bytes == 1 else 1
         yield from _on((capability,), label, attention_kernel, types, words)
+
+
+def _attention_words(
+    capability: int, head: int, item_bytes: int, causal: bool, value: int
+) -> Words:  # fmt: skip
+    words = attention_options(head, item_bytes, capability, value)
+    words |= {"HEAD": head, "VALUE": value, "SHARED": 1, "LEFT": -1, "AT_END": False,
+              "RIGHT": 0 if causal else -1, "DROPOUT": 0.0, "score_args": (), "SCORE": None,
+              "lse_ptr": None, "GROUP": 8 if causal else 1}  # fmt: skip
+    return words
+
+
+def _attention_by_descriptors() -> Iterator[Variant]:
+    for dtype, head, causal, rows in (
+        ("fp16", 64, True, _rows(True)), ("fp16", 64, False, (HERE,)),
+        ("fp16", 128, True, (HERE,)), ("fp16", 128, False, (HERE,)),
+        ("bf16", 256, True, (HERE,)), ("fp32", 64, True, (HERE,)),
+    ):  # fmt: skip
+        types = f"{_pointers(4, dtype)} *fp32 {_STEP * 14} i32 {_STEP * 2} fp32 i32"
+        label = f"{dtype} {head}{' causal' if causal else ''}"
+        for row in rows:
+            words = _attention_words(row, head, BYTES[dtype], causal, head)
+            yield from _on((row,), label, descriptor_attention_kernel, types, words)
 
 
 def _attention_backward() -> Iterator[Variant]:
@@ -339,6 +360,7 @@ CORPUS = {
     "add": tuple(_add()),
     "attention": tuple(_attention()),
     "attention_backward": tuple(_attention_backward()),
+    "attention_by_descriptors": tuple(_attention_by_descriptors()),
     "attention_decode": tuple(_attention_decode()),
     "dropout": tuple(_dropout()),
     "grouped_matmul": tuple(_grouped_matmul()),

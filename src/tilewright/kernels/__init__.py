@@ -3,6 +3,7 @@
 from tilewright.kernels.attention import attention
 from tilewright.kernels.attention_backward import attention_backward
 from tilewright.kernels.attention_decode import attention_decode
+from tilewright.kernels.attention_descriptors import attention_by_descriptors
 from tilewright.kernels.dropout import dropout
 from tilewright.kernels.elementwise import add
 from tilewright.kernels.grouped_matmul import grouped_matmul
@@ -16,6 +17,7 @@ __all__ = [
     "add",
     "attention",
     "attention_backward",
+    "attention_by_descriptors",
     "attention_decode",
     "dropout",
     "grouped_matmul",

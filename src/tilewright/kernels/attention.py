@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import tilewright.language as tl
@@ -17,7 +16,6 @@ from tilewright.kernels.attention_arrays import (
 )
 from tilewright.kernels.attention_blocks import (
     LOG2_E,
-    as_they_are,
     batch_and_head,
     block_and_head,
     in_rounds,
@@ -26,8 +24,10 @@ from tilewright.kernels.attention_blocks import (
     keys_seen,
     lift_of,
     load_rows,
+    log_of_sum,
     scales_of,
     sequence,
+    softmax_step,
     store_rows,
     values_read,
 )
@@ -49,8 +49,7 @@ def attention_kernel(
     """One block of queries of one head, beside all keys that it sees; the longest come first.
 
     scale: positive; v_inner, ROUND: of `values_of`.
-    Running maximum and sum per row, as in Milakov and Gimelshein, "Online normalizer calculation
-    for softmax" (2018), and Dao et al., "FlashAttention" (2022)."""
+    After Dao et al., "FlashAttention" (2022)."""
     block, pair = block_and_head(GROUP, RIGHT >= 0)
     batch, head = batch_and_head(pair, heads)
     q_first, q_length = sequence(q_starts, batch, q_length)
@@ -80,22 +79,18 @@ def attention_kernel(
             scores = SCORE(scores * scale, batch, head, places, columns[None, :], score_args)
         seen = is_visible(places, columns[None, :], k_length, LEFT, RIGHT)
         scores = tl.where(seen, scores, -float("inf"))
-        higher = tl.maximum(top, tl.max(scores, axis=1))
-        base = tl.where(higher == -float("inf"), 0.0, higher * factor)
-        weights = tl.exp2(scores * factor - (base - lift)[:, None])
-        shrink = tl.exp2(top * factor - base)
-        total = total * shrink + tl.sum(weights, axis=1)
+        weights, shrink, top, total = softmax_step(scores, top, total, factor, lift)
         if DROPOUT > 0:
             kept = is_kept(seed, pair, rows[:, None], columns[None, :], DROPOUT)
             weights = tl.where(kept, weights, 0.0)
         weights = in_rounds(weights) if ROUND > 1 else weights
         v = load_rows(v_base, columns, v_row, v_length, VALUE, v_inner)
-        acc, top = tl.dot(weights.to(v.dtype), v, acc * shrink[:, None]), higher
+        acc = tl.dot(weights.to(v.dtype), v, acc * shrink[:, None])
     share = of_values / (tl.where(total == 0, 1.0, total) * (1 - DROPOUT))
     store_rows(out_base, rows, out_row, q_length, acc * share[:, None])
     if lse_ptr is not None:
-        lse = tl.where(total == 0, -float("inf"), (top * factor + tl.log2(total) - lift) / LOG2_E)
         lse_ptr += batch * lse_batch + head * lse_head + q_first
+        lse = log_of_sum(top, total, factor, lift)
         tl.store(lse_ptr + rows, lse, mask=rows < q_length)
 
 
@@ -147,15 +142,11 @@ def attention(
     blocks, pairs = cdiv(sizes.q_length, options["BLOCK_M"]), sizes.batch * sizes.heads
     grid, options["GROUP"] = grid_of(blocks, pairs, options.get("GROUP", 1))
     steps = [*row_strides(q, packed), *row_strides(k, packed), *of_v]
-    scale = scale or sizes.head**-0.5
-    if scale < 0 and asked.score is None:
-        # the maximum is that of scores before they are scaled
-        asked = replace(asked, score=as_they_are)
     if all(grid):
         attention_kernel[grid](
             q, k, v, out, lse, *asked.first_rows, *steps, *row_strides(out, packed),
-            *sum_strides(lse), sizes.heads, sizes.q_length, sizes.k_length, scale, asked.scales,
-            asked.seed, tuple(asked.score_args), ROUND=round_of_values, **options,
+            *sum_strides(lse), sizes.heads, sizes.q_length, sizes.k_length, asked.scale_of(sizes),
+            asked.scales, asked.seed, tuple(asked.score_args), ROUND=round_of_values, **options,
             **asked.constants(sizes),
         )  # fmt: skip
     return out

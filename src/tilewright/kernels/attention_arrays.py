@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from tilewright.kernels.arrays import Array, dtype_name, strides
+from tilewright.kernels.attention_blocks import as_they_are
 from tilewright.support.errors import did_you_mean
 
 
@@ -46,12 +47,18 @@ class Variant:
         """Of sequences of queries and of keys."""
         return self.starts[:2] if self.starts else (None, None)
 
+    def scale_of(self, sizes: Sizes) -> float:
+        """What scores are multiplied by."""
+        return self.scale or sizes.head**-0.5
+
     def constants(self, sizes: Sizes) -> dict[str, Any]:
         """Of the kernels."""
+        # a row's maximum is that of scores before they are scaled, unless a function has them
+        score = as_they_are if self.scale < 0 and self.score is None else self.score
         return {
             "HEAD": sizes.head, "VALUE": sizes.value, "SHARED": sizes.shared,
             "LEFT": self.window[0], "RIGHT": self.right, "AT_END": self.at_end,
-            "SCORE": self.score, "DROPOUT": self.dropout,
+            "SCORE": score, "DROPOUT": self.dropout,
         }  # fmt: skip
 
 

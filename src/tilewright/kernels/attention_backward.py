@@ -190,7 +190,7 @@ def attention_backward(
     if asked.scales is not None or int(q.itemsize) == 1:
         raise ValueError("attention has no gradients of fp8, nor of what scales multiply")
     sizes, packed = sizes_of(q, k, v, asked), asked.starts is not None
-    scale = scale or sizes.head**-0.5
+    scale = asked.scale_of(sizes)
     dq, dk, dv = (empty(x, tuple(x.shape)) for x in (q, k, v))
     products = empty(lse, tuple(lse.shape))
     of_q, of_k, of_v, of_grad, of_out = (row_strides(x, packed) for x in (q, k, v, grad, out))

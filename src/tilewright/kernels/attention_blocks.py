@@ -115,6 +115,25 @@ def is_visible(places, columns, length, LEFT: tl.constexpr, RIGHT: tl.constexpr)
 
 
 @jit
+def softmax_step(scores, top, total, factor, lift=0.0):
+    """The weights of a block of keys, by what their rows' earlier sums shrink, and the rows'
+    maxima and sums with this block; top, total: without it; lift: of `lift_of`.
+
+    As in Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018)."""
+    higher = tl.maximum(top, tl.max(scores, axis=1))
+    base = tl.where(higher == -float("inf"), 0.0, higher * factor)
+    weights = tl.exp2(scores * factor - (base - lift)[:, None])
+    shrink = tl.exp2(top * factor - base)
+    return weights, shrink, higher, total * shrink + tl.sum(weights, axis=1)
+
+
+@jit
+def log_of_sum(top, total, factor, lift=0.0):
+    """The natural logarithms of rows' sums of exponentials, of what `softmax_step` has left."""
+    return tl.where(total == 0, -float("inf"), (top * factor + tl.log2(total) - lift) / LOG2_E)
+
+
+@jit
 def exponent_of(lse):
     """Of two, for the sums of rows; 0 where a row sees nothing, so that its weights are zeros."""
     return tl.where(lse == -float("inf"), 0.0, lse * LOG2_E)
