@@ -179,3 +179,42 @@ def test_histograms_of_every_type_in_a_loop(device: Device, rng: np.random.Gener
     out = device.empty(8, np.int32)
     device.run(unmasked_kernel, (1,), device.array(x), out, SIZE=128, BINS=8)
     np.testing.assert_array_equal(out, np.bincount(x[x < 8].astype(int), minlength=8))
+
+
+@jit
+def halves(x, right):
+    """The lower and the upper of each pair along the middle of three dims, for both of them."""
+    lower, upper = tl.sum(x * (1 - right), 1), tl.sum(x * right, 1)
+    pairs: tl.constexpr = x.shape
+    return tl.broadcast_to(lower[:, None, :], pairs), tl.broadcast_to(upper[:, None, :], pairs)
+
+
+@jit
+def sort_by_sums_kernel(x, out, places, ROWS: tl.constexpr, LEVELS: tl.constexpr):
+    """A bitonic network of sums of pairs, which carries where its elements were."""
+    number = tl.arange(0, ROWS << LEVELS)
+    key, place = tl.load(x + number), number & ((1 << LEVELS) - 1)
+    right = tl.arange(0, 2)[None, :, None]
+    for stage in tl.static_range(1, LEVELS + 1):
+        for step in tl.static_range(stage):
+            BIT: tl.constexpr = stage - 1 - step
+            PAIRS: tl.constexpr = [ROWS << (LEVELS - 1 - BIT), 2, 1 << BIT]
+            keys, at = tl.reshape(key, PAIRS), tl.reshape(place, PAIRS)
+            low, high = halves(keys, right)
+            low_at, high_at = halves(at, right)
+            falls = tl.reshape(number, PAIRS) >> stage & 1 if stage < LEVELS else 0
+            moves = ((low > high) | ((low == high) & (low_at > high_at))) ^ (falls != 0)
+            key = tl.reshape(keys ^ tl.where(moves, low ^ high, 0), key.shape)
+            place = tl.reshape(at ^ tl.where(moves, low_at ^ high_at, 0), key.shape)
+    tl.store(out + number, key)
+    tl.store(places + number, place)
+
+
+def test_sorts_written_with_sums_of_pairs(device: Device, rng: np.random.Generator):
+    x = rng.integers(-9, 9, size=(16, 16), dtype=np.int32)
+    out, places = device.empty(x.shape, "int32"), device.empty(x.shape, "int32")
+    device.run(
+        sort_by_sums_kernel, (1,), device.array(x), out, places, ROWS=16, LEVELS=4, num_warps=2
+    )
+    assert np.array_equal(places, np.argsort(x, 1, kind="stable"))
+    assert np.array_equal(out, np.sort(x, 1))

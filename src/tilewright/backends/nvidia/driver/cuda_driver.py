@@ -15,9 +15,11 @@ from contextlib import contextmanager
 from typing import Any, ClassVar, TypeVar, cast
 
 from tilewright.backends.nvidia.assemble.ptxas import (
+    LESS_OPTIMIZED,
     Assembled,
     explain_failure,
     has_lines,
+    is_long,
     parse_report,
 )
 from tilewright.backends.nvidia.driver.cuda_errors import (
@@ -92,6 +94,7 @@ _JIT_INFO_LOG = 3
 _JIT_INFO_LOG_BYTES = 4
 _JIT_ERROR_LOG = 5
 _JIT_ERROR_LOG_BYTES = 6
+_JIT_OPTIMIZATION_LEVEL = 7
 _JIT_LOG_VERBOSE = 12
 _JIT_GENERATE_LINE_INFO = 13
 _INPUT_PTX = 1
@@ -372,6 +375,8 @@ class Driver:
             _JIT_ERROR_LOG_BYTES: _LOG_BYTES,
             _JIT_LOG_VERBOSE: 1,
         }
+        if is_long(ptx):
+            options[_JIT_OPTIMIZATION_LEVEL] = LESS_OPTIMIZED
         if has_lines(ptx):
             options[_JIT_GENERATE_LINE_INFO] = 1
         if maxnreg is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from math import prod
 
 from tilewright.analysis import Alignment
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp
@@ -42,6 +43,7 @@ class LayoutContext:
     layouts: dict[Value, LinearLayout] = field(
         default_factory=dict[Value, LinearLayout], init=False
     )
+    _free: dict[Op, LinearLayout] = field(default_factory=dict[Op, LinearLayout], init=False)
 
     @cached_property
     def product_layouts(self) -> set[LinearLayout]:
@@ -54,6 +56,21 @@ class LayoutContext:
     def layout_or_default(self, value: Value) -> LinearLayout:
         """The layout of a tile; rows along the lanes if it has none of its own."""
         return self.layouts.get(value) or default_layout(shape_of(value.type), self.warps)
+
+    def free_layout(self, op: Op) -> LinearLayout:
+        """The layout of the operands of an op that none of them decides: that of the first load of
+        as many elements so far, with which they are likely used; else rows along the lanes."""
+        if op not in self._free:
+            shape = shape_of(op.operands[0].type)
+            loaded = (
+                layout for value, layout in self.layouts.items()
+                if isinstance(value.op, LoadOp) and prod(layout.shape) == prod(shape)
+            )  # fmt: skip
+            known = next(loaded, None)
+            default = default_layout(shape, self.warps)
+            # once: what loops carry is visited again, and other loads may have got layouts since
+            self._free[op] = default if known is None else known.reshape(shape)
+        return self._free[op]
 
     def deciding_layout(self, values: Sequence[Value]) -> LinearLayout | None:
         """The layout among those of some tiles that the others follow: a tensor-core result before

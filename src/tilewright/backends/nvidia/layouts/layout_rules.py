@@ -269,8 +269,7 @@ class _Reduce(LayoutRule[ReduceOp]):
         return slice_of(self.source(op, context), op.axis)
 
     def source(self, op: ReduceOp, context: LayoutContext) -> LinearLayout:
-        shape = shape_of(op.operands[0].type)
-        return context.deciding_layout(op.operands) or default_layout(shape, context.warps)
+        return context.deciding_layout(op.operands) or context.free_layout(op)
 
     def problem(self, op: ReduceOp) -> str | None:
         source = cast("LinearLayout", _layout(op.inputs[0]))
@@ -364,6 +363,18 @@ class _ExpandDims(LayoutRule[ExpandDimsOp]):
 
 @layout_rule(BroadcastOp)
 class _Broadcast(LayoutRule[BroadcastOp]):
+    def result(self, op: BroadcastOp, context: LayoutContext) -> LinearLayout | None:
+        """Of half of a pair, that of the pairs: what follows would be made in each layout that is
+        required of it, from halves in as many, which are no cheaper to convert than itself."""
+        expand = op.x.op
+        reduce = expand.x.op if isinstance(expand, ExpandDimsOp) else None
+        if not isinstance(reduce, ReduceOp) or expand.axis != reduce.axis:
+            return None
+        pairs = shape_of(reduce.inputs[0].type)
+        if op.shape != pairs or pairs[reduce.axis] > 2:
+            return None
+        return rule_of(reduce).source(reduce, context)
+
     def operand(self, op: BroadcastOp, index: int, layout: LinearLayout) -> LinearLayout | None:
         return broadcast_source(layout, shape_of(op.x.type))
 

@@ -183,6 +183,15 @@ def test_line_tables_are_made_of_ptx_that_names_lines(
     assert cuda.links[0].get(generate_line_info) == wanted
 
 
+@pytest.mark.parametrize(("statements", "wanted"), [(40_000, 1), (20_000, None)])
+def test_long_code_is_optimized_less(
+    cuda: FakeCuda, api: Driver, statements: int, wanted: int | None
+) -> None:
+    api.compile_ptx("\tret;\n" * statements, "kernel", 0)
+    optimization_level = 7
+    assert cuda.links[0].get(optimization_level) == wanted
+
+
 def test_refused_ptx_is_explained(cuda: FakeCuda, api: Driver) -> None:
     cuda.fails["cuLinkAddData"] = INVALID_PTX
     cuda.error_log = b"ptxas application ptx input, line 2; error   : Unknown thing"
