@@ -355,6 +355,17 @@ def is_scannable(layout: LinearLayout, axis: int) -> bool:
     return REGISTER not in kinds and kinds == sorted(kinds)
 
 
+@lru_cache(maxsize=4096)
+def scan_combinations(layout: LinearLayout, axis: int) -> int:
+    """How often each thread combines two elements in a scan within warps (warp_scans.py)."""
+    order, along = axis_order(layout, axis), [b[axis] for b in layout.bases(REGISTER) if b[axis]]
+    chunks = 1 << sum(step >= order.chunk for step in along)
+    run, lines = (1 << len(along)) // chunks, layout.in_size(REGISTER) >> len(along)
+    in_chunk = run - 1 + len(order.lanes) + run
+    between = 2 * chunks - 3 if chunks > 1 else 0
+    return lines * (chunks * in_chunk + between)
+
+
 def scan_layout(shape: tuple[int, ...], axis: int, warps: int) -> LinearLayout:
     """A scannable layout: lanes along the axis, warps on other lines first; one run a thread."""
     others = [d for d in reversed(range(len(shape))) if d != axis]

@@ -34,6 +34,7 @@ from tilewright.backends.nvidia.layouts.layout_propagation import (
     is_scannable,
     part_along,
     reshape_source,
+    scan_combinations,
     scan_layout,
     spread,
     transpose_source,
@@ -282,6 +283,10 @@ class _Reduce(LayoutRule[ReduceOp]):
         return None
 
 
+_EXCHANGE = 16
+"""Instructions for which the exchange of a register pays, with its barriers. An estimate."""
+
+
 @layout_rule(ScanOp)
 class _Scan(LayoutRule[ScanOp]):
     def result(self, op: ScanOp, context: LayoutContext) -> LinearLayout | None:
@@ -289,9 +294,12 @@ class _Scan(LayoutRule[ScanOp]):
 
     def source(self, op: ScanOp, context: LayoutContext) -> LinearLayout:
         layout = context.deciding_layout(op.operands)
-        if layout is not None and is_scannable(layout, op.axis):
-            return layout
-        return scan_layout(shape_of(op.operands[0].type), op.axis, context.warps)
+        own = scan_layout(shape_of(op.operands[0].type), op.axis, context.warps)
+        if layout is None or not is_scannable(layout, op.axis):
+            return own
+        more = scan_combinations(layout, op.axis) - scan_combinations(own, op.axis)
+        length = sum(1 for _ in op.combine.walk())
+        return own if more * length > _EXCHANGE * layout.in_size(REGISTER) else layout
 
     def can_make(self, op: ScanOp, layout: LinearLayout) -> bool:
         return is_scannable(layout, op.axis)
