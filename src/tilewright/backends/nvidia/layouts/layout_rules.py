@@ -375,7 +375,9 @@ class _Broadcast(LayoutRule[BroadcastOp]):
         """Of half of a pair, that of the pairs: what follows would be made in each layout that is
         required of it, from halves in as many, which are no cheaper to convert than itself."""
         expand = op.x.op
-        reduce = expand.x.op if isinstance(expand, ExpandDimsOp) else None
+        if not isinstance(expand, ExpandDimsOp):
+            return None
+        reduce = expand.x.op
         if not isinstance(reduce, ReduceOp) or expand.axis != reduce.axis:
             return None
         pairs = shape_of(reduce.inputs[0].type)
