@@ -39,10 +39,11 @@ Prepare = Callable[[Context, str, tuple[object, ...]], tuple[list[tensor], dtype
 
 
 class Rule(NamedTuple):
-    """Of one function."""
+    """Of one function; narrow: the formula for results of less than 64 bits, if it is another."""
 
     prepare: Prepare
     formula: Formula
+    narrow: Formula | None = None
 
 
 # ---- operands ------------------------------------------------------------------------------------
@@ -204,7 +205,7 @@ _INTEGERS = {"int": tl.int32, "uint": tl.uint32, "ll": tl.int64, "ull": tl.uint6
 
 def _table() -> dict[Callable[..., Any], Rule]:
     wide = [
-        formulas.log1p, formulas.expm1, formulas.log10, formulas.tan, formulas.sinh, formulas.cosh,
+        formulas.expm1, formulas.log10, formulas.tan, formulas.sinh, formulas.cosh,
         formulas.atan, formulas.asin, formulas.acos, formulas.atan2, formulas.exp10, formulas.asinh,
         formulas.acosh, formulas.atanh, formulas.sinpi, formulas.cospi, formulas.cbrt,
         formulas.rcbrt, formulas.remainder, formulas.logb, special.erfc, special.erfcx,
@@ -223,6 +224,7 @@ def _table() -> dict[Callable[..., Any], Rule]:
            for name in ("hypot", "norm3d", "norm4d")},
         **{getattr(lib, f"r{name}"): Rule(_WIDE, formulas.reciprocal_norm)
            for name in ("hypot", "norm3d", "norm4d")},
+        lib.log1p: Rule(_WIDE, formulas.log1p, formulas.narrow_log1p),
         lib.pow: Rule(_WIDE, formulas.power),
         lib.round: Rule(_OWN, formulas.round_away),
         lib.nextafter: Rule(_BITS, formulas.nextafter),
@@ -283,7 +285,9 @@ def _conversions() -> dict[Callable[..., Any], Rule]:
 
 def _apply(ctx: Context, name: str, rule: Rule, operands: tuple[object, ...]) -> tensor:
     values, result = rule.prepare(ctx, name, operands)
-    found = evaluate(ctx, lambda: rule.formula(*values))
+    is_narrow = result is not None and result.primitive_bitwidth < tl.float64.primitive_bitwidth
+    formula = (rule.narrow if is_narrow else None) or rule.formula
+    found = evaluate(ctx, lambda: formula(*values))
     return found if result is None else cast_to(ctx, found, result)
 
 
