@@ -198,7 +198,7 @@ def sort_by_sums_kernel(x, out, places, ROWS: tl.constexpr, LEVELS: tl.constexpr
     for stage in tl.static_range(1, LEVELS + 1):
         for step in tl.static_range(stage):
             BIT: tl.constexpr = stage - 1 - step
-            PAIRS: tl.constexpr = [ROWS << (LEVELS - 1 - BIT), 2, 1 << BIT]
+            PAIRS = (ROWS << (LEVELS - 1 - BIT), 2, 1 << BIT)
             keys, at = tl.reshape(key, PAIRS), tl.reshape(place, PAIRS)
             low, high = halves(keys, right)
             low_at, high_at = halves(at, right)
