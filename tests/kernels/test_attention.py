@@ -278,7 +278,7 @@ def test_one_group_of_heads_after_the_other(
     expected, _ = Exact(case).forward(q, k, v)
     q, k, v = map(on.array, (q, k, v))
     options = {"BLOCK_M": 16, "BLOCK_N": 16, "GROUP": 2}
-    monkeypatch.setattr(forward, "launch_options", lambda *_: options)
+    monkeypatch.setattr(plan, "launch_options", lambda *_: options)
     monkeypatch.setattr(importlib.import_module(__name__), "_of_16", lambda grid, _: grid)
     assert_close(on, forward.attention(q, k, v, causal=True), expected)
 
@@ -358,7 +358,7 @@ def turning(on: Device, monkeypatch: pytest.MonkeyPatch) -> Device:
     monkeypatch.setattr(values, "reads_columns", lambda: True)
     monkeypatch.setattr(values, "BLOCK_BYTES", 1024)
     monkeypatch.setattr(forward, "is_on_cpu", lambda _: False)
-    monkeypatch.setattr(forward, "launch_options", lambda *_: {"BLOCK_M": 16, "BLOCK_N": 16})
+    monkeypatch.setattr(plan, "launch_options", lambda *_: {"BLOCK_M": 16, "BLOCK_N": 16})
     return on
 
 

@@ -31,9 +31,9 @@ from tilewright.kernels.attention_blocks import (
     store_rows,
     values_read,
 )
-from tilewright.kernels.attention_plan import grid_of, launch_options
+from tilewright.kernels.attention_plan import planned_launch
 from tilewright.kernels.attention_values import values_of
-from tilewright.runtime import cdiv, jit
+from tilewright.runtime import jit
 
 
 @jit
@@ -138,9 +138,7 @@ def attention(
         out = empty(q, (*q.shape[:-1], sizes.value), "float16" if int(q.itemsize) == 1 else None)
     on_cpu = is_on_cpu(q)
     v, of_v, round_of_values = values_of(v, asked.first_rows[1], sizes.k_length, on_cpu)
-    options = launch_options(sizes, int(q.itemsize), on_cpu, asked.right >= 0)
-    blocks, pairs = cdiv(sizes.q_length, options["BLOCK_M"]), sizes.batch * sizes.heads
-    grid, options["GROUP"] = grid_of(blocks, pairs, options.get("GROUP", 1))
+    grid, options = planned_launch(sizes, int(q.itemsize), on_cpu, asked.right >= 0)
     steps = [*row_strides(q, packed), *row_strides(k, packed), *of_v]
     if all(grid):
         attention_kernel[grid](

@@ -19,8 +19,8 @@ from tilewright.kernels.attention_blocks import (
     log_of_sum,
     softmax_step,
 )
-from tilewright.kernels.attention_plan import grid_of, launch_options
-from tilewright.runtime import cdiv, jit
+from tilewright.kernels.attention_plan import planned_launch
+from tilewright.runtime import jit
 
 
 @jit
@@ -99,9 +99,7 @@ def attention_by_descriptors(
     sizes = sizes_of(q, k, v, asked)
     if out is None:
         out = empty(q, (*q.shape[:-1], sizes.value))
-    options = launch_options(sizes, int(q.itemsize), is_on_cpu(q), asked.right >= 0)
-    blocks, pairs = cdiv(sizes.q_length, options["BLOCK_M"]), sizes.batch * sizes.heads
-    grid, options["GROUP"] = grid_of(blocks, pairs, options.get("GROUP", 1))
+    grid, options = planned_launch(sizes, int(q.itemsize), is_on_cpu(q), asked.right >= 0)
     steps = [step for array in (q, k, v, out) for step in row_strides(array)]
     if all(grid):
         descriptor_attention_kernel[grid](

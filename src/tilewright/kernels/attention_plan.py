@@ -107,6 +107,16 @@ def grid_of(blocks: int, pairs: int, group: int = 1) -> tuple[tuple[int, ...], i
     return ((blocks, pairs) if group == 1 else (group, blocks, pairs // group)), group
 
 
+def planned_launch(
+    sizes: Sizes, item_bytes: int, on_cpu: bool, causal: bool
+) -> tuple[tuple[int, ...], dict[str, Any]]:
+    """The grid of attention forward, its blocks and launch options."""
+    options = launch_options(sizes, item_bytes, on_cpu, causal)
+    blocks, pairs = cdiv(sizes.q_length, options["BLOCK_M"]), sizes.batch * sizes.heads
+    grid, options["GROUP"] = grid_of(blocks, pairs, options.get("GROUP", 1))
+    return grid, options
+
+
 def launch_options(sizes: Sizes, item_bytes: int, on_cpu: bool, causal: bool) -> dict[str, Any]:
     """Blocks and launch options of attention forward."""
     if on_cpu:
