@@ -180,15 +180,27 @@ def test_packages_have_all_that_launches_kernels(
     assert sum(name.endswith(".so") for name in names) == 2 * kernels
 
 
+def launches(package: str) -> str:
+    """The lines of a package's C++ that load kernels, and that say with what they are launched."""
+    with zipfile.ZipFile(package) as files:
+        texts = [files.read(name).decode() for name in files.namelist() if name.endswith(".cpp")]
+    lines = [line.strip() for text in texts for line in text.splitlines()]
+    words = ("loadKernel(", "kernel_args_[]", "launchKernel(", "uint32_t grid_")
+    return "\n".join(line for line in lines if any(word in line for word in words))
+
+
 def loaded_package(program: Callable[..., Outcomes], folder: Path) -> dict[str, Any]:
     """What a process without Tilewright says of a package."""
     package = str(folder / "model.pt2")
     made = program(folder, package, script=CPP_PROGRAMS)["program"]
     assert made["path"] == package
     shutil.rmtree(folder / "inductor")  # the package has all that it needs
-    command = [sys.executable, "-W", "ignore", str(Path(__file__).with_name(CPP_PROGRAMS))]
     alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    return json.loads(subprocess.check_output([*command, "--load", package], env=alone, text=True))
+    command = [sys.executable, "-X", "faulthandler", "-W", "ignore"]
+    command += [str(Path(__file__).with_name(CPP_PROGRAMS)), "--load", package]
+    done = subprocess.run(command, env=alone, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{done.stderr}\n{launches(package)}"
+    return json.loads(done.stdout)
 
 
 @needs_compiler
