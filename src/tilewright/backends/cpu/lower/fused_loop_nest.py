@@ -27,7 +27,7 @@ from tilewright.backends.cpu.lower.dot_operands import operand_strides
 from tilewright.backends.cpu.lower.evaluate_lanes import Coords, Evaluated, Evaluator
 from tilewright.backends.cpu.lower.fusion import EXPENSIVE, LoopNest, recompute_cost
 from tilewright.backends.cpu.lower.lane_reductions import Accumulators
-from tilewright.backends.cpu.lower.lane_values import Lanes, uniform
+from tilewright.backends.cpu.lower.lane_values import Lanes, holds, uniform
 from tilewright.backends.cpu.lower.loop_clipping import (
     MIN_STEPS_TO_CLIP,
     ActiveExtent,
@@ -35,7 +35,11 @@ from tilewright.backends.cpu.lower.loop_clipping import (
     active_extent,
 )
 from tilewright.backends.cpu.lower.loop_sections import Loop, loop, steps_between
-from tilewright.backends.cpu.lower.prefetch import Prefetcher
+from tilewright.backends.cpu.lower.prefetch import (
+    Prefetcher,
+    fetch_stored_ahead,
+    stores_run_ahead,
+)
 from tilewright.backends.cpu.lower.shared_conditions import shared_condition
 from tilewright.backends.cpu.lower.streaming_stores import nest_may_stream, nontemporal_hint
 from tilewright.backends.cpu.lower.vector_access import Access, Buffer, store, write_buffer
@@ -118,6 +122,7 @@ class _NestEmitter:
         self.reduces = [s for s in nest.sinks if isinstance(s, ReduceOp)]
         self.stores = [s for s in nest.sinks if isinstance(s, StoreOp)]
         self.only_stores = bool(self.stores) and not self.reduces and not nest.materialized
+        self.runs_ahead = self.only_stores and stores_run_ahead(nest, self.stores)
         self.axis = self.reduces[0].axis if self.reduces else None
         self.vector_dim, self.width = self._choose_vectors()
         self.ev = state.evaluator(self.width, shifts)
@@ -499,6 +504,8 @@ class _NestEmitter:
             mask = None if op.mask is None else self.ev.lanes(op.mask, coords)
             element = element_of(pointee(op.pointer.type))
             access = Access(self.ev.at(op.pointer, coords), element, mask)
+            if self.runs_ahead and not self.streaming and (mask is None or holds(mask)):
+                fetch_stored_ahead(self.ev.math, access)
             hint = nontemporal_hint(self.state) if self.streaming else ""
             store(self.ev.math, access, self.ev.lanes(op.stored, coords), hint)
 

@@ -108,6 +108,7 @@ class LoopNest:
     fused: False for a single op that a handler of its own lowers (`@lowering`)
     axis: the axis of its reductions
     independent: values whose evaluation is known not to need its results
+    fetched: the nest before it fetches lines that it stores to
     """
 
     shape: tuple[int, ...]
@@ -122,6 +123,7 @@ class LoopNest:
     )
     axis: int | None = None
     independent: set[Value] = field(default_factory=set[Value])
+    fetched: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -474,6 +476,7 @@ class FusionPlanner:
             for store in (s for s in nest.sinks if isinstance(s, StoreOp) and shape == nest.shape):
                 if is_known_at_entry(store.pointer):
                     before.prefetches.append(Prefetch(store.pointer, for_store=True))
+                    nest.fetched = True
 
 
 def walks_once(nest: LoopNest) -> bool:

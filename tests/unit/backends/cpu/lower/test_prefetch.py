@@ -1,0 +1,63 @@
+"""Lines that a nest fetches for its own stores."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from tests.unit.backends.cpu.textual import lowered, run, strided_offsets
+from tilewright.llvm import host_cpu
+
+
+def power_kernel(shape: tuple[int, ...], products: int = 1, stride: int = 1) -> str:
+    """y = x, multiplied by itself so many times, of a tile whose rows follow each other."""
+    sizes = "x".join(map(str, shape))
+    strides = tuple(stride * int(np.prod(shape[d + 1 :])) for d in range(len(shape)))
+    lines = [f"%v{i + 1} = arith.mul %v{i}, %v{i} : tile<{sizes}xf32>" for i in range(products)]
+    return f"""func @k(%X: ptr<f32>, %Y: ptr<f32> {{aligned = 64}}) {{
+      {strided_offsets(shape, strides)}
+      %xs = tile.splat %X {{shape = {list(shape)}}} : tile<{sizes}xptr<f32>>
+      %xp = mem.offset %xs, %at : tile<{sizes}xptr<f32>>
+      %v0 = mem.load %xp : tile<{sizes}xf32>
+      {" ".join(lines)}
+      %ys = tile.splat %Y {{shape = {list(shape)}}} : tile<{sizes}xptr<f32>>
+      %yp = mem.offset %ys, %at : tile<{sizes}xptr<f32>>
+      mem.store %yp, %v{products}
+      cf.return
+    }}"""
+
+
+def fetches(text: str, stream_above: int = 0) -> int:
+    """Lines that a step fetches to be stored to."""
+    return len(re.findall(r"@llvm.prefetch.p0\(ptr %\w+, i32 1", lowered(text, stream_above).text))
+
+
+def test_moved_numbers_are_stored_to_lines_that_were_fetched():
+    """One for each line of a step, two vectors of all bits."""
+    assert fetches(power_kernel((256,))) == max(1, 2 * host_cpu().vector_bits // 512)
+
+
+@pytest.mark.skipif(not host_cpu().is_x86, reason="streams with x86 instructions")
+def test_lines_that_stores_pass_by_are_not_fetched():
+    text = power_kernel((256,))
+    assert "!nontemporal" in lowered(text, 1).text
+    assert fetches(text, stream_above=1) == fetches(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [power_kernel((256,), products=6), power_kernel((128,)), power_kernel((16, 256)),
+     power_kernel((256,), stride=3)],
+    ids=["computes", "short", "rows", "scattered"],
+)  # fmt: skip
+def test_what_would_not_pay_is_not_fetched(text: str):
+    assert fetches(text) == 0
+
+
+def test_nothing_behind_an_array_is_changed():
+    x, y = np.arange(256, dtype=np.float32), np.full(1024, 7.0, np.float32)
+    run(power_kernel((256,)), [x, y])
+    np.testing.assert_array_equal(y[:256], x * x)
+    assert (y[256:] == 7).all()
