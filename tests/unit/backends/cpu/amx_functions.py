@@ -107,7 +107,10 @@ def without_amx(text: str) -> str:
     memory = "i8 %tile, ptr %p, i64 %stride"
     functions = [
         _REGISTERS,
-        _LOOP.format(name="tileloadd64", parameters=memory, body=_copy("%m", "%r"), turns=16),
+        *(
+            _LOOP.format(name=name, parameters=memory, body=_copy("%m", "%r"), turns=16)
+            for name in ("tileloadd64", "tileloaddt164")
+        ),
         _LOOP.format(name="tilestored64", parameters=memory, body=_copy("%r", "%m"), turns=16),
     ]
     functions += [
@@ -115,6 +118,8 @@ def without_amx(text: str) -> str:
                      turns=256)
         for name in _PRODUCTS
     ]  # fmt: skip
-    names = "|".join(["ldtilecfg", "tilerelease", "tilezero", "tile(?:load|store)d64", *_PRODUCTS])
+    names = "|".join(
+        ["ldtilecfg", "tilerelease", "tilezero", "tile(?:load|store)d(?:t1)?64", *_PRODUCTS]
+    )
     text = re.sub(rf"declare void @llvm\.x86\.(?:{names})\(.*\n", "", text)
     return re.sub(rf"@llvm\.x86\.({names})\(", r"@amx.\1(", text) + "\n".join(functions)

@@ -82,7 +82,7 @@ class Packing:
 
     def reserve(self) -> None:
         """At the entry: stack memory, and the copy of A."""
-        panel = self.spec.k // self.group * self.spec.panel_vectors * self.width
+        panel = self.panel_bytes(self.spec.packed_vectors)
         self.out.emit(f"{self.columns} = alloca [{panel} x i8], align {self.width}")
         if self.copies_rows:
             whole = self.spec.m * self.spec.k
@@ -102,17 +102,21 @@ class Packing:
         below = out.offset(source, self.spec.strides.lda)
         loop.close([below, out.offset(target, self.spec.k)])
 
+    def panel_bytes(self, vectors: int) -> int:
+        """Bytes of a copy that many vectors wide."""
+        return self.spec.k // self.group * vectors * self.width
+
     def panel_step(self, vectors: int) -> Size:
         """Bytes from one panel of B to the next."""
         columns = vectors * self.lanes
         return self.out.times(columns, self.b_row) if self.spec.b_columns else columns * self.size
 
     def pack_columns(self, b: str, vectors: int, left: Size) -> list[str]:
-        """Copy a panel of B, zeros (or columns again) beyond those that are left; what its sums
-        start from, a vector each, if not from 0."""
+        """Copy a panel of B, or several, one behind the other, zeros (or columns again) beyond
+        those that are left; what its sums start from, a vector each, if not from 0."""
         out, starts = self.out, ["zeroinitializer"] * (vectors if self.signed else 0)
         columns = self.spec.b_columns
-        steps = self.lanes if columns else 1
+        steps, across = self.lanes if columns else 1, min(vectors, self.spec.panel_vectors)
         places = self._columns_of(vectors, left) if columns else []
         mask = "" if columns else lanes_below(out, vectors * self.lanes, left)
         carried = [("ptr", b), ("ptr", self.columns), ("i64", str(self.groups))]
@@ -126,13 +130,15 @@ class Packing:
         )
         for n, packed in enumerate(rows):
             for v, vector in enumerate(packed):
-                place = out.offset(target, (n * vectors + v) * self.width)
+                panel, lane = divmod(v, across)
+                distance = panel * self.panel_bytes(across) + (n * across + lane) * self.width
+                place = out.offset(target, distance)
                 out.emit(f"store {self.operand} {vector}, ptr {place}, align {self.width}")
             pairs = zip(starts, packed, strict=False)  # nothing to start from: no pairs
             starts = [self.multiply_add("splat (i8 -128)", x, start) for start, x in pairs]
         down = self.width if columns else out.times(self.group, self.b_row)
         following = out.offset(source, down)
-        beyond = out.offset(target, steps * vectors * self.width)
+        beyond = out.offset(target, steps * across * self.width)
         rest = out.value(f"sub i64 {groups}, {steps}") if columns else groups
         _, _, _, *starts = loop.close([following, beyond, rest, *starts])
         return [out.value(f"sub {self.sums} zeroinitializer, {start}") for start in starts]

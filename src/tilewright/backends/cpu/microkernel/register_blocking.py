@@ -162,6 +162,19 @@ class DotSpec:
         return 2 * PANEL_VECTORS if wide else PANEL_VECTORS
 
     @property
+    def packed_vectors(self) -> int:
+        """Vectors of columns of B that are copied at once: those of a panel.
+
+        For tiles from memory two cache lines of each row: one line of a row, then one of the next,
+        far away, comes half as fast from an L3 cache (Sapphire Rapids or later: 7.9 ns, two lines
+        3.4 ns each, four or eight lines 3.4 ns), and tiles multiply as fast as copies come.
+        """
+        if not (self.from_memory and self.by_tiles) or self.b_columns:
+            return self.panel_vectors
+        most = 2 * CACHE_LINE // (self.operand.bytes * self.lanes)
+        return min(most, 1 << ((self.n // self.lanes).bit_length() - 1))
+
+    @property
     def strides(self) -> Strides:
         """The given row strides, the preferred ones in place of zeros."""
         given = (self.lda, self.ldb, self.ldc)
@@ -254,7 +267,9 @@ def row_runs(spec: DotSpec, vectors: int) -> tuple[Run, ...]:
 
 
 def column_runs(spec: DotSpec) -> tuple[Run, ...]:
-    """Panels over the whole vectors of N; what remains of N is not covered."""
-    full, rest = divmod(spec.n // spec.lanes, spec.panel_vectors)
-    runs = (Run(full, spec.panel_vectors), Run(1, rest))
+    """Panels over the whole vectors of N, as many at once as are copied at once; what remains of N
+    is not covered."""
+    panel = spec.panel_vectors
+    full, rest = divmod(spec.n // spec.lanes, spec.packed_vectors)
+    runs = (Run(full, spec.packed_vectors), Run(rest // panel, panel), Run(1, rest % panel))
     return tuple(run for run in runs if run.times * run.size)

@@ -13,6 +13,7 @@ from tests.unit.backends.cpu.microkernel.grouped_products import KINDS
 from tests.unit.backends.cpu.microkernel.test_grouped_products import emulated
 from tilewright.backends.cpu.microkernel import (
     AVX512,
+    CACHE_LINE,
     GENERIC,
     NEON,
     TILE_CONFIGURATION,
@@ -127,6 +128,17 @@ def test_products_of_one_block_and_of_several(
         assert_product(spec, spec.k + 5 * step, rows, columns)
     for depth, adds in ((step, True), (spec.k + step, False)):
         assert_product(replace(spec, accumulate=False), depth, adds=adds)
+
+
+@pytest.mark.parametrize("element", ["bfloat", "i8"])
+def test_tiles_copy_several_panels_of_columns_at_once(element: str):
+    spec = spec_of(element, AMX, False, 32, 176)
+    assert spec.packed_vectors * spec.lanes * spec.operand.bytes == 2 * CACHE_LINE
+    step = memory_step(spec)
+    for columns in (176, 127, 64, 65, 33, 2):
+        assert_product(spec, spec.k + 5 * step, 19, columns)
+    assert spec_of(element, AMX, True, 32, 176).packed_vectors == spec.panel_vectors
+    assert spec_of(element, AVX512, False, 32, 176).packed_vectors == spec.panel_vectors
 
 
 @pytest.mark.parametrize("element", ["float", "double"])
