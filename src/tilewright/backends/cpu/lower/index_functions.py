@@ -195,6 +195,8 @@ def _offset(ev: Evaluator, op: OffsetOp, value: Value, coords: Coords) -> Steps:
     assert isinstance(element, PointerType)
     kind = memory_type(element.element)
     signed = dtype_of(op.operands[1].type).is_signed
+    if isinstance(base, Lanes) and base.is_uniform:  # made of an integer
+        base = Address(base.base)
     if isinstance(base, Address):
         return ev.math.offset(base, amount, signed, kind)
     wide = ev.math.widen(amount, signed, "i64")

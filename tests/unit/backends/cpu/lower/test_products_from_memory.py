@@ -234,3 +234,27 @@ def test_pointers_that_a_loop_moves(k: int):
     kernel = moving_bases_kernel[(1,)](a, b, out, k, SIZE=32, BK=16)
     np.testing.assert_array_equal(out, a.astype(np.float64) @ b)
     assert "i64 %depth" in kernel.asm["llir"] or host_cpu().is_arm64
+
+
+@tw.jit
+def table_kernel(table_ptr, c_ptr, K, SIZE: tl.constexpr, BK: tl.constexpr):
+    """A block of a @ b, whose addresses stand in a table."""
+    a_ptr = tl.load(table_ptr).to(tl.pointer_type(tl.float32))
+    b_ptr = tl.load(table_ptr + 1).to(tl.pointer_type(tl.float32))
+    rows, depth = tl.arange(0, SIZE), tl.arange(0, BK)
+    acc = tl.zeros((SIZE, SIZE), tl.float32)
+    for k in range(0, K, BK):
+        a = tl.load(a_ptr + rows[:, None] * K + (k + depth)[None, :])
+        b = tl.load(b_ptr + (k + depth)[:, None] * SIZE + rows[None, :])
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + rows[:, None] * SIZE + rows[None, :], acc)
+
+
+def test_matrices_whose_addresses_are_loaded():
+    a, b = operands(32, 32, 64, "float32")
+    c = np.zeros((32, 32), np.float32)
+    table = np.array([a.ctypes.data, b.ctypes.data])
+    text = table_kernel[(1,)](table, c, 64, SIZE=32, BK=16).asm["llir"]
+    np.testing.assert_array_equal(c, a @ b)
+    assert ("i64 %depth" in text) == (not host_cpu().is_arm64)
+    assert "gather" not in text
