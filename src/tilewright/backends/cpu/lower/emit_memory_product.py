@@ -9,6 +9,8 @@
         acc = 0
     the loop
 
+The product of fp16 may fail, and leaves it to the loop then.
+
 A number of things are better for it than where tiles end at those of the result, as most do not: of
 1000 x 1000 elements a third of all blocks of 256 x 256 are at edges.
 
@@ -28,7 +30,11 @@ from tilewright.backends.cpu.lower.kept_extents import kept_extents
 from tilewright.backends.cpu.lower.lane_values import Address, Lanes, literal, uniform
 from tilewright.backends.cpu.lower.loop_clipping import ClippingBound, IndexedValue
 from tilewright.backends.cpu.lower.non_fusible import call_of_memory_product
-from tilewright.backends.cpu.lower.product_groups import answer_if_asked, multiply_group
+from tilewright.backends.cpu.lower.product_groups import (
+    answer_if_asked,
+    end_group_unless,
+    multiply_group,
+)
 from tilewright.backends.cpu.lower.products_from_memory import MemoryProduct, Operand
 from tilewright.backends.cpu.lower.vector_access import memory_type
 from tilewright.backends.cpu.lower.wrapped_tiles import axes_of_remainders, shift_without_wrap
@@ -90,21 +96,30 @@ class MemoryProductEmitter:
         operands = [rows, a, a_row, b, b_row, depth, columns]
         if self.grouped:
             answer_if_asked(self.state, fits, operands)
-        then, done = code.label("whole"), code.label("rest")
-        other = code.label("filled")
+        then, other, filled, done = (code.label(n) for n in ("whole", "other", "filled", "rest"))
         code.line(f"br i1 {fits}, label %{then}, label %{other}")
         code.line(f"{other}:")
         fill()
-        code.line(f"br label %{done}")
-        code.line(f"{then}:")
+        for line in (f"br label %{filled}", f"{filled}:", f"br label %{done}", f"{then}:"):
+            code.line(line)
+        ends = [then]
         if self.grouped:
-            rows = multiply_group(self.state, code.label("multiply"), done)
+            ends.append(code.label("multiply"))
+            rows = multiply_group(self.state, ends[-1], done)
         sizes = (a_row, b_row, depth, rows, columns)
         numbers = call_of_memory_product(self.found.spec, sizes, adds=False)
-        code.line(f"call void @{name}({sums.typed}, {a.typed}, {b.typed}, {numbers})")
-        code.line(f"br label %{done}")
+        call = f"@{name}({sums.typed}, {a.typed}, {b.typed}, {numbers})"
+        if self.found.spec.may_fail:
+            right = code.let_here(f"call i1 {call}", "i1")
+            if self.grouped:
+                end_group_unless(self.state, right)
+            code.line(f"br i1 {right}, label %{done}, label %{other}")
+        else:
+            code.line(f"call void {call}")
+            code.line(f"br label %{done}")
         code.line(f"{done}:")
-        done_trips = code.select(fits, count, _i64(0))
+        known = ", ".join(f"[ {count}, %{end} ]" for end in ends)
+        done_trips = code.let_here(f"phi i64 {known}, [ 0, %{filled} ]", "i64")
         return [self._after(n, done_trips) for n in range(len(self.starts))]
 
     def _all(self, conditions: Sequence[Val]) -> Val:

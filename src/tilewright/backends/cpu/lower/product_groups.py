@@ -120,6 +120,13 @@ def multiply_group(state: CpuLowering, multiply: str, done: str) -> Val:
     return _loaded(state, "all_rows")
 
 
+def end_group_unless(state: CpuLowering, right: Val) -> None:
+    """Let this program be the only one of its group, unless the sums of all are right."""
+    code, programs = state.code, _loaded(state, "programs")
+    programs = code.select(right, programs, _i64(0))
+    code.line(f"store {programs.typed}, {code.let_here(_field('programs'), 'ptr').typed}")
+
+
 def _i64(value: int) -> Val:
     return integer_literal(value, "i64")
 

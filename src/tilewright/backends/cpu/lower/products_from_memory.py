@@ -26,7 +26,7 @@ from tilewright.backends.cpu.lower.memory_order import reads_columns
 from tilewright.backends.cpu.lower.wrapped_tiles import RunRemainder, run_remainders
 from tilewright.backends.cpu.microkernel import DotSpec, memory_depth, memory_step
 from tilewright.ir import Op, Trait, Value
-from tilewright.ir.types import DType, TileType, dtype_of, element_of, shape_of
+from tilewright.ir.types import DType, TileType, dtype_of, element_of, f16, f32, shape_of
 from tilewright.ops import (
     AddOp,
     BitcastOp,
@@ -161,12 +161,13 @@ def memory_product(state: CpuLowering, loop: ForOp) -> MemoryProduct | None:
     dot = _only_product(loop)
     if dot is None or not _counts_up(loop):
         return None
-    a, b = _loaded(dot.a), _loaded(dot.b)
+    element = _element(state, dot)
+    a, b = (_loaded(v, element == "half") for v in (dot.a, dot.b))
     linearity = _Linearity(loop)
     steps = [_step(linearity, loop, n) for n in range(len(loop.inits))]
     if a is None or b is None or "none" in steps:
         return None
-    spec, depth = _spec(state, loop, dot, a, b), shape_of(dot.a.type)[1]
+    spec, depth = _spec(state, loop, dot, element, a, b), shape_of(dot.a.type)[1]
     left = Operand(a, 1, spec.a_columns, _conditions(a))
     right = Operand(b, 0, spec.b_columns, _conditions(b))
     conditions = [*left.conditions, *right.conditions]
@@ -212,9 +213,17 @@ def _counts_up(loop: ForOp) -> bool:
     return signed and isinstance(step, ConstantOp) and step.value > 0
 
 
-def _loaded(operand: Value) -> LoadOp | None:
+def _element(state: CpuLowering, dot: DotOp) -> str:
+    """What the micro-kernel multiplies: what was widened for others as it is, if it is fp16."""
+    casts = [v.op for v in (dot.a, dot.b)]
+    halves = all(isinstance(op, CastOp) and dtype_of(op.x.type) is f16 for op in casts)
+    summed = dtype_of(dot.result.type) is f32
+    return "half" if halves and summed and "half" in state.unit.tiles else element_of_product(dot)
+
+
+def _loaded(operand: Value, widened: bool) -> LoadOp | None:
     op = operand.op
-    if isinstance(op, BitcastOp):
+    if isinstance(op, CastOp if widened else BitcastOp):
         op = op.x.op
     return op if isinstance(op, LoadOp) and op.parent is not None else None
 
@@ -238,10 +247,12 @@ def _initial(loop: ForOp) -> Value:
     return next(v for v in loop.inits if isinstance(v.type, TileType))
 
 
-def _spec(state: CpuLowering, loop: ForOp, dot: DotOp, a: LoadOp, b: LoadOp) -> DotSpec:
+def _spec(
+    state: CpuLowering, loop: ForOp, dot: DotOp, element: str, a: LoadOp, b: LoadOp
+) -> DotSpec:
     m, n = shape_of(dot.result.type)
     a_columns, b_columns = (reads_columns(load.result, state.alignments) for load in (a, b))
-    sizes = DotSpec(m, n, shape_of(dot.a.type)[1], element_of_product(dot), state.unit)
+    sizes = DotSpec(m, n, shape_of(dot.a.type)[1], element, state.unit)
     return replace(
         sizes, k=memory_depth(sizes), ldc=n, a_columns=a_columns, b_columns=b_columns,
         from_memory=True, accumulate=not is_zero(_initial(loop)),

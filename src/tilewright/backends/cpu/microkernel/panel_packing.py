@@ -24,6 +24,8 @@ time of a product of fp32, twice that of one of bf16.)
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tilewright.backends.cpu.microkernel.function_text import Loop, Size, Writer
 from tilewright.backends.cpu.microkernel.register_blocking import CACHE_LINE, DotSpec, column_runs
 from tilewright.llvm import llvm_type
@@ -53,6 +55,7 @@ class Packing:
 
     columns: address of the packed panel of B; a_start, a_row: where the elements of A are then
     b_row: bytes from one row (or column) of B to the next; groups: of neighbours along K
+    parts: what is stored of a vector of groups
     """
 
     def __init__(self, spec: DotSpec, out: Writer) -> None:
@@ -66,6 +69,7 @@ class Packing:
         self.a_row = spec.k if self.copies_rows else spec.strides.lda * self.size
         self.b_row: Size = spec.strides.ldb * self.size
         self.groups: Size = spec.k // self.group
+        self.parts: Callable[[str], list[str]] = lambda vector: [vector]
 
     def as_operand(self, vector: str) -> str:
         """A vector of sums as one of groups."""
@@ -104,7 +108,7 @@ class Packing:
 
     def panel_bytes(self, vectors: int) -> int:
         """Bytes of a copy that many vectors wide."""
-        return self.spec.k // self.group * vectors * self.width
+        return self.spec.k // self.group * vectors * self.width * self.spec.operand.parts
 
     def panel_step(self, vectors: int) -> Size:
         """Bytes from one panel of B to the next."""
@@ -117,6 +121,7 @@ class Packing:
         out, starts = self.out, ["zeroinitializer"] * (vectors if self.signed else 0)
         columns = self.spec.b_columns
         steps, across = self.lanes if columns else 1, min(vectors, self.spec.panel_vectors)
+        row = across * self.width * self.spec.operand.parts
         places = self._columns_of(vectors, left) if columns else []
         mask = "" if columns else lanes_below(out, vectors * self.lanes, left)
         carried = [("ptr", b), ("ptr", self.columns), ("i64", str(self.groups))]
@@ -131,14 +136,15 @@ class Packing:
         for n, packed in enumerate(rows):
             for v, vector in enumerate(packed):
                 panel, lane = divmod(v, across)
-                distance = panel * self.panel_bytes(across) + (n * across + lane) * self.width
-                place = out.offset(target, distance)
-                out.emit(f"store {self.operand} {vector}, ptr {place}, align {self.width}")
+                first = panel * self.panel_bytes(across) + n * row + lane * self.width
+                for part, stored in enumerate(self.parts(vector)):
+                    place = out.offset(target, first + part * across * self.width)
+                    out.emit(f"store {self.operand} {stored}, ptr {place}, align {self.width}")
             pairs = zip(starts, packed, strict=False)  # nothing to start from: no pairs
             starts = [self.multiply_add("splat (i8 -128)", x, start) for start, x in pairs]
         down = self.width if columns else out.times(self.group, self.b_row)
         following = out.offset(source, down)
-        beyond = out.offset(target, steps * across * self.width)
+        beyond = out.offset(target, steps * row)
         rest = out.value(f"sub i64 {groups}, {steps}") if columns else groups
         _, _, _, *starts = loop.close([following, beyond, rest, *starts])
         return [out.value(f"sub {self.sums} zeroinitializer, {start}") for start in starts]
@@ -340,7 +346,7 @@ def memory_declarations(spec: DotSpec) -> tuple[str, ...]:
         return ()
     packing = Packing(spec, Writer())
     kinds = [packing.kind_of_rows(run.size) for run in column_runs(spec)]
-    kinds += ["<64 x i8>"] if spec.by_tiles else []
+    kinds += ["<64 x i8>", "<32 x i16>"] if spec.by_tiles else []
     return (
         "declare i64 @llvm.umin.i64(i64, i64)",
         "declare void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)",
@@ -352,11 +358,12 @@ def memory_declarations(spec: DotSpec) -> tuple[str, ...]:
     )
 
 
-def function(name: str, spec: DotSpec, body: Writer) -> str:
-    """The function of a product."""
+def function(name: str, spec: DotSpec, body: Writer, result: str = "") -> str:
+    """The function of a product; result: the i1 that it returns, if any."""
     sizes = ("%a.row", "%b.row", "%depth", "%rows", "%columns") if spec.from_memory else ()
     more = "".join(f", i64 {size}" for size in sizes)
     more += ", i1 %adds" if spec.from_memory and not spec.accumulate else ""
     pointers = "ptr noalias %c, ptr noalias readonly %a, ptr noalias readonly %b"
-    head = f"define internal void @{name}({pointers}{more}) {spec.unit.function_attributes} {{"
-    return "\n".join([head, *body.lines, "  ret void", "}", ""])
+    kind, leave = ("i1", f"  ret i1 {result}") if result else ("void", "  ret void")
+    head = f"define internal {kind} @{name}({pointers}{more}) {spec.unit.function_attributes} {{"
+    return "\n".join([head, *body.lines, leave, "}", ""])

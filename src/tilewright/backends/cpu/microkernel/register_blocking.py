@@ -20,6 +20,7 @@ TILE_CONFIGURATION = bytes(
 UNROLL = 2  # steps of k in one turn, where A is broadcast from memory
 _MOST_PANEL_BYTES = 1 << 17  # of stack memory
 _BYTES_OF_A_ROW = 1 << 10  # in a block of a product from memory
+_MOST_SPLIT_ROWS = 1 << 8  # of a copy of A, so many bytes each, on the stack
 
 
 class VectorUnit(NamedTuple):
@@ -53,16 +54,19 @@ class Element(NamedTuple):
     """What is multiplied, and how it is summed.
 
     group: products that one instruction adds up in each lane of a sum, neighbours along K
+    parts: of how many narrower numbers, which are multiplied, each is the sum
     """
 
     bytes: int
     sum_type: DType
     group: int = 1
+    parts: int = 1
 
 
 ELEMENTS = {
     **{llvm_type(dtype): Element(dtype.bytes, dtype) for dtype in (f32, f64, i32)},
     "bfloat": Element(2, f32, group=2),
+    "half": Element(2, f32, group=2, parts=2),
     "i8": Element(1, i32, group=4),
     "u8": Element(1, i32, group=4),
 }
@@ -84,6 +88,7 @@ class DotSpec:
 
     element: "float", "double", "i32" (which wraps modulo 2**32); for units with 512 bits, n a
         multiple of 16 and k of 4: "bfloat", summed in float, and "i8" or "u8", summed in i32.
+        "half" for tiles from memory: see `split_halves.py`.
     from_memory: A and B are matrices in memory: the function takes the bytes from one row (or
         column) of A and of B to the next, the length along K, a multiple of `memory_step`, and how
         many rows of A and columns of B there are, 1 at least, too; what C holds beyond these is
@@ -149,6 +154,11 @@ class DotSpec:
         return whole and self.element in self.unit.tiles
 
     @property
+    def may_fail(self) -> bool:
+        """Whether the function returns that its sums are right (i1); see `split_halves.py`."""
+        return self.operand.parts > 1
+
+    @property
     def panel_vectors(self) -> int:
         """Vectors of columns in a full panel.
 
@@ -190,12 +200,14 @@ def packs_columns(spec: DotSpec) -> bool:
 
 def memory_depth(spec: DotSpec) -> int:
     """K of the blocks in which a product from memory is done: a panel of B then takes 32 KB."""
-    return _BYTES_OF_A_ROW // spec.operand.bytes
+    return _BYTES_OF_A_ROW // (spec.operand.bytes * spec.operand.parts)
 
 
 def memory_step(spec: DotSpec) -> int:
     """What K of a product from memory has to be a multiple of; 0 if no micro-kernel does it."""
     group = spec.operand.group
+    if spec.may_fail and (spec.accumulate or spec.m > _MOST_SPLIT_ROWS or not spec.by_tiles):
+        return 0
     # with lane broadcast a vector of A holds steps of K
     if spec.n % spec.lanes or (spec.a_columns and group > 1) or spec.unit.lane_broadcast:
         return 0
@@ -217,7 +229,7 @@ def _widest_unit(cpu: TargetCpu) -> VectorUnit:
     if cpu.is_arm64:
         return NEON
     if cpu.vector_bits == AVX512.bits:
-        kinds = {"bf16": ("bfloat",), "int8": ("i8", "u8")}
+        kinds = {"bf16": ("bfloat", "half"), "int8": ("i8", "u8")}
         return AVX512._replace(tiles=frozenset(e for kind in cpu.tile_dots for e in kinds[kind]))
     return AVX2 if cpu.vector_bits == AVX2.bits and cpu.has_fma else GENERIC
 

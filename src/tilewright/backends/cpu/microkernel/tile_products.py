@@ -23,6 +23,7 @@ kernels use one, `TILE_CONFIGURATION`, which their entry loads.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from tilewright.backends.cpu.microkernel.function_text import Loop, Run, Size, Writer, panels
 from tilewright.backends.cpu.microkernel.panel_packing import (
@@ -39,12 +40,18 @@ from tilewright.backends.cpu.microkernel.register_blocking import (
     DotSpec,
     column_runs,
 )
+from tilewright.backends.cpu.microkernel.split_halves import (
+    ORDER_OF_PARTS,
+    SplitRowsOfA,
+    parts_of_groups,
+    sums_are_numbers,
+)
 
 _PAIR = 2
 """Tiles of A, and of B, in a panel: 4 sums and 4 operands are all 8 registers."""
 _FIRST_OF_A, _FIRST_OF_B = 4, 6
 
-_MULTIPLY = {"bfloat": "tdpbf16ps", "i8": "tdpbssd", "u8": "tdpbusd"}
+_MULTIPLY = {"bfloat": "tdpbf16ps", "half": "tdpbf16ps", "i8": "tdpbssd", "u8": "tdpbusd"}
 
 
 def dot_declarations(spec: DotSpec) -> tuple[str, ...]:
@@ -72,7 +79,8 @@ def dot_function(name: str, spec: DotSpec) -> str:
     """See `blocked_loops.dot_function`; the caller has loaded TILE_CONFIGURATION."""
     kernel = _TileKernel(spec)
     kernel.blocks()
-    return function(name, spec, kernel.out)
+    result = sums_are_numbers(kernel.out, kernel.c_row) if spec.may_fail else ""
+    return function(name, spec, kernel.out, result)
 
 
 class _TileKernel:
@@ -83,8 +91,8 @@ class _TileKernel:
         self.packing = Packing(spec, self.out)
         self.a_row: Size = spec.strides.lda * spec.operand.bytes
         self.c_row = spec.strides.ldc * spec.type.bytes
-        self.multiply = _MULTIPLY[spec.element]
-        self.copies: _CopiesOfA | None = None
+        self.multiply, self.parts = _MULTIPLY[spec.element], spec.operand.parts
+        self.copies: _CopiesOfA | SplitRowsOfA | None = None
         self.memory: MemoryBlocks | None = None
         self.b_panel = self.packing.columns
         self.rows: Size = spec.m
@@ -98,10 +106,13 @@ class _TileKernel:
             return
         self.a_row, self.packing.b_row = "%a.row", "%b.row"
         self.rows, self.columns = "%rows", "%columns"
-        copies = _CopiesOfA(self.spec, self.out)
-        self.memory = memory = MemoryBlocks(
-            self.packing, whole=TILE_ROW_BYTES // self.spec.operand.bytes
-        )
+        whole = TILE_ROW_BYTES // self.spec.operand.bytes
+        if self.spec.may_fail:
+            copies, whole = SplitRowsOfA(self.spec, self.out, _PAIR * TILE_ROWS), 1
+            self.packing.parts = partial(parts_of_groups, self.out, kind=self.packing.operand)
+        else:
+            copies = _CopiesOfA(self.spec, self.out)
+        self.memory = memory = MemoryBlocks(self.packing, whole)
         a, b, self.packing.groups = memory.values
         copies.fill(a, memory.length)
         self.copies = copies
@@ -133,7 +144,7 @@ class _TileKernel:
 
     def pad_groups(self, panel: str, across: int) -> None:
         """Zeros behind a packed panel, up to a whole number of tiles."""
-        out, row = self.out, across * TILE_ROW_BYTES
+        out, row = self.out, across * self.parts * TILE_ROW_BYTES
         groups = self.packing.groups
         rest = out.value(f"and i64 {groups}, {TILE_ROWS - 1}")
         label, after = out.label(), out.label()
@@ -191,22 +202,32 @@ class _TileKernel:
 
     def steps(self, a: str, a_row: Size, down: int, across: int) -> None:
         """The loop over K."""
-        out, b_row = self.out, across * TILE_ROW_BYTES
+        out, b_row = self.out, across * self.parts * TILE_ROW_BYTES
         groups = self.packing.groups
         if isinstance(groups, str):
             groups = out.value(f"add i64 {groups}, {TILE_ROWS - 1}")
         loop = Loop(out, out.part(groups, TILE_ROWS), [("ptr", a), ("ptr", self.b_panel)])
         a, b = loop.values
+        now: tuple[int, ...] = ()
+        for parts in ORDER_OF_PARTS[: self.parts**2]:
+            if now[:1] != parts[:1]:
+                self.load_a(out.offset(a, parts[0] * TILE_ROW_BYTES), a_row, down)
+            if now[1:] != parts[1:]:
+                for j in range(across):
+                    place = out.offset(b, (parts[1] * across + j) * TILE_ROW_BYTES)
+                    self.load(_FIRST_OF_B + j, place, b_row)
+            for i, j in ((i, j) for i in range(down) for j in range(across)):
+                tiles = (_PAIR * i + j, _FIRST_OF_A + i, _FIRST_OF_B + j)
+                self.call(self.multiply, ", ".join(f"i8 {tile}" for tile in tiles))
+            now = parts
+        further = out.offset(a, self.parts * TILE_ROW_BYTES)
+        loop.close([further, out.offset(b, TILE_ROWS * b_row)])
+
+    def load_a(self, a: str, a_row: Size, down: int) -> None:
         for i in range(down):
-            place = out.offset(a, out.times(i * TILE_ROWS, a_row))
+            place = self.out.offset(a, self.out.times(i * TILE_ROWS, a_row))
             operands = f"i8 {_FIRST_OF_A + i}, ptr {place}, i64 {a_row}"
             self.call(_load_of_a(self.spec), operands)
-        for j in range(across):
-            self.load(_FIRST_OF_B + j, out.offset(b, j * TILE_ROW_BYTES), b_row)
-        for i, j in ((i, j) for i in range(down) for j in range(across)):
-            tiles = (_PAIR * i + j, _FIRST_OF_A + i, _FIRST_OF_B + j)
-            self.call(self.multiply, ", ".join(f"i8 {tile}" for tile in tiles))
-        loop.close([out.offset(a, TILE_ROW_BYTES), out.offset(b, TILE_ROWS * b_row)])
 
     def load(self, tile: int, place: str, row: Size) -> None:
         self.call("tileloadd64", f"i8 {tile}, ptr {place}, i64 {row}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,13 @@ import pytest
 
 import tilewright as tw
 import tilewright.language as tl
-from tilewright.llvm import host_cpu
+from tests.unit.backends.cpu.amx_functions import without_amx
+from tests.unit.backends.cpu.textual import function_of
+from tilewright.backends.cpu.driver.cpu_launcher import CpuLauncher
+from tilewright.backends.cpu.lower.cpu_function import lower_function
+from tilewright.backends.cpu.microkernel import AVX512
+from tilewright.backends.cpu.passes.legalize import Legalize
+from tilewright.llvm import compile_ir, host_cpu, host_target
 
 GROUPED = "begin.group:"
 FROM_MEMORY = not host_cpu().is_arm64
@@ -64,6 +71,39 @@ def test_products_in_every_order_of_programs(dtype: str, order: str):
         np.testing.assert_array_equal(c, a.astype(np.float64) @ b + bias)
     native = dtype == "float32" or "int8" in (*host_cpu().dots, *host_cpu().tile_dots)
     assert (GROUPED in kernel.asm["llir"]) == (native and FROM_MEMORY)
+
+
+@pytest.mark.parametrize("emulate", [True, False], ids=["emulated", "native"])
+def test_products_of_halves_that_tiles_cannot_do_are_left_to_the_loop(emulate: bool):
+    """Infinities and NaN in some of the rows of a group, on AMX, or what does its instructions."""
+    random = np.random.default_rng(2)
+    m, n, k = 112, 40, 70
+    a, b = (random.integers(-9, 10, shape).astype(np.float16) for shape in ((m, k), (k, n)))
+    a[37, 3], a[38, 4], b[60, 17] = np.inf, -np.inf, np.nan
+    bias, c = np.ones(n, np.float32), np.full((m, n), -1, np.float32)
+    grid = 7 * 2
+    options = {"BM": 16, "BN": 32, "BK": 32, "ORDER": "groups"}
+    kernel = ordered_kernel[(grid,)](a, b, bias, c, m, n, k, **options)
+    if emulate:
+        c[:] = -1
+        launch_by_tiles(kernel.asm["ttir"], grid, a, b, bias, c, m, n, k)
+    with np.errstate(invalid="ignore"):
+        expected = a.astype(np.float32) @ b.astype(np.float32) + bias
+    assert np.isnan(expected).sum() > m
+    np.testing.assert_array_equal(c, expected)
+
+
+def launch_by_tiles(text: str, grid: int, *args: Any) -> None:
+    function, cpu = function_of(text), replace(host_cpu(), vector_bits=512)
+    Legalize(cpu.has_fma, (), ("bf16",)).run(function)
+    unit = AVX512._replace(tiles=frozenset(["bfloat", "half"]))
+    kernel = lower_function(function, unit, cpu.function_attributes)
+    assert "tdpbf16ps" in kernel.text and GROUPED in kernel.text
+    metadata = {"name": kernel.symbol, "scratch_bytes": kernel.scratch_bytes}
+    types = [str(a.type) for a in function.args]
+    obj = compile_ir(without_amx(kernel.text), host_target()).obj
+    launcher = CpuLauncher(obj, metadata, types, 1)
+    launcher.launch((grid, 1, 1), [x if isinstance(x, int) else x.ctypes.data for x in args])
 
 
 @tw.jit

@@ -28,9 +28,15 @@ from tilewright.backends.cpu.microkernel import (
 from tilewright.llvm import compile_ir, host_cpu, host_target, load_object
 
 AMX = AVX512._replace(tiles=frozenset(KINDS))
+HALVES = AVX512._replace(tiles=frozenset(["half"]))
 FETCHING = AVX512._replace(fetches=True)
 TYPES: dict[str, Any] = {
-    "float": np.float32, "double": np.float64, **{name: kind[0] for name, kind in KINDS.items()}
+    "float": np.float32, "double": np.float64, "half": np.float16,
+    **{name: kind[0] for name, kind in KINDS.items()},
+}  # fmt: skip
+
+SUMS: dict[str, Any] = {
+    "float": np.float32, "double": np.float64, "half": np.float32, "bfloat": np.float32
 }  # fmt: skip
 
 ARGUMENTS = "ptr %c, ptr %a, ptr %b, i64 %x, i64 %y, i64 %k, i64 %m, i64 %n"
@@ -48,9 +54,10 @@ def module(spec: DotSpec) -> str:
     configure = ["call void @llvm.x86.ldtilecfg(ptr @tiles)"] if spec.by_tiles else []
     text = "\n".join([
         f"@tiles = private constant [64 x i8] [{data}]", "declare void @llvm.x86.ldtilecfg(ptr)",
-        text, f"define void @run({ARGUMENTS}, i1 %adds) {{", *configure,
-        f"call void @dot({arguments})",
-        "ret void", "}", "",
+        text, f"define {'i1' if spec.may_fail else 'void'} @run({ARGUMENTS}, i1 %adds) {{",
+        *configure,
+        f"%ok = call i1 @dot({arguments})" if spec.may_fail else f"call void @dot({arguments})",
+        "ret i1 %ok" if spec.may_fail else "ret void", "}", "",
     ])  # fmt: skip
     return without_amx(text) if spec.by_tiles else text
 
@@ -61,7 +68,7 @@ def assert_product(
     """Of so many rows and columns, all if 0; behind each matrix is a page that nobody may read."""
     rng = np.random.default_rng(depth)
     rows, columns = rows or spec.m, columns or spec.n
-    dtype, summed = TYPES[spec.element], KINDS.get(spec.element, (0, 0, TYPES[spec.element]))[2]
+    dtype, summed = TYPES[spec.element], SUMS.get(spec.element, np.int32)
     random = [rng.integers(-9, 10, shape) for shape in ((rows, depth), (depth, columns))]
     if spec.element == "u8":
         random[0] = np.abs(random[0])
@@ -141,6 +148,37 @@ def test_tiles_copy_several_panels_of_columns_at_once(element: str):
     assert spec_of(element, AVX512, False, 32, 176).packed_vectors == spec.panel_vectors
 
 
+@pytest.mark.parametrize("b_columns", [False, True])
+def test_halves_are_sums_of_two_parts(b_columns: bool):
+    spec = replace(spec_of("half", HALVES, b_columns, 48, 80), accumulate=False)
+    for depth, adds in ((2, False), (spec.k, True), (2 * spec.k + 70, False)):
+        assert_product(spec, depth, adds=adds)
+    for rows, columns in ((1, 1), (47, 79), (33, 64)):
+        assert_product(spec, spec.k + 30, rows, columns)
+
+
+@pytest.mark.parametrize(("value", "right"), [(65504.0, True), (2.0**-24, True), (np.inf, False),
+                                              (np.nan, False)])  # fmt: skip
+def test_every_half_is_multiplied_exactly_or_the_product_fails(value: float, right: bool):
+    """All 11 bits count; numbers that are none, where they meet zeros, are seen as well."""
+    spec = replace(spec_of("half", HALVES, False, 32, 32), accumulate=False)
+    a, b, c = (np.zeros((32, 32), t) for t in (np.float16, np.float16, np.float32))
+    a[:] = np.arange(1025, 2049).reshape(32, 32)
+    np.fill_diagonal(b, 2047)
+    a[5, 7], b[9, 9] = value, value if right else 1
+    run = ctypes.CFUNCTYPE(ctypes.c_bool, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 5,
+                           ctypes.c_bool)  # fmt: skip
+    loaded = load_object(compile_ir(module(spec), host_target()).obj, ["run"])
+    memory = np.zeros(32 * 32 * 4 + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    c = memory[start : start + 32 * 32 * 4].view(np.float32).reshape(32, 32)
+    c[20:] = np.nan  # beyond the rows
+    places = (x.ctypes.data for x in (c, a, b))
+    assert run(loaded["run"])(*places, 64, 64, 32, 20, 32, False) == right
+    if right:
+        np.testing.assert_array_equal(c[:20], a[:20].astype(np.float64) @ b)
+
+
 @pytest.mark.parametrize("element", ["float", "double"])
 def test_left_operands_in_columns(element: str):
     for b_columns in (False, True):
@@ -155,3 +193,7 @@ def test_products_that_are_not_done_from_memory():
     assert memory_step(DotSpec(16, 24, 64, "float", AVX512, from_memory=True)) == 0
     assert memory_step(DotSpec(16, 16, 64, "float", NEON, from_memory=True)) == 0
     assert memory_step(DotSpec(16, 16, 64, "i8", AVX512, a_columns=True, from_memory=True)) == 0
+    halves = DotSpec(16, 16, 64, "half", HALVES, from_memory=True, accumulate=False)
+    assert memory_step(halves) == 2
+    for other in ({"accumulate": True}, {"m": 24}, {"m": 512}, {"unit": AVX512}):
+        assert memory_step(replace(halves, **other)) == 0
