@@ -35,6 +35,7 @@ class Forward(Generic[F]):
     ) -> None:
         self._transfer, self._meet, self._unknown, self._index = transfer, meet, unknown, index
         self.facts: dict[Value, F] = {}
+        self._operands: dict[Op, list[F]] = {}
 
     def run(self, function: Function, arguments: Sequence[F]) -> dict[Value, F]:
         """Solve; the result has a fact for every value."""
@@ -46,8 +47,7 @@ class Forward(Generic[F]):
     def _block(self, block: Block) -> None:
         for op in block:
             if not op.regions:
-                results = self._transfer(op, [self.facts[v] for v in op.operands])
-                self.facts.update(zip(op.results, results, strict=True))
+                self._simple(op)
             elif isinstance(op, ForOp):
                 self._for(op)
             elif isinstance(op, WhileOp):
@@ -56,6 +56,14 @@ class Forward(Generic[F]):
                 self._if(op)
             else:
                 self._opaque(op)
+
+    def _simple(self, op: Op) -> None:
+        """An op without regions: again only where an operand's fact has changed since."""
+        operands = self._of(op.operands)
+        if self._operands.get(op) != operands:
+            self._operands[op] = operands
+            results = self._transfer(op, operands)
+            self.facts.update(zip(op.results, results, strict=True))
 
     def _opaque(self, op: Op) -> None:
         for region in op.regions:

@@ -76,6 +76,26 @@ def test_a_carried_value_that_loses_it():
     assert (facts["r"], facts["p"], facts["q"], facts["i"]) == ("?", "?", "?", "?")
 
 
+def test_only_what_depends_on_changed_facts_is_computed_again():
+    function = parse_module(f"""func @k(%n: i32) {{
+      {_CONSTANTS}
+      %r = cf.for %zero, %n, %one, %one : i32 (%i: i32, %p: i32) {{
+        %same = arith.mul %n, %two : i32
+        %q = arith.add %p, %one : i32
+        cf.yield %q
+      }}
+      cf.return
+    }}""").kernel
+    computed: list[str] = []
+
+    def noted(op: Op, operands: Sequence[Parity]) -> Sequence[Parity]:
+        computed.extend(_name(result) for result in op.results)
+        return transfer(op, operands)
+
+    Forward(noted, meet, lambda value: "?", index).run(function, ["?"])
+    assert (computed.count("same"), computed.count("q")) == (1, 2)
+
+
 def test_facts_travel_through_several_carried_values():
     """It takes one round for each until all are known not to hold."""
     facts = solved("""
