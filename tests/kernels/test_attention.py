@@ -549,7 +549,7 @@ def test_short_causal_rows_take_blocks_of_fewer_keys(
         "attention", True, 0.0, {}
     ))  # fmt: skip
     options = plan.launch_options(sizes, 2, on_cpu=False, causal=True)
-    assert (options["BLOCK_M"], options["BLOCK_N"]) == (64, keys)
+    assert (options["BLOCK_M"], options["BLOCK_N"], options["num_stages"]) == (64, keys, 2)
 
 
 @pytest.mark.parametrize(
