@@ -253,7 +253,7 @@ class MemoryBlocks:
 
     Rows of B lie far apart, so that the CPU does not fetch ahead: while a panel is multiplied, the
     next one, perhaps of the next block, is fetched to the L2 cache, some rows with each row of C,
-    if `fetches`.
+    if `fetches`: B is not column-major.
     """
 
     def __init__(self, packing: Packing, whole: int = 1) -> None:
@@ -278,7 +278,7 @@ class MemoryBlocks:
             self.length = out.value(f"select i1 {short}, i64 {self._left}, i64 {rounded}")
         self.values = self._a, self._b, str(out.part(self.length, packing.group))
         self._following = self._b
-        self.fetches = packing.spec.unit.fetches and not packing.spec.b_columns
+        self.fetches = not packing.spec.b_columns
         if self.fetches:
             block = out.value(f"mul i64 {packing.b_row}, {most}")
             self._following = out.offset(self._b, block)
@@ -297,7 +297,7 @@ class MemoryBlocks:
         (place,) = loop.values
         for byte in range(0, int(packing.panel_step(vectors)), CACHE_LINE):
             line = out.offset(place, byte)
-            out.emit(f"call void @llvm.prefetch.p0(ptr {line}, i32 0, i32 2, i32 1)")
+            out.emit(fetch_line(line, 2))
         loop.close([out.offset(place, packing.b_row)])
 
     def close(self) -> None:
@@ -307,6 +307,11 @@ class MemoryBlocks:
         down = out.distance(self.length, size if spec.b_columns else packing.b_row)
         left = out.value(f"sub i64 {self._left}, {self.length}")
         self._loop.close([out.offset(self._a, along), out.offset(self._b, down), left])
+
+
+def fetch_line(place: str, level: int) -> str:
+    """Fetch a cache line; level: 3 for the L1 cache, 2 for the L2."""
+    return f"call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 {level}, i32 1)"
 
 
 def lanes_below(out: Writer, lanes: int, left: Size) -> str:

@@ -29,7 +29,7 @@ from tilewright.llvm import compile_ir, host_cpu, host_target, load_object
 
 AMX = AVX512._replace(tiles=frozenset(KINDS))
 HALVES = AVX512._replace(tiles=frozenset(["half"]))
-FETCHING = AVX512._replace(fetches=True)
+BURSTS = AVX512._replace(bursts=True)
 TYPES: dict[str, Any] = {
     "float": np.float32, "double": np.float64, "half": np.float16,
     **{name: kind[0] for name, kind in KINDS.items()},
@@ -119,8 +119,8 @@ def spec_of(element: str, unit: VectorUnit, b_columns: bool, m: int, n: int) -> 
 @pytest.mark.parametrize(
     ("element", "unit"),
     [("float", vector_unit(host_cpu())), ("double", vector_unit(host_cpu())), ("float", GENERIC),
-     ("bfloat", AVX512), ("u8", FETCHING), ("i8", AVX512), ("bfloat", AMX), ("i8", AMX),
-     ("bfloat", AMX._replace(fetches=True)), ("float", FETCHING)],
+     ("bfloat", AVX512), ("u8", BURSTS), ("i8", AVX512), ("bfloat", AMX), ("i8", AMX),
+     ("bfloat", AMX._replace(bursts=True)), ("float", BURSTS)],
 )  # fmt: skip
 def test_products_of_one_block_and_of_several(
     element: str, unit: VectorUnit, m: int, n: int, b_columns: bool
@@ -186,7 +186,7 @@ def test_left_operands_in_columns(element: str):
             spec_of(element, vector_unit(host_cpu()), b_columns, 24, 48), a_columns=True, lda=0
         )
         for rows, columns in ((24, 48), (13, 29)):
-            assert_product(spec, spec.k + 6, rows, columns)
+            assert_product(spec, spec.k + memory_step(spec), rows, columns)
 
 
 def test_products_that_are_not_done_from_memory():
