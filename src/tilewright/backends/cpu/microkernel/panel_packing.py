@@ -253,7 +253,7 @@ class MemoryBlocks:
 
     Rows of B lie far apart, so that the CPU does not fetch ahead: while a panel is multiplied, the
     next one, perhaps of the next block, is fetched to the L2 cache, some rows with each row of C,
-    if `fetches`: B is not column-major.
+    if `fetches`.
     """
 
     def __init__(self, packing: Packing, whole: int = 1) -> None:
@@ -278,10 +278,10 @@ class MemoryBlocks:
             self.length = out.value(f"select i1 {short}, i64 {self._left}, i64 {rounded}")
         self.values = self._a, self._b, str(out.part(self.length, packing.group))
         self._following = self._b
-        self.fetches = not packing.spec.b_columns
+        self.fetches = not (packing.spec.b_columns and packing.spec.unit.bursts)
         if self.fetches:
-            block = out.value(f"mul i64 {packing.b_row}, {most}")
-            self._following = out.offset(self._b, block)
+            row = packing.size if packing.spec.b_columns else packing.b_row
+            self._following = out.offset(self._b, out.times(most, row))
 
     def next_panel(self, b: str, vectors: int, left: Size) -> str:
         """Where the panel of B behind the one at `b` is; left: columns from this one on."""
