@@ -2,14 +2,16 @@
 
     python benchmarks/torch_compile.py                  every function
     python benchmarks/torch_compile.py softmax sum-0    some
-        [--threads N] [--rounds N] [--json FILE]
+        [--threads N] [--rounds N] [--processes N] [--json FILE]
         [--packages]    as packages of AOTInductor, which a C++ compiler makes
 
 Each contestant is a process of its own, since one process has one `triton`. They take turns: in
-each round both are sampled, in an order shuffled anew, and a ratio is taken within a round. Compile
-times are those of the first call, with empty caches; of a package, of loading it and the first
-call. Results are compared with eager's in float64
-before anything is timed.
+each round both are sampled, in an order shuffled anew, and a ratio is taken within a round. Calls
+of some 50 us on a GPU take what their process takes on the host, which differs by a quarter from
+process to process: so there are several pairs of processes there, whose rounds alternate, and what
+the kernels alone take on the device is told beside it. Compile times are those of the first call,
+with empty caches, the median of the processes; of a package, of loading it and the first call.
+Results are compared with eager's in float64 before anything is timed.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +43,9 @@ from tilewright.triton_alias import install, register_with_inductor
 F = torch.nn.functional
 WARM_CALLS = 5
 SAMPLE_MS = 5.0
+PROFILED_CALLS = 20
+PAIRS = {"cuda": 3, "cpu": 1}
+"""Processes of each side, by the device."""
 PACKAGED = ("softmax", "layer-norm", "cross-entropy", "gelu-product")
 PACKAGE = "package of "
 TOLERANCE = 1e-4
@@ -48,16 +54,25 @@ TOLERANCE = 1e-4
 
 @dataclass(frozen=True)
 class Row:
-    """One function. ratio: time of Inductor's own code over ours, median of the rounds; compile:
-    ours over theirs; microseconds, seconds: ours, theirs."""
+    """One function. ratio: time of Inductor's own code over ours, median of the rounds; processes:
+    that of each pair; compile: ours over theirs; microseconds, seconds, kernels: ours, theirs, the
+    last what kernels take of a call on a GPU, in microseconds; 0 elsewhere."""
 
     name: str
     ratio: float
     quartiles: tuple[float, float]
+    processes: tuple[float, ...]
     compile: float
     microseconds: tuple[float, float]
     seconds: tuple[float, float]
+    kernels: tuple[float, float]
     errors: tuple[float, float]
+
+    @property
+    def kernel_ratio(self) -> float | None:
+        """Time of their kernels over that of ours; None where it is not known."""
+        ours, theirs = self.kernels
+        return theirs / ours if ours else None
 
 
 # --- the contestants ------------------------------------------------------------------------------
@@ -228,12 +243,25 @@ class Contestant:
         self.synchronize()
         return {"microseconds": (time.perf_counter() - began) / self.calls * 1e6}
 
+    def kernel_time(self) -> dict[str, float]:
+        """What kernels and copies take of a call on a GPU."""
+        if self.device != "cuda":
+            return {"microseconds": 0.0}
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+            for _ in range(PROFILED_CALLS):
+                self.call()
+            self.synchronize()
+        on_device = torch.autograd.DeviceType.CUDA
+        events = [each for each in profile.events() if each.device_type == on_device]
+        return {"microseconds": sum(each.device_time for each in events) / PROFILED_CALLS}
+
     def serve(self) -> None:
         """Answer until the parent is done."""
         print(json.dumps({"device": self.device}), flush=True)
+        answers = {"compile": self.compile, "sample": self.sample, "kernels": self.kernel_time}
         for line in sys.stdin:
-            name = json.loads(line)
-            print(json.dumps(self.sample() if name is None else self.compile(name)), flush=True)
+            request, *arguments = json.loads(line)
+            print(json.dumps(answers[request](*arguments)), flush=True)
 
 
 # --- the parent -----------------------------------------------------------------------------------
@@ -255,7 +283,11 @@ class Child:
         self._process = subprocess.Popen(
             command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        self.device: str = self._answer()["device"]
+
+    @cached_property
+    def device(self) -> str:
+        """What it computes on. It has started then, which several can do side by side."""
+        return self._answer()["device"]
 
     def _answer(self) -> dict[str, Any]:
         assert self._process.stdout is not None
@@ -264,29 +296,57 @@ class Child:
             raise SystemExit(f"a contestant ended with status {self._process.wait()}")
         return json.loads(line)
 
-    def ask(self, name: str | None) -> dict[str, Any]:
-        """Compile a function; or, with None, sample the latest one."""
+    def ask(self, *request: str) -> dict[str, Any]:
+        """Have it `compile` a function, `sample` the latest one, or tell the time of its
+        `kernels`."""
         assert self._process.stdin is not None
-        print(json.dumps(name), file=self._process.stdin, flush=True)
+        print(json.dumps(request), file=self._process.stdin, flush=True)
         return self._answer()
 
 
-def measured(name: str, ours: Child, theirs: Child, rounds: int) -> Row:
-    """Both compiled, compared and sampled in turns."""
-    pair = (ours, theirs)
-    first = [child.ask(name) for child in pair]
-    samples: list[dict[Child, float]] = []
-    for _ in range(rounds):
-        order = random.sample(pair, 2)
-        samples.append({child: child.ask(None)["microseconds"] for child in order})
-    ratios = [sample[theirs] / sample[ours] for sample in samples]
-    low, middle, high = statistics.quantiles(ratios, n=4)
-    both = [statistics.median(sample[child] for sample in samples) for child in pair]
+Pair = tuple[Child, Child]
+"""Ours, theirs."""
+
+
+def started(folder: Path, count: int | None, threads: int) -> list[Pair]:
+    """Pairs of contestants; by default as many as the device calls for."""
+    packages = folder / "packages"
+    install(packages)
+
+    def pair(number: int) -> Pair:
+        own = folder / str(number)
+        ours = Child(own / "ours", packages, "triton", threads)
+        return ours, Child(own / "theirs", None, "cpp", threads)
+
+    first = pair(0)
+    pairs = [first, *map(pair, range(1, count or PAIRS[first[0].device]))]
+    assert len({child.device for each in pairs for child in each}) == 1
+    return pairs
+
+
+def measured(name: str, pairs: Sequence[Pair], rounds: int) -> Row:
+    """Compiled by all, compared and sampled in turns."""
+    first = [[child.ask("compile", name) for child in pair] for pair in pairs]
+    samples: list[list[tuple[float, float]]] = [[] for _ in pairs]
+    for number in range(rounds):
+        pair = pairs[number % len(pairs)]
+        found = {child: child.ask("sample")["microseconds"] for child in random.sample(pair, 2)}
+        samples[number % len(pairs)].append((found[pair[0]], found[pair[1]]))
+    kernels = [[child.ask("kernels")["microseconds"] for child in pair] for pair in pairs]
+    ratios = [[theirs / ours for ours, theirs in rows] for rows in samples]
+    low, middle, high = statistics.quantiles([ratio for rows in ratios for ratio in rows], n=4)
+    seconds = _medians([[answer["seconds"] for answer in answers] for answers in first])
     return Row(
-        name, middle, (low, high), first[0]["seconds"] / first[1]["seconds"],
-        (both[0], both[1]), (first[0]["seconds"], first[1]["seconds"]),
-        (first[0]["error"], first[1]["error"]),
+        name, middle, (low, high), tuple(map(statistics.median, ratios)), seconds[0] / seconds[1],
+        _medians([sample for rows in samples for sample in rows]), seconds, _medians(kernels),
+        (max(ours["error"] for ours, _ in first), max(theirs["error"] for _, theirs in first)),
     )  # fmt: skip
+
+
+def _medians(rows: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """Of ours and of theirs."""
+    ours, theirs = (statistics.median(column) for column in zip(*rows, strict=True))
+    return ours, theirs
 
 
 def table_of(rows: Sequence[Row]) -> Table:
@@ -296,6 +356,9 @@ def table_of(rows: Sequence[Row]) -> Table:
         "function",
         "speed",
         "quartiles",
+        "us",
+        "theirs",
+        "kernels",
         "us",
         "theirs",
         "compile",
@@ -308,15 +371,19 @@ def table_of(rows: Sequence[Row]) -> Table:
         low, high = row.quartiles
         table.add_row(
             row.name, f"{row.ratio:.2f}", f"{low:.2f}-{high:.2f}",
-            *(f"{us:.1f}" for us in row.microseconds), f"{row.compile:.2f}",
+            *(f"{us:.1f}" for us in row.microseconds),
+            f"{row.kernel_ratio or 0:.2f}", *(f"{us:.1f}" for us in row.kernels),
+            f"{row.compile:.2f}",
             *(f"{s:.2f}" for s in row.seconds), f"{row.errors[0]:.0e}",
         )  # fmt: skip
     mean = statistics.geometric_mean(row.ratio for row in rows)
     least = min(rows, key=lambda row: row.ratio)
     compile_mean = statistics.geometric_mean(row.compile for row in rows)
+    kernels = [row.kernel_ratio for row in rows if row.kernel_ratio]
+    by_kernels = f" (kernels: {statistics.geometric_mean(kernels):.2f})" if kernels else ""
     wrong = [row.name for row in rows if row.errors[0] > TOLERANCE]
     table.caption = (
-        f"speed: geometric mean {mean:.2f}, least {least.ratio:.2f} ({least.name}); "
+        f"speed: geometric mean {mean:.2f}{by_kernels}, least {least.ratio:.2f} ({least.name}); "
         f"compile time {compile_mean:.2f}; wrong: {', '.join(wrong) or 'none'}"
     )
     return table
@@ -332,22 +399,21 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="FUNCTION")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--processes", type=int)
     parser.add_argument("--packages", action="store_true")
     parser.add_argument("--json", type=Path)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as text:
-        folder = Path(text)
-        install(folder / "packages")
-        ours = Child(folder / "ours", folder / "packages", "triton", chosen.threads)
-        theirs = Child(folder / "theirs", None, "cpp", chosen.threads)
+        pairs = started(Path(text), chosen.processes, chosen.threads)
+        device = pairs[0][0].device
         rows: list[Row] = []
-        names = chosen.names or (PACKAGED if chosen.packages else functions(ours.device))
+        names = chosen.names or (PACKAGED if chosen.packages else functions(device))
         for name in [PACKAGE * chosen.packages + name for name in names]:
-            rows.append(measured(name, ours, theirs, chosen.rounds))
+            rows.append(measured(name, pairs, chosen.rounds))
             print(rows[-1], file=sys.stderr)
-    Console(width=120).print(table_of(rows))
+    Console(width=140).print(table_of(rows))
     if chosen.json:
-        title = f"torch.compile on {ours.device}, {chosen.threads} threads"
+        title = f"torch.compile on {device}, {chosen.threads} threads"
         write_record(chosen.json, title, rows=[asdict(row) for row in rows])
 
 

@@ -43,6 +43,7 @@ from tilewright.ops import (
     HintOp,
     ItemOp,
     JoinOp,
+    LoadOp,
     MaxOp,
     MinOp,
     MulOp,
@@ -298,6 +299,13 @@ def _cast(op: Op, operands: Facts) -> Alignment:
         ones = (1,) * len(x.contiguity)
         return Alignment(ones, (x.every,) * len(ones), x.constancy, x.value)
     return x
+
+
+@_rule(LoadOp)
+def _loaded(op: Op, operands: Facts) -> Alignment:
+    """One place has one number: none may write there meanwhile, or it would be `volatile`."""
+    ones = (1,) * len(operands[0].constancy)
+    return Alignment(ones, ones, ones if op.attrs["volatile"] else _constancy(*operands))
 
 
 @_rule(HintOp)

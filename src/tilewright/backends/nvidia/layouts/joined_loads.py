@@ -6,7 +6,10 @@
 
 The layout is that of the longest vector: a load of larger elements takes several accesses of a
 thread. A load of equal elements where others have a run, as of a row's mean for each of its
-columns, follows them too, and one of addresses that were loaded stays where these are.
+columns, follows them too, and one of addresses that were loaded stays where these are:
+
+    %row = mem.load ... : tile<1024xi64>         one of 256 that are equal, for four elements
+    %x = mem.load (%row * 256 + %column) ...     four
 """
 
 from __future__ import annotations
@@ -70,10 +73,12 @@ def _can_follow(fact: Alignment, own: Vector, longest: Vector) -> bool:
 
 class _Groups:
     """Tiles of one shape that element-wise ops compute of each other, from those of loads and of
-    products: all else is made again in any layout, or has the one of its operands."""
+    products, or that are loaded from addresses so computed: all else is made again in any layout,
+    or has the one of its operands."""
 
     def __init__(self, function: Function) -> None:
         self._leader: dict[Value, Value] = {}
+        self._loaded: set[Value] = set()
         products: list[Value] = []
         for op in function.walk():
             self._add(op)
@@ -101,10 +106,15 @@ class _Groups:
             made = [value for value in op.operands if value in self._leader]
             if made:
                 self._join([*made, *op.results])
-        elif isinstance(op, LoadOp | DotOp | WgmmaOp):
+            if not self._loaded.isdisjoint(made):
+                self._loaded.update(op.results)
+        elif isinstance(op, LoadOp):
+            self._loaded.add(op.result)
+            self._join([op.result, op.pointer] if op.pointer in self._loaded else [op.result])
+        elif isinstance(op, DotOp | WgmmaOp):
             self.of(op.results[0])
 
     def _join(self, values: Sequence[Value]) -> None:
         tiles = [value for value in values if isinstance(value.type, TileType)]
-        for other in tiles[1:]:
-            self._leader[self.of(other)] = self.of(tiles[0])
+        for tile in tiles:
+            self._leader[self.of(tile)] = self.of(tiles[0])
