@@ -9,6 +9,7 @@ Tilewright (`--load`); without, it compares gradients by `cpp_wrapper` with eage
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import json
 import sys
@@ -94,6 +95,10 @@ def gradients_by_cpp_wrapper() -> dict[str, Any]:
 
 def load(path: str) -> dict[str, Any]:
     assert "tilewright" not in sys.modules  # PyTorch may import an installed Triton itself
+    if sys.platform == "linux":
+        # A compiler without a shared C++ library puts a second one into the package; halves of
+        # both end the process, whoever made the kernels. PyTorch's for all:
+        ctypes.CDLL("libstdc++.so.6", ctypes.RTLD_GLOBAL)
     compiled = torch._inductor.aoti_load_package(path)
     outcomes = [(compiled(*given), Model()(*given)) for given in map(inputs, (ROWS, ROWS + 11))]
     x, y, index = inputs(ROWS)
