@@ -73,7 +73,7 @@ def sampled(cases: Iterable[Any], is_taken: Callable[..., bool]) -> list[Any]:
     return [pytest.param(*case, marks=marks[is_taken(*case)]) for case in cases]
 
 
-SINGLE = ("erfc", "atan2", "norm3d", "tgamma")
+SINGLE = ("erfc", "atan2", "norm3d", "tgamma", "expm1", "log1p")
 
 
 @pytest.mark.parametrize(
@@ -96,6 +96,22 @@ INFINITY, NAN = float("inf"), float("nan")
 SPECIAL: dict[str, list[tuple[float, ...]]] = {
     # arguments and, last, the value
     "exp10": [(400, INFINITY), (-INFINITY, 0), (2, 100), (NAN, NAN)],
+    "expm1": [
+        (-0.0, -0.0),
+        (0.0, 0.0),
+        (INFINITY, INFINITY),
+        (89, INFINITY),
+        (-INFINITY, -1),
+        (NAN, NAN),
+    ],
+    "log1p": [
+        (-0.0, -0.0),
+        (0.0, 0.0),
+        (INFINITY, INFINITY),
+        (-1, -INFINITY),
+        (-1.5, NAN),
+        (NAN, NAN),
+    ],
     "asinh": [(-0.0, -0.0), (INFINITY, INFINITY)],
     "acosh": [(1, 0), (0.5, NAN), (INFINITY, INFINITY)],
     "atanh": [(1, INFINITY), (-1, -INFINITY), (2, NAN)],
@@ -132,7 +148,9 @@ def test_special_arguments(device: Device, name: str):
     count = 1 << (len(rows) - 1).bit_length()
     table = np.array([rows[i % len(rows)] for i in range(count)], np.float32)
     found = computed(device, name, list(table[:, :-1].T.copy()))
-    assert_same(found, table[:, -1], same_zeros=name in ("cbrt", "asinh", "tgamma"))
+    assert_same(
+        found, table[:, -1], same_zeros=name in ("cbrt", "asinh", "tgamma", "expm1", "log1p")
+    )
 
 
 MODES = {"rz": -1, "rd": 0, "ru": 1}

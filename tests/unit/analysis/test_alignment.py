@@ -226,6 +226,16 @@ def test_hints_add_to_what_is_known():
     assert facts_of(body).contiguity == (16,)
 
 
+@pytest.mark.parametrize(("attributes", "equal"), [("", 4), (" {volatile = true}", 1)])
+def test_what_is_loaded_is_equal_where_its_place_is(attributes: str, equal: int):
+    function = function_of(
+        f"%k = arith.div %i, %four : {T}\n%at = mem.offset %ps, %k : {P}\n"
+        f"%r = mem.load %at{attributes} : tile<16xf32>"
+    )
+    fact = analyze_alignment(function)[_named(function, "r")]
+    assert (fact.contiguity, fact.divisibility, fact.constancy) == ((1,), (1,), (equal,))
+
+
 def test_loops_meet_what_is_carried():
     body = f"""
       %l = arith.constant {{value = 0}} : i32

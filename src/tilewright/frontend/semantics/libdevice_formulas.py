@@ -47,12 +47,6 @@ def log1p(x: tensor) -> tensor:
     return tl.where(exact, x, tl.log(u) * (x / (u - 1.0)))
 
 
-def narrow_log1p(x: tensor) -> tensor:
-    """log1p of a number that fp32 holds, for a result of fp32: what 1 + x loses matters to it only
-    where two terms of the series are as good, with an error of x^2 / 3 < 2^-41."""
-    return tl.where(tl.abs(x) < 2.0**-20, x - 0.5 * x * x, tl.log(1.0 + x))
-
-
 def expm1(x: tensor) -> tensor:
     """u - 1 for u = exp(x), corrected by x / log(u)."""
     u = tl.exp(x)

@@ -17,6 +17,7 @@ from tilewright.frontend.dtype_promotion import accumulator_dtype
 from tilewright.frontend.semantics import directed_rounding as rounding
 from tilewright.frontend.semantics import libdevice_formulas as formulas
 from tilewright.frontend.semantics import libdevice_integers as integers
+from tilewright.frontend.semantics import single_formulas as single
 from tilewright.frontend.semantics import special_functions as special
 from tilewright.frontend.semantics.bessel_orders import bessel_j, bessel_y
 from tilewright.frontend.semantics.broadcasting import broadcast_value
@@ -205,7 +206,7 @@ _INTEGERS = {"int": tl.int32, "uint": tl.uint32, "ll": tl.int64, "ull": tl.uint6
 
 def _table() -> dict[Callable[..., Any], Rule]:
     wide = [
-        formulas.expm1, formulas.log10, formulas.tan, formulas.sinh, formulas.cosh,
+        formulas.log10, formulas.tan, formulas.sinh, formulas.cosh,
         formulas.atan, formulas.asin, formulas.acos, formulas.atan2, formulas.exp10, formulas.asinh,
         formulas.acosh, formulas.atanh, formulas.sinpi, formulas.cospi, formulas.cbrt,
         formulas.rcbrt, formulas.remainder, formulas.logb, special.erfc, special.erfcx,
@@ -224,7 +225,8 @@ def _table() -> dict[Callable[..., Any], Rule]:
            for name in ("hypot", "norm3d", "norm4d")},
         **{getattr(lib, f"r{name}"): Rule(_WIDE, formulas.reciprocal_norm)
            for name in ("hypot", "norm3d", "norm4d")},
-        lib.log1p: Rule(_WIDE, formulas.log1p, formulas.narrow_log1p),
+        lib.log1p: Rule(_OWN, formulas.log1p, single.log1p),
+        lib.expm1: Rule(_OWN, formulas.expm1, single.expm1),
         lib.pow: Rule(_WIDE, formulas.power),
         lib.round: Rule(_OWN, formulas.round_away),
         lib.nextafter: Rule(_BITS, formulas.nextafter),
