@@ -94,14 +94,8 @@ class _Groups:
         return value
 
     def _add(self, op: Op) -> None:
-        if isinstance(op, ForOp | WhileOp):
-            carried = op.carried if isinstance(op, ForOp) else op.before.args
-            for values in zip(op.inits, carried, op.results, strict=True):
-                self._join(values)
-        if isinstance(op, ForOp | IfOp):
-            for region in op.regions:
-                for values in zip(region.terminator.operands, op.results, strict=True):
-                    self._join(values)
+        if isinstance(op, ForOp | WhileOp | IfOp):
+            self._add_regions(op)
         elif Trait.ELEMENTWISE in op.traits:
             made = [value for value in op.operands if value in self._leader]
             if made:
@@ -113,6 +107,16 @@ class _Groups:
             self._join([op.result, op.pointer] if op.pointer in self._loaded else [op.result])
         elif isinstance(op, DotOp | WgmmaOp):
             self.of(op.results[0])
+
+    def _add_regions(self, op: ForOp | WhileOp | IfOp) -> None:
+        if not isinstance(op, IfOp):
+            carried = op.carried if isinstance(op, ForOp) else op.before.args
+            for values in zip(op.inits, carried, op.results, strict=True):
+                self._join(values)
+        if not isinstance(op, WhileOp):
+            for region in op.regions:
+                for values in zip(region.terminator.operands, op.results, strict=True):
+                    self._join(values)
 
     def _join(self, values: Sequence[Value]) -> None:
         tiles = [value for value in values if isinstance(value.type, TileType)]
