@@ -41,6 +41,7 @@ from tilewright.backends.cpu.lower.prefetch import (
     stores_run_ahead,
 )
 from tilewright.backends.cpu.lower.shared_conditions import shared_condition
+from tilewright.backends.cpu.lower.step_width import full_width, lanes_along
 from tilewright.backends.cpu.lower.streaming_stores import nest_may_stream, nontemporal_hint
 from tilewright.backends.cpu.lower.vector_access import Access, Buffer, store, write_buffer
 from tilewright.backends.cpu.lower.wrapped_tiles import run_remainders, shift_without_wrap
@@ -50,9 +51,6 @@ from tilewright.llvm import Code, ModuleText, Val, constant, integer_literal, ll
 from tilewright.ops import AddOp, AndOp, MulOp, OrOp, ReduceOp, StoreOp, XorOp, pointee
 
 _ZERO = integer_literal(0)
-
-_MOST_SUMS = 2
-"""Of which a nest may keep four vectors each in registers."""
 
 _WORTH_TWO_VARIANTS = 0.75
 """Of the cost of a nest: what it may cost where its tiles do not wrap, to be emitted twice."""
@@ -371,7 +369,7 @@ class _NestEmitter:
         """The innermost loop: whole steps, and one that the mask cuts."""
         extent, width = self.nest.shape[dim], self.width
         # A tile of less than a full step is not worth another copy of its code.
-        full = width == _full_width(self.state, self.nest)
+        full = width == full_width(self.state, self.nest)
         active = self._active_extent(dim, coords, width, 1 if full else MIN_STEPS_TO_CLIP)
         if active is None:
             self._whole_steps(dim, coords, partial(loop, self.code, extent, width), None)
@@ -556,31 +554,3 @@ def neutral_elements(op: ReduceOp) -> list[Val] | None:
         return None
     # -0.0, because 0.0 + -0.0 is 0.0: a sum of nothing but -0.0 has to stay -0.0.
     return [constant(-0.0 if element.is_float and number == 0 else number, element)]
-
-
-def lanes_along(state: CpuLowering, nest: LoopNest, dim: int) -> int:
-    """Lanes of a step along a dimension."""
-    extent, width = nest.shape[dim], _full_width(state, nest)
-    # Not in short rows, whose steps beyond a mask could not be left out then.
-    if dim == nest.axis and extent >= 2 * MIN_STEPS_TO_CLIP * width and _waits_for_sums(nest):
-        width *= 2
-    # The power of two in the extent: no step is then a partial one.
-    return min(width, extent & -extent)
-
-
-def _waits_for_sums(nest: LoopNest) -> bool:
-    """Whether a step of reductions takes less time than the next one waits for its sum: 4 cycles,
-    in which two vectors are read and added twice."""
-    inputs = [v for op in nest.sinks if isinstance(op, ReduceOp) for v in op.inputs]
-    cheap = all(recompute_cost(value, load=0) < EXPENSIVE for value in inputs)
-    return cheap and len(inputs) <= _MOST_SUMS
-
-
-def _full_width(state: CpuLowering, nest: LoopNest) -> int:
-    """Lanes of two full vectors of the widest number, or of one of bytes."""
-    bits = 8
-    for value in (*nest.materialized, *(v for s in nest.sinks for v in s.operands)):
-        element = element_of(value.type)
-        if not isinstance(element, PointerType):
-            bits = max(bits, element.bits)
-    return max(1, 2 * state.vector_bits // max(bits, 16))
