@@ -2,7 +2,6 @@
 
 import importlib
 from dataclasses import dataclass, field, replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -523,33 +522,6 @@ def test_strided_operands(on: Device, rng: np.random.Generator):
     q, k, v = on.array(rows).transpose(2, 0, 3, 1, 4)
     expected, _ = Exact(case).forward(*rows.transpose(2, 0, 3, 1, 4))
     assert_close(on, forward.attention(q, k, v, **case.words), expected)
-
-
-@pytest.mark.parametrize(
-    ("head", "value", "item_bytes", "tile"),
-    [
-        (64, 64, 2, (64, 128, 4, 2)), (96, 96, 2, (64, 128, 4, 2)), (128, 128, 2, (128, 128, 8, 2)),
-        (192, 128, 2, (128, 128, 8, 2)), (256, 256, 2, (128, 64, 8, 2)),
-        (128, 128, 1, (64, 128, 4, 2)), (192, 128, 1, (128, 128, 8, 2)),
-        (256, 256, 1, (128, 64, 8, 2)), (512, 512, 2, (64, 32, 8, 2)),
-    ],
-)  # fmt: skip
-def test_tiles_on_hopper_are_those_of_which_two_programs_fit(
-    head: int, value: int, item_bytes: int, tile: tuple[int, ...]
-):
-    assert tuple(plan.gpu_launch_options(head, item_bytes, 90, value).values()) == tile
-
-
-@pytest.mark.parametrize(("length", "keys"), [(1, 64), (1024, 64), (1025, 128)])
-def test_short_causal_rows_take_blocks_of_fewer_keys(
-    monkeypatch: pytest.MonkeyPatch, length: int, keys: int
-):
-    monkeypatch.setattr(plan, "current_gpu", lambda: SimpleNamespace(capability=90))
-    sizes = forward.sizes_of(*[np.empty((2, length, 64), np.float16)] * 3, forward.variant_of(
-        "attention", True, 0.0, {}
-    ))  # fmt: skip
-    options = plan.launch_options(sizes, 2, on_cpu=False, causal=True)
-    assert (options["BLOCK_M"], options["BLOCK_N"], options["num_stages"]) == (64, keys, 2)
 
 
 @pytest.mark.parametrize(

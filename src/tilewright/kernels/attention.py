@@ -138,7 +138,7 @@ def attention(
         out = empty(q, (*q.shape[:-1], sizes.value), "float16" if int(q.itemsize) == 1 else None)
     on_cpu = is_on_cpu(q)
     v, of_v, round_of_values = values_of(v, asked.first_rows[1], sizes.k_length, on_cpu)
-    grid, options = planned_launch(sizes, int(q.itemsize), on_cpu, asked.right >= 0)
+    grid, options = planned_launch(sizes, int(q.itemsize), on_cpu, asked)
     steps = [*row_strides(q, packed), *row_strides(k, packed), *of_v]
     if all(grid):
         attention_kernel[grid](

@@ -43,6 +43,13 @@ class Variant:
         return 0 if self.causal else self.window[1]
 
     @property
+    def is_plain(self) -> bool:
+        """Whether nothing but a triangle stands between scores and weights, of arrays that the copy
+        engine can copy."""
+        is_dense = self.starts is None and not self.dropout
+        return is_dense and self.score is None and self.window[0] < 0
+
+    @property
     def first_rows(self) -> tuple[Array | None, Array | None]:
         """Of sequences of queries and of keys."""
         return self.starts[:2] if self.starts else (None, None)

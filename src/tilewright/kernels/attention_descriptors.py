@@ -99,7 +99,7 @@ def attention_by_descriptors(
     sizes = sizes_of(q, k, v, asked)
     if out is None:
         out = empty(q, (*q.shape[:-1], sizes.value))
-    grid, options = planned_launch(sizes, int(q.itemsize), is_on_cpu(q), asked.right >= 0)
+    grid, options = planned_launch(sizes, int(q.itemsize), is_on_cpu(q), asked)
     steps = [step for array in (q, k, v, out) for step in row_strides(array)]
     if all(grid):
         descriptor_attention_kernel[grid](

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright.kernels.attention_arrays import Sizes
+from tilewright.kernels.attention_arrays import Sizes, Variant
 from tilewright.kernels.matmul_plan import HOPPER, current_gpu
 from tilewright.runtime import cdiv
 from tilewright.support import settings, thread_count
@@ -28,6 +28,18 @@ time than exponentials that what counts is how often keys are read."""
 _HOPPER_SHARED_BYTES = 227 << 10
 _MOST_SUMS = 160
 """Of products, that a thread has at a time: above, what else it has would go to local memory."""
+
+_THREE_PROGRAMS, _THREE_REGISTERS = _HOPPER_TILES[0], 168
+"""Where three programs of a warpgroup fit, each with so many registers of a thread: while one waits
+for its products, two others compute exponentials, and none needs operands for a product beside
+them. On an H200 1.09 to 1.3 times as fast as two with fp8 and heads of 128, 1.03 to 1.09 times with
+fp16 and heads of 64."""
+
+_MOST_SUMS_OF_THREE = 128
+_PROGRAM_BYTES = 1280
+"""Of shared memory, beside tiles: what the system takes, and barriers."""
+
+_SHARED_OF_ALL_BYTES = 228 << 10
 
 _HOPPER_HEADS = range(33, 257)
 """Other rows take the tiles of all architectures."""
@@ -74,16 +86,26 @@ def _hopper_tile(head: int, value: int, item_bytes: int) -> Tile:
     return _HOPPER_TILES[-1]
 
 
+def _fit_three(head: int, value: int, item_bytes: int) -> bool:
+    """Whether three programs of `_THREE_PROGRAMS` are resident."""
+    m, n, _, stages = _THREE_PROGRAMS
+    shared = item_bytes * (m * head + stages * n * (head + value)) + _PROGRAM_BYTES
+    return 3 * shared <= _SHARED_OF_ALL_BYTES and (n + value) // 2 <= _MOST_SUMS_OF_THREE
+
+
 def gpu_launch_options(
-    head: int, item_bytes: int, capability: int = 0, value: int = 0
+    head: int, item_bytes: int, capability: int = 0, value: int = 0, is_plain: bool = True
 ) -> dict[str, int]:
-    """Blocks and launch options. value: size of a row of values, `head` unless given.
+    """Blocks and launch options. value: size of a row of values, `head` unless given; is_plain:
+    scores become weights by few registers more than they take.
 
     Elsewhere, up to heads of 128, they fit the 99 KB of shared memory that the smallest
     architectures have; fp32 with heads of 256 needs 139 KB, and spills.
     """
     value = value or head
     if capability == HOPPER and item_bytes <= 2 and max(head, value) in _HOPPER_HEADS:
+        if is_plain and _fit_three(head, value, item_bytes):
+            return _named(_THREE_PROGRAMS) | {"maxnreg": _THREE_REGISTERS}
         return _named(_hopper_tile(head, value, item_bytes))
     wide, head = item_bytes > 2, max(head, value)
     return {
@@ -113,27 +135,29 @@ def grid_of(blocks: int, pairs: int, group: int = 1) -> tuple[tuple[int, ...], i
 
 
 def planned_launch(
-    sizes: Sizes, item_bytes: int, on_cpu: bool, causal: bool
+    sizes: Sizes, item_bytes: int, on_cpu: bool, asked: Variant
 ) -> tuple[tuple[int, ...], dict[str, Any]]:
     """The grid of attention forward, its blocks and launch options."""
-    options = launch_options(sizes, item_bytes, on_cpu, causal)
+    options = launch_options(sizes, item_bytes, on_cpu, asked.right >= 0, asked.is_plain)
     blocks, pairs = cdiv(sizes.q_length, options["BLOCK_M"]), sizes.batch * sizes.heads
     grid, options["GROUP"] = grid_of(blocks, pairs, options.get("GROUP", 1))
     return grid, options
 
 
-def launch_options(sizes: Sizes, item_bytes: int, on_cpu: bool, causal: bool) -> dict[str, Any]:
+def launch_options(
+    sizes: Sizes, item_bytes: int, on_cpu: bool, causal: bool, is_plain: bool = True
+) -> dict[str, Any]:
     """Blocks and launch options of attention forward."""
     if on_cpu:
         threads = settings().cpu.threads or thread_count()
         return dict(cpu_launch_options(sizes, causal, threads))
     capability = current_gpu().capability
     options: dict[str, Any] = {
-        **gpu_launch_options(sizes.head, item_bytes, capability, sizes.value)
+        **gpu_launch_options(sizes.head, item_bytes, capability, sizes.value, is_plain)
     }
     is_small = item_bytes == 2 and max(sizes.head, sizes.value) == 64
     if causal and capability == HOPPER and is_small and sizes.q_length <= _DIAGONAL:
-        return options | _named(_DIAGONAL_TILE) | {"GROUP": 1, "persistent": False}
+        return options | _named(_DIAGONAL_TILE) | {"GROUP": 1, "persistent": False, "maxnreg": None}
     pairs = sizes.batch * sizes.heads
     if causal:
         options["GROUP"] = _group(pairs, sizes.k_length, sizes.head * item_bytes)

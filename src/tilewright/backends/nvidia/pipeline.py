@@ -94,7 +94,8 @@ def options_pipeline(context: StageContext) -> Pipeline:
     roles = options.maxnreg is None and options.num_ctas == 1
     persistent = False if options.launch_cooperative_grid else options.persistent
     stages, chosen = options.num_stages, options.bulk_loads
-    return layout_pipeline(arch, options.num_warps, stages, roles, chosen, persistent)
+    registers = options.maxnreg
+    return layout_pipeline(arch, options.num_warps, stages, roles, chosen, persistent, registers)
 
 
 def layout_pipeline(
@@ -104,12 +105,14 @@ def layout_pipeline(
     roles: bool = True,
     bulk_loads: str = "all",
     persistent: bool | None = None,
+    registers: int | None = None,
 ) -> Pipeline:
     """Layouts, and what depends on them: asynchronous copies and barriers.
 
     warps: of a program instance; stages: slots of a loop's buffers, where the loop does not say;
     roles: whether further warps may ask for copies; bulk_loads: see CommonOptions; persistent:
-    whether blocks with such warps may run several programs.
+    whether blocks with such warps may run several programs; registers: the most of a thread, if it
+    may have fewer than it can.
     """
     specialize = SpecializeWarps(stages, warps, arch.capability, persistent) if roles else None
     copied = stages if arch.cp_async else 0
@@ -124,7 +127,7 @@ def layout_pipeline(
         Step(products, "layouts depend on what computes them", selected_products(arch)),
         *_bulk_accesses(arch, stages, roles, bulk_loads),
         Step(RestartSums(), "before layouts: the zeros need none", selected_products(arch)),
-        *_rotated_products(arch, warps, stages),
+        *_rotated_products(arch, warps, stages, registers),
         Step(layouts, fragments, legal_layouts(arch, warps)),
         Step(SplitReductions(), "layouts say which warps hold parts of what is reduced"),
         Step(Cse(), "two uses of a value may have got equal conversions"),
@@ -143,11 +146,14 @@ def layout_pipeline(
     return Pipeline("nvidia-layouts", steps, legal_instructions(arch))
 
 
-def _rotated_products(arch: Arch, warps: int, stages: int) -> tuple[Step, ...]:
+def _rotated_products(
+    arch: Arch, warps: int, stages: int, registers: int | None
+) -> tuple[Step, ...]:
     """Dependent products beside those of the next iteration."""
     if not arch.wgmma:
         return ()
-    rotation = RotateProducts(stages=stages, warps=warps, capability=arch.capability)
+    most = arch.registers_thread if registers is None else min(registers, arch.registers_thread)
+    rotation = RotateProducts(stages, warps, arch.capability, most)
     return (
         Step(rotation, "before layouts: carried operands need some", selected_products(arch)),
         Step(SkipFullMasks(warps=warps), "what masks leave is for the tensor cores' idle time"),

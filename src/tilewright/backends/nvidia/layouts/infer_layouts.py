@@ -31,6 +31,7 @@ from tilewright.backends.nvidia.layouts.layout_context import LayoutContext
 from tilewright.backends.nvidia.layouts.layout_propagation import default_layout
 from tilewright.backends.nvidia.layouts.layout_rules import rule_of
 from tilewright.backends.nvidia.layouts.operand_chains import chained_layouts
+from tilewright.backends.nvidia.layouts.packed_operands import packed_layout
 from tilewright.backends.nvidia.layouts.turned_loads import turned_layout
 from tilewright.ir import Block, Op, Trait, Value
 from tilewright.ir.types import TileType, shape_of
@@ -94,6 +95,7 @@ class LayoutInference(LayoutContext):
         own = self._chained.get(op.results[0])
         if own is None and isinstance(op, LoadOp):
             own = turned_layout(op, self) or direct_layout(op, self)
+        own = own or packed_layout(op, self)
         return own or rule_of(op).result(op, self)
 
     def _set(self, values: Sequence[Value], layout: LinearLayout | None) -> None:

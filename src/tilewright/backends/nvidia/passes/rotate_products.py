@@ -49,12 +49,13 @@ class RotateProducts(Pass, name="nvidia-rotate-products"):
     """Let dependent products of warpgroups run beside the first one of the next iteration.
 
     stages: slots of a loop's buffers, where the loop does not say; warps: of a program instance;
-    capability: of the architecture.
+    capability: of the architecture; registers: the most of a thread.
     """
 
     stages: int = 3
     warps: int = 4
     capability: int = 90
+    registers: int = 255
 
     def run(self, function: Function) -> bool:
         loops = [op for op in function.walk() if isinstance(op, ForOp)]
@@ -81,7 +82,7 @@ class RotateProducts(Pass, name="nvidia-rotate-products"):
         bits = sum(_bits(value) for value in tiles)
         used = bits // (32 * 32 * self.warps) + _OTHER_REGISTERS
         arch = row_for(self.capability)
-        return used <= min(arch.registers_thread, arch.registers_sm // (32 * self.warps))
+        return used <= min(self.registers, arch.registers_sm // (32 * self.warps))
 
 
 @dataclass(frozen=True, slots=True)
