@@ -276,8 +276,8 @@ def test_a_spec_whose_rows_overlap_is_a_compiler_bug() -> None:
         DotSpec(8, 8, 8, lda=4)
     with pytest.raises(AssertionError, match="empty product"):
         DotSpec(8, 0, 8)
-    with pytest.raises(AssertionError, match="no micro-kernel multiplies half"):
-        DotSpec(8, 8, 8, "half")
+    with pytest.raises(AssertionError, match="no micro-kernel multiplies i16"):
+        DotSpec(8, 8, 8, "i16")
 
 
 @pytest.mark.parametrize(
