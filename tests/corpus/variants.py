@@ -297,7 +297,7 @@ def _attention_on(
 def _attention_words(
     capability: int, head: int, item_bytes: int, causal: bool, value: int
 ) -> Words:  # fmt: skip
-    words = attention_options(head, item_bytes, capability, value)
+    words = {"PARTS": 1} | attention_options(head, item_bytes, capability, value)
     words |= {"HEAD": head, "VALUE": value, "SHARED": 1, "LEFT": -1, "AT_END": False,
               "RIGHT": 0 if causal else -1, "DROPOUT": 0.0, "score_args": (), "SCORE": None,
               "lse_ptr": None, "GROUP": 8 if causal else 1}  # fmt: skip

@@ -395,8 +395,16 @@ def test_turned_values_of_several_sequences(turning: Device, rng: np.random.Gene
         assert error <= 0.04 * np.abs(expected).max(initial=0)
 
 
-@pytest.mark.parametrize("rounds", [1, values.ROUND])
-def test_fp8_by_warpgroups(rng: np.random.Generator, rounds: int):
+TWO_GROUPS = {"BLOCK_M": 128, "BLOCK_N": 128, "num_warps": 8, "num_stages": 2}
+
+
+@pytest.mark.parametrize(("rounds", "products", "options"), [
+    (1, 4, TWO_GROUPS), (values.ROUND, 4, TWO_GROUPS),
+    (values.ROUND, 2, plan.gpu_launch_options(64, 1, plan.HOPPER)),
+])  # fmt: skip
+def test_fp8_by_warpgroups(
+    rng: np.random.Generator, rounds: int, products: int, options: dict[str, int]
+):
     """Weights go from the sums of a product to the operand of the next one: between lanes, or, in
     the order of values, in the registers where they are."""
     on, size, length, padded = EmulatedNvidia(seed=7), 64, 150, 160
@@ -410,15 +418,16 @@ def test_fp8_by_warpgroups(rng: np.random.Generator, rounds: int):
     turned = np.ascontiguousarray(rows.swapaxes(-1, -2))
     arrays, out = [on.array(x) for x in (q, k, turned)], on.empty(q.shape, np.float16)
     rows = (2 * length * size, length * size, size)
+    grid = -(-length // options["BLOCK_M"]), 2
     compiled = on.run(
-        forward.attention_kernel, (2, 2), *arrays, out, None, None, None, *rows * 2,
+        forward.attention_kernel, grid, *arrays, out, None, None, None, *rows * 2,
         2 * padded * size, padded * size, 1, padded, *rows, 0, 0, 2, length, length, size**-0.5,
-        None, 0, (), BLOCK_M=128, BLOCK_N=128, num_warps=8, num_stages=2, HEAD=size, VALUE=size,
-        SHARED=1, LEFT=-1, RIGHT=0, AT_END=False, SCORE=None, DROPOUT=0.0, GROUP=1, ROUND=rounds,
+        None, 0, (), **options, HEAD=size, VALUE=size, SHARED=1, LEFT=-1, RIGHT=0, AT_END=False,
+        SCORE=None, DROPOUT=0.0, GROUP=1, ROUND=rounds,
     )  # fmt: skip
     ttgir, llvm = str(compiled.asm["ttgir"]), str(compiled.asm["llir"])
-    # behind the loop's products stands that of its last iteration
-    assert ttgir.count("nvidia.wgmma ") == 4 and "nvidia.bulk_copy" in ttgir
+    # behind the loop's products stands that of its last iteration, where two groups are
+    assert ttgir.count("nvidia.wgmma ") == products and "nvidia.bulk_copy" in ttgir
     assert ("llvm.nvvm.prmt" in llvm and "shfl.sync.idx" in llvm) == (rounds == 1)
     assert np.abs(out - expected).max() < 0.04 * np.abs(expected).max()
 

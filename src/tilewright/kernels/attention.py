@@ -45,10 +45,11 @@ def attention_kernel(
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HEAD: tl.constexpr, VALUE: tl.constexpr,
     SHARED: tl.constexpr, LEFT: tl.constexpr, RIGHT: tl.constexpr, AT_END: tl.constexpr,
     SCORE: tl.constexpr, DROPOUT: tl.constexpr, GROUP: tl.constexpr, ROUND: tl.constexpr,
+    PARTS: tl.constexpr = tl.constexpr(1),
 ):  # fmt: skip
     """One block of queries of one head, beside all keys that it sees; the longest come first.
 
-    scale: positive; v_inner, ROUND: of `values_of`.
+    scale: positive; v_inner, ROUND: of `values_of`; PARTS: of `added_rows`.
     After Dao et al., "FlashAttention" (2022)."""
     block, pair = block_and_head(GROUP, RIGHT >= 0)
     batch, head = batch_and_head(pair, heads)
@@ -68,7 +69,8 @@ def attention_kernel(
     q = load_rows(q_base, rows, q_row, q_length, HEAD)
     scale, of_values = scales_of(scale, scales, pair // SHARED)
     factor, lift = (scale if SCORE is None else 1.0) * LOG2_E, lift_of(v_ptr.dtype.element_ty)
-    top, total = tl.full((BLOCK_M,), -float("inf"), tl.float32), tl.zeros((BLOCK_M,), tl.float32)
+    top = tl.full((BLOCK_M,), -float("inf"), tl.float32)
+    total = tl.zeros((BLOCK_M,) if PARTS == 1 else (BLOCK_M, PARTS), tl.float32)
     acc = tl.zeros((BLOCK_M, VALUE), tl.float32)
     begin, end = keys_seen(block * BLOCK_M + shift, BLOCK_M, k_length, BLOCK_N, LEFT, RIGHT)
     for j in range(begin, end, BLOCK_N):
@@ -86,6 +88,7 @@ def attention_kernel(
         weights = in_rounds(weights) if ROUND > 1 else weights
         v = load_rows(v_base, columns, v_row, v_length, VALUE, v_inner)
         acc = tl.dot(weights.to(v.dtype), v, acc * shrink[:, None])
+    total = total if PARTS == 1 else tl.sum(total, axis=1)
     share = of_values / (tl.where(total == 0, 1.0, total) * (1 - DROPOUT))
     store_rows(out_base, rows, out_row, q_length, acc * share[:, None])
     if lse_ptr is not None:

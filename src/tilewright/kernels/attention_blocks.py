@@ -124,7 +124,22 @@ def softmax_step(scores, top, total, factor, lift=0.0):
     base = tl.where(higher == -float("inf"), 0.0, higher * factor)
     weights = tl.exp2(scores * factor - (base - lift)[:, None])
     shrink = tl.exp2(top * factor - base)
-    return weights, shrink, higher, total * shrink + tl.sum(weights, axis=1)
+    return weights, shrink, higher, added_rows(total, shrink, weights)
+
+
+@jit
+def added_rows(total, shrink, weights):
+    """Rows' sums, shrunk, and those of a block's weights; total: (rows,) or (rows, parts).
+
+    Of a row that tensor cores leave, 4 lanes have pairs of columns in turn: each adds up a part of
+    its own, so that none is shuffled before the last block."""
+    if len(total.shape) == 1:
+        return total * shrink + tl.sum(weights, axis=1)
+    M: tl.constexpr = weights.shape[0]
+    N: tl.constexpr = weights.shape[1]
+    PARTS: tl.constexpr = total.shape[1]
+    pairs = weights.reshape(M, N // (2 * PARTS), PARTS, 2)
+    return total * shrink[:, None] + tl.sum(tl.sum(pairs, axis=3), axis=1)
 
 
 @jit

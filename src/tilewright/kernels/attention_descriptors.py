@@ -40,6 +40,7 @@ def descriptor_attention_kernel(
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HEAD: tl.constexpr, VALUE: tl.constexpr,
     SHARED: tl.constexpr, LEFT: tl.constexpr, RIGHT: tl.constexpr, AT_END: tl.constexpr,
     SCORE: tl.constexpr, DROPOUT: tl.constexpr, GROUP: tl.constexpr,
+    PARTS: tl.constexpr = tl.constexpr(1),
 ):  # fmt: skip
     """As `attention_kernel`: one block of queries of one head, beside all keys that it sees."""
     block, pair = block_and_head(GROUP, RIGHT >= 0)
@@ -54,7 +55,8 @@ def descriptor_attention_kernel(
     places = rows + shift if AT_END else rows
     q = queries.load([start, 0])
     factor = (scale if SCORE is None else 1.0) * LOG2_E
-    top, total = tl.full((BLOCK_M,), -float("inf"), tl.float32), tl.zeros((BLOCK_M,), tl.float32)
+    top = tl.full((BLOCK_M,), -float("inf"), tl.float32)
+    total = tl.zeros((BLOCK_M,) if PARTS == 1 else (BLOCK_M, PARTS), tl.float32)
     acc = tl.zeros((BLOCK_M, VALUE), tl.float32)
     begin, end = keys_seen(start + shift, BLOCK_M, k_length, BLOCK_N, LEFT, RIGHT)
     for j in range(begin, end, BLOCK_N):
@@ -69,6 +71,7 @@ def descriptor_attention_kernel(
             weights = tl.where(is_kept(seed, pair, rows, columns, DROPOUT), weights, 0.0)
         v = values.load([j, 0])
         acc = tl.dot(weights.to(v.dtype), v, acc * shrink[:, None])
+    total = total if PARTS == 1 else tl.sum(total, axis=1)
     share = 1.0 / (tl.where(total == 0, 1.0, total) * (1 - DROPOUT))
     out.store([start, 0], (acc * share[:, None]).to(out.dtype))
     if lse_ptr is not None:
