@@ -235,6 +235,8 @@ class AffineForms:
             elif not op.regions and len(op.results) == 1 and _counts(op.results[0]):
                 self._forms[op.results[0]] = self._of_op(op)
             else:
+                for region in op.regions if not op.results else ():
+                    self._block(region)  # what threads do at the same time
                 self._forms.update((r, self._opaque(r)) for r in op.results)
 
     def _for(self, op: ForOp) -> None:

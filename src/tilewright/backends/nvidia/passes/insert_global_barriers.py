@@ -19,7 +19,8 @@ them load it:
     mem.store (%b + d0), ...         ->     mem.barrier
                                             mem.store (%b + d0), ...
 
-A conversion of layouts between a load and a store of what was loaded makes threads wait, too.
+A conversion of layouts between a load and a store of what was loaded makes threads wait, too, and
+so does a product of warpgroups that reads what was loaded from shared memory.
 
 A loop that writes one window of memory after the other needs no barrier where each begins behind
 the one before. Where that depends on arguments of the launch, it is tested at run time:
@@ -47,6 +48,7 @@ from tilewright.analysis import (
     is_same,
     roots,
 )
+from tilewright.backends.nvidia.buffer_ops import ShareOp, TransposeViewOp, ViewOp, WgmmaOp
 from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.backends.nvidia.passes.launch_conditions import LaunchConditions
 from tilewright.backends.nvidia.role_ops import RolesOp, is_over_programs
@@ -107,6 +109,7 @@ class _Order:
         self.uses = ArgumentUses(function, self.forms)
         self.conditions = LaunchConditions()
         self.owned: dict[_Memory, bool] = {}
+        self.multiplied = set[Op]()
         self.inserted = False
 
     def run(self) -> bool:
@@ -130,6 +133,8 @@ class _Order:
                 pending = self._loop(op, pending)
             elif isinstance(op, RolesOp):
                 pending = self._block(op.consumers, pending)
+            elif isinstance(op, WgmmaOp):
+                self.multiplied.add(op)
         return pending
 
     def _loop(self, loop: ForOp | WhileOp, pending: Pending) -> Pending:
@@ -217,11 +222,22 @@ class _Order:
             return False
         is_alike = _layout_of(earlier.op.pointer) == _layout_of(access.op.pointer)
         # In both cases the thread that stores an element has it from the one that loaded it.
+        if self._is_multiplied(earlier.op):
+            return False
         waits = is_alike or _is_computed_from(access.op, earlier.op)
         if waits and self._is_owned(earlier.op):
             return False
         one, other = (self.uses.of(a.op) for a in (earlier, access))
         return one is not None and other is not None and self.uses.may_be_one_element(one, other)
+
+    def _is_multiplied(self, load: LoadOp) -> bool:
+        """Whether only products so far read what was loaded, behind a barrier: if none of them has
+        run, nothing needs it."""
+        readers = load.result.uses
+        shares = [op for op in readers if isinstance(op, ShareOp)]
+        return len(shares) == len(readers) and all(
+            op in self.multiplied for share in shares for op in _readers(share.result)
+        )
 
     def _is_owned(self, op: _Memory) -> bool:
         """Whether each element that an op accesses belongs to one thread."""
@@ -240,6 +256,15 @@ class _Order:
         masks = [self.forms.limits(a.op) for a in (earlier, access)]
         limits = [limit for limit in masks[0] if limit in masks[1]]
         return Advance(first, loop, limits, self.forms.bounds).ways()
+
+
+def _readers(buffer: Value) -> Iterator[Op]:
+    """The ops that use a buffer, or views of it."""
+    for op in buffer.uses:
+        if isinstance(op, ViewOp | TransposeViewOp):
+            yield from _readers(op.result)
+        else:
+            yield op
 
 
 def _may_matter(earlier: _Pending, access: _Pending) -> bool:
