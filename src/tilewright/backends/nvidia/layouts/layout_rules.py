@@ -46,7 +46,7 @@ from tilewright.backends.nvidia.layouts.layout_propagation import (
 )
 from tilewright.backends.nvidia.layouts.select_mma import is_product_layout, product_operand
 from tilewright.backends.nvidia.layouts.select_wgmma import wgmma_left, wgmma_result
-from tilewright.backends.nvidia.layouts.store_lines import line_layout
+from tilewright.backends.nvidia.layouts.store_lines import line_layout, run_layout
 from tilewright.backends.nvidia.ops import ConvertOp, FmaDotOp
 from tilewright.ir import Op, Trait, Value
 from tilewright.ir.types import TileType, element_of, shape_of
@@ -214,9 +214,11 @@ class _Store(LayoutRule[StoreOp]):
     def source(self, op: StoreOp, context: LayoutContext) -> LinearLayout | None:
         access = context.access_layout(op.pointer)
         stored = context.layouts.get(op.stored)
-        if stored is None or stored not in context.product_layouts:
+        if stored is None:
             return access
-        return line_layout(access, stored, element_of(op.stored.type).bytes) or access
+        # a product's own are exchanged: lines are whole then
+        better = line_layout if stored in context.product_layouts else run_layout
+        return better(access, stored, element_of(op.stored.type).bytes) or access
 
 
 @layout_rule(GatherOp)

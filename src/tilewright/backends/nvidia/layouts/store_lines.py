@@ -5,7 +5,8 @@
 
 Coalesced without regard to the product, as loads are, its rows would lie in other warps: the
 exchange between would need barriers of all warps, and shared memory for the whole tile at once.
-So each warp exchanges among its own lanes, in as many rounds as it likes.
+So each warp exchanges among its own lanes, in as many rounds as it likes. What threads have in
+whole vectors, and lanes in whole sectors, they store as it is.
 """
 
 from __future__ import annotations
@@ -45,6 +46,27 @@ def line_layout(
         return None
     registers = [*vector, *(b for b in (*inside, *beyond, *rows) if b not in lanes)]
     bases = {REGISTER: registers, LANE: lanes, WARP: warps}
+    return LinearLayout.from_bases(bases, tile_dims(access.shape))
+
+
+RUN_BYTES = 64
+"""Of a row that lanes store side by side: two sectors of the L2 cache."""
+
+
+def run_layout(
+    access: LinearLayout, stored: LinearLayout, element_bytes: int
+) -> LinearLayout | None:
+    """That of the elements with vectors of the coalesced one in front, if threads have such and
+    lanes those of whole sectors side by side: then nothing is exchanged."""
+    if len(access.shape) != 2 or not (access.is_injective and stored.is_injective):
+        return None
+    along = _bits(access.shape, _row_dim(access))
+    vector, registers = _vector(access, along), stored.bases(REGISTER)
+    run = along[len(vector) : log2(RUN_BYTES // element_bytes)]
+    if not set(vector) <= set(registers) or list(stored.bases(LANE)[: len(run)]) != run:
+        return None
+    registers = [*vector, *(basis for basis in registers if basis not in vector)]
+    bases = {REGISTER: registers, LANE: stored.bases(LANE), WARP: stored.bases(WARP)}
     return LinearLayout.from_bases(bases, tile_dims(access.shape))
 
 

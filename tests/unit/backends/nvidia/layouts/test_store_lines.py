@@ -4,9 +4,19 @@ import pytest
 
 from tilewright.backends.nvidia.layouts.layout_propagation import is_permutation, spread
 from tilewright.backends.nvidia.layouts.select_wgmma import wgmma_result_layout
-from tilewright.backends.nvidia.layouts.store_lines import line_layout
+from tilewright.backends.nvidia.layouts.store_lines import line_layout, run_layout
 from tilewright.backends.nvidia.lower.layout_conversion import halved_axes
-from tilewright.layout import LANE, REGISTER, WARP, LinearLayout, SharedMemory, WarpShuffle, plan
+from tilewright.layout import (
+    LANE,
+    REGISTER,
+    WARP,
+    LinearLayout,
+    RegisterPermute,
+    SharedMemory,
+    WarpShuffle,
+    plan,
+    tile_dims,
+)
 
 CASES = [
     ((128, 256), (256, 2), 8, 2), ((128, 128), (128, 1), 4, 2), ((64, 256), (256, 1), 4, 4),
@@ -69,3 +79,19 @@ def test_warps_that_have_parts_of_lines_exchange_them() -> None:
         {"dim0": 64, "dim1": 64},
     )
     assert line_layout(access, narrow, 2) is None
+
+
+def test_runs_of_eight_elements_that_threads_have() -> None:
+    """Columns of fragments in an order in which each thread has eight of 32 side by side."""
+    product = wgmma_result_layout((64, 2), 16, (128, 64), 8)
+    access = spread((128, 64), 8, (1, 0), 8)
+    assert run_layout(access, product, 2) is None
+    moved = {(0, 2): (0, 8), (0, 4): (0, 16), (0, 8): (0, 2), (0, 16): (0, 4)}
+    bases = {
+        name: [moved.get((a, b), (a, b)) for a, b in product.bases(name)]
+        for name in (REGISTER, LANE, WARP)
+    }
+    turned = LinearLayout.from_bases(bases, tile_dims(product.shape))
+    found = run_layout(access, turned, 2)
+    assert found is not None and found.bases(REGISTER)[:3] == ((0, 1), (0, 2), (0, 4))
+    assert isinstance(plan(turned, found, 16), RegisterPermute)
