@@ -12,6 +12,7 @@ from tests.kernels.tutorial_matmul import tutorial_matmul
 from tilewright.backends.nvidia.arch import ARCHITECTURES
 from tilewright.kernels.attention import attention_kernel
 from tilewright.kernels.attention_backward import keys_gradient_kernel, queries_gradient_kernel
+from tilewright.kernels.attention_changes import CHANGE_TILES, queries_product_kernel
 from tilewright.kernels.attention_decode import decode_kernel, join_kernel
 from tilewright.kernels.attention_descriptors import descriptor_attention_kernel
 from tilewright.kernels.attention_plan import gpu_backward_options as backward_options
@@ -334,10 +335,28 @@ def _attention_backward() -> Iterator[Variant]:
         for row in rows:
             of_keys, of_queries = backward_options(head, BYTES[dtype], row, value)
             label = f"{dtype} {head}"
+            of_keys |= {"changes_ptr": None, "of_change": 0, "of_key": 0, "first": 0}
+            of_keys["ROUND"] = of_keys["BLOCK_M"]
             yield from _on((row,), f"{label} keys", keys_gradient_kernel, keys, words | of_keys)
             yield from _on(
                 (row,), f"{label} queries", queries_gradient_kernel, queries, words | of_queries
             )
+            if row == HERE and dtype == "fp16" and head == 128:
+                yield from _kept_changes(keys, head, words | of_keys | {"RIGHT": -1})
+
+
+def _kept_changes(keys: str, head: int, words: Words) -> Iterator[Variant]:
+    """The kernels of gradients with those of scores that are kept."""
+    m, n, warps, stages = CHANGE_TILES[False]
+    for name in ("changes_ptr", "of_change", "of_key", "first"):
+        words.pop(name)
+    types = f"{keys} *fp16/16 i32/16 i32/16 i32"
+    yield from _on((HERE,), f"fp16 {head} keys, kept", keys_gradient_kernel, types,
+                   words | {"ROUND": m})  # fmt: skip
+    chosen = {name: words[name] for name in ("HEAD", "SHARED", "LEFT", "RIGHT", "AT_END", "GROUP")}
+    chosen |= {"BLOCK_M": m, "BLOCK_N": n, "num_warps": warps, "num_stages": stages}
+    types = f"{_pointers(3, 'fp16')} i32/16 i32/16 i32 {'i32/16 ' * 6} i32 i32/16 i32/16 fp32"
+    yield from _on((HERE,), f"fp16 {head} product", queries_product_kernel, types, chosen)
 
 
 def _attention_decode() -> Iterator[Variant]:

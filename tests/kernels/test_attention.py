@@ -210,7 +210,7 @@ def test_rows_of_keys_and_values_in_parts(rng: np.random.Generator):
     last = 0, 0, *rest, 0, ()
     words = {**shared, "SLOPE": None, "GROUP": 1, "num_warps": 8, "num_stages": 2}
     on.run(backward.keys_gradient_kernel, (2, 1), *arrays, dk, dv, None, None, *steps, *of_q, *of_v,
-           *last, **words, BLOCK_M=32, BLOCK_N=128)  # fmt: skip
+           *last, None, 0, 0, 0, **words, BLOCK_M=32, BLOCK_N=128, ROUND=32)  # fmt: skip
     on.run(backward.queries_gradient_kernel, (2, 1), *arrays, dq, None, None, *steps, *of_q,
            *last, **words, BLOCK_M=128, BLOCK_N=64)  # fmt: skip
     for found, gradient in zip((dq, dk, dv), gradients, strict=True):
@@ -230,9 +230,9 @@ def test_gradients_by_warpgroups(rng: np.random.Generator):
     rows = (length * size, length * size, size)
     compiled = on.run(
         backward.keys_gradient_kernel, (2, 1), *arrays, *gradients, None, None, *rows * 6, length,
-        length, 1, length, length, size**-0.5, 0, (), BLOCK_M=64, BLOCK_N=128, num_warps=8,
-        num_stages=2, HEAD=size, VALUE=size, SHARED=1, LEFT=-1, RIGHT=0, AT_END=False, SCORE=None,
-        SLOPE=None, DROPOUT=0.0, GROUP=1, persistent=False,
+        length, 1, length, length, size**-0.5, 0, (), None, 0, 0, 0, BLOCK_M=64, BLOCK_N=128,
+        num_warps=8, num_stages=2, HEAD=size, VALUE=size, SHARED=1, LEFT=-1, RIGHT=0, AT_END=False,
+        SCORE=None, SLOPE=None, DROPOUT=0.0, GROUP=1, ROUND=64, persistent=False,
     )  # fmt: skip
     consumers, _, _ = str(compiled.asm["ttgir"]).partition("nvidia.bulk_copy")
     loop = consumers[consumers.index("nvidia.mbarrier_wait") :]

@@ -2,7 +2,8 @@
 
 One kernel holds a block of keys and values and sums over queries, the other a block of queries and
 sums over keys: nothing is added atomically, so that gradients are the same in each run. As in Dao,
-"FlashAttention-2" (2023), section 3.1.
+"FlashAttention-2" (2023), section 3.1. Where there is room the first keeps the gradients of scores,
+and of the second a product is left (attention_changes.py).
 """
 
 # ruff: noqa: B008, N803 -- constants of kernels
@@ -27,7 +28,13 @@ from tilewright.kernels.attention_blocks import (
     sequence,
     store_rows,
 )
-from tilewright.kernels.attention_plan import backward_options, grid_of
+from tilewright.kernels.attention_changes import (
+    keep_changes,
+    kept_changes,
+    kept_from,
+    multiply_changes,
+)
+from tilewright.kernels.attention_plan import backward_options, common_group, grid_of
 from tilewright.runtime import cdiv, jit
 
 
@@ -50,19 +57,37 @@ def row_products_kernel(
 
 
 @jit
+def negated(lse_ptr, rows, length):
+    """The exponents of the sums of rows, as a row of columns: negated once."""
+    lse = tl.load(lse_ptr + rows, mask=rows < length, other=0.0)
+    return (-exponent_of(lse))[None, :]
+
+
+@jit
+def dropped_out(seed, pair, rows, columns, weights, change, DROPOUT: tl.constexpr):
+    """Weights and gradients of scores that dropout keeps, and zeros."""
+    kept = is_kept(seed, pair.to(tl.int32), rows[None, :], columns[:, None], DROPOUT)
+    share = 1 - DROPOUT
+    return tl.where(kept, weights / share, 0.0), tl.where(kept, change / share, 0.0)
+
+
+@jit
 def keys_gradient_kernel(
     q_ptr, k_ptr, v_ptr, grad_ptr, lse_ptr, products_ptr, dk_ptr, dv_ptr, q_starts, k_starts,
     q_batch, q_head, q_row, k_batch, k_head, k_row, v_batch, v_head, v_row,
     grad_batch, grad_head, grad_row, dk_batch, dk_head, dk_row, dv_batch, dv_head, dv_row,
-    lse_batch, lse_head, heads, q_length, k_length, scale, seed, score_args,
-    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HEAD: tl.constexpr, VALUE: tl.constexpr,
-    SHARED: tl.constexpr, LEFT: tl.constexpr, RIGHT: tl.constexpr, AT_END: tl.constexpr,
-    SCORE: tl.constexpr, SLOPE: tl.constexpr, DROPOUT: tl.constexpr, GROUP: tl.constexpr,
+    lse_batch, lse_head, heads, q_length, k_length, scale, seed, score_args, changes_ptr,
+    of_change, of_key, first, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HEAD: tl.constexpr,
+    VALUE: tl.constexpr, SHARED: tl.constexpr, LEFT: tl.constexpr, RIGHT: tl.constexpr,
+    AT_END: tl.constexpr, SCORE: tl.constexpr, SLOPE: tl.constexpr, DROPOUT: tl.constexpr,
+    GROUP: tl.constexpr, ROUND: tl.constexpr,
 ):  # fmt: skip
     """The gradients of one block of keys and values of one head, over all queries that see them."""
     block, pair = block_and_head(GROUP, False)
+    changes = kept_from(changes_ptr, of_change, of_key, pair, block * BLOCK_N, SHARED)
+    pair += first
     start, batch = block * BLOCK_N, (pair // (heads // SHARED)).to(tl.int64)
-    group = pair % (heads // SHARED)
+    group, factor = pair % (heads // SHARED), (scale if SCORE is None else 1.0) * LOG2_E
     q_first, q_length = sequence(q_starts, batch, q_length)
     k_first, k_length = sequence(k_starts, batch, k_length)
     if q_starts is not None:
@@ -74,8 +99,7 @@ def keys_gradient_kernel(
     v = load_rows(v_ptr + batch * v_batch + group * v_head + k_first * v_row,
                   columns, v_row, k_length, VALUE)  # fmt: skip
     dk, dv = tl.zeros((BLOCK_N, HEAD), tl.float32), tl.zeros((BLOCK_N, VALUE), tl.float32)
-    factor = (scale if SCORE is None else 1.0) * LOG2_E
-    begin, end = queries_seeing(start - shift, BLOCK_N, q_length, BLOCK_M, LEFT, RIGHT)
+    begin, end = queries_seeing(start - shift, BLOCK_N, q_length, ROUND, LEFT, RIGHT)
     for shared in range(SHARED):
         head = group * SHARED + shared
         q_base = q_ptr + batch * q_batch + head * q_head + q_first * q_row
@@ -91,21 +115,19 @@ def keys_gradient_kernel(
             if SCORE is not None:
                 raw *= scale
                 scores = SCORE(raw, batch, head, places, columns[:, None], score_args)
-            lse = tl.load(lse_ptr + of_rows + rows, mask=rows < q_length, other=0.0)
-            weights = tl.exp2(scores * factor + (-exponent_of(lse))[None, :])  # negated once
+            weights = tl.exp2(scores * factor + negated(lse_ptr + of_rows, rows, q_length))
             seen = is_visible(places, columns[:, None], k_length, LEFT, RIGHT)
             used = weights = tl.where(seen, weights, 0.0)
             if DROPOUT > 0:
-                pair = (batch * heads + head).to(tl.int32)
-                kept = is_kept(seed, pair, rows[None, :], columns[:, None], DROPOUT)
-                used = tl.where(kept, weights / (1 - DROPOUT), 0.0)
-                change = tl.where(kept, change / (1 - DROPOUT), 0.0)
+                number = batch * heads + head
+                used, change = dropped_out(seed, number, rows, columns, weights, change, DROPOUT)
             dv = tl.dot(used.to(grad.dtype), grad, dv)
             products = tl.load(products_ptr + of_rows + rows, mask=rows < q_length, other=0.0)
             change = weights * (change - products[None, :])
             if SLOPE is not None:
                 change *= SLOPE(raw, batch, head, places, columns[:, None], score_args)
-            dk = tl.dot(change.to(q.dtype), q, dk)
+            change = keep_changes(changes, change.to(q.dtype), rows, shared, of_change, of_key)
+            dk = tl.dot(change, q, dk)
     dk_base = dk_ptr + batch * dk_batch + group * dk_head + k_first * dk_row
     store_rows(dk_base, columns, dk_row, k_length, dk * scale)
     dv_base = dv_ptr + batch * dv_batch + group * dv_head + k_first * dv_row
@@ -183,8 +205,9 @@ def attention_backward(
     """The gradients of q, k and v, for that of `attention`'s result.
 
     grad: of out; out, lse: what `attention` computed of the same arguments. The gradients of keys
-    are the same in each run, as those of queries. Raises ValueError as `attention` does, and for
-    fp8 or scales, of which there are no gradients.
+    are the same in each run, as those of queries. Heads of 128 in 16 bits take 1 GiB more memory
+    on Hopper meanwhile, at most, and if there is so much. Raises ValueError as `attention` does,
+    and for fp8 or scales, of which there are no gradients.
     """
     asked = variant_of("attention_backward", causal, scale, variant)
     if asked.scales is not None or int(q.itemsize) == 1:
@@ -196,8 +219,7 @@ def attention_backward(
     of_q, of_k, of_v, of_grad, of_out = (row_strides(x, packed) for x in (q, k, v, grad, out))
     constants = asked.constants(sizes) | {"SLOPE": asked.slope}
     of_keys, of_queries = backward_options(sizes, int(q.itemsize), is_on_cpu(q), asked.right >= 0)
-    pairs = sizes.batch * sizes.heads
-    rows = int(lse.shape[-1])
+    pairs, rows = sizes.batch * sizes.heads, int(lse.shape[-1])
     grid, of_group = grid_of(cdiv(rows, 64), pairs if not packed else sizes.heads)
     row_products_kernel[grid](
         out, grad, products, *of_out, *of_grad, *sum_strides(products), sizes.heads, rows,
@@ -205,20 +227,27 @@ def attention_backward(
     )  # fmt: skip
     shared = q, k, v, grad, lse, products
     steps = *of_q, *of_k, *of_v, *of_grad
-    last = (
-        *sum_strides(lse), sizes.heads, sizes.q_length, sizes.k_length, scale, asked.seed,
-        tuple(asked.score_args),
-    )  # fmt: skip
-    blocks, of_pairs = cdiv(sizes.k_length, of_keys["BLOCK_N"]), pairs // sizes.shared
-    grid, of_keys["GROUP"] = grid_of(blocks, of_pairs, of_keys["GROUP"])
-    keys_gradient_kernel[grid](
-        *shared, dk, dv, *asked.first_rows, *steps, *row_strides(dk, packed),
-        *row_strides(dv, packed), *last, **of_keys, **constants,
-    )  # fmt: skip
-    blocks = cdiv(sizes.q_length, of_queries["BLOCK_M"])
-    grid, of_queries["GROUP"] = grid_of(blocks, pairs, of_queries["GROUP"])
-    queries_gradient_kernel[grid](
-        *shared, dq, *asked.first_rows, *steps, *row_strides(dq, packed), *last,
-        **of_queries, **constants,
-    )  # fmt: skip
+    last = (*sum_strides(lse), sizes.heads, sizes.q_length, sizes.k_length, scale, asked.seed,
+            tuple(asked.score_args))  # fmt: skip
+    found = None if packed else kept_changes(q, sizes, of_keys["BLOCK_N"], asked.right >= 0)
+    kept, changes = found or (None, None)
+    for first, count in kept.parts if kept else [(0, pairs // sizes.shared)]:
+        blocks = cdiv(sizes.k_length, of_keys["BLOCK_N"])
+        grid, group = grid_of(blocks, count, common_group(of_keys["GROUP"], count))
+        keys_gradient_kernel[grid](
+            *shared, dk, dv, *asked.first_rows, *steps, *row_strides(dk, packed),
+            *row_strides(dv, packed), *last, changes, *(kept.steps if kept else (0, 0)), first,
+            ROUND=kept.tile[0] if kept else of_keys["BLOCK_M"], **of_keys | {"GROUP": group},
+            **constants,
+        )  # fmt: skip
+        if kept is not None:
+            multiply_changes(kept, changes, k, dq, (first, count), sizes, scale,
+                             of_queries["GROUP"], constants)  # fmt: skip
+    if kept is None:
+        blocks = cdiv(sizes.q_length, of_queries["BLOCK_M"])
+        grid, of_queries["GROUP"] = grid_of(blocks, pairs, of_queries["GROUP"])
+        queries_gradient_kernel[grid](
+            *shared, dq, *asked.first_rows, *steps, *row_strides(dq, packed), *last,
+            **of_queries, **constants,
+        )  # fmt: skip
     return dq, dk, dv

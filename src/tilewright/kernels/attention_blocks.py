@@ -98,7 +98,7 @@ def queries_seeing(place, count, length, BLOCK: tl.constexpr, LEFT: tl.constexpr
     if RIGHT >= 0:
         begin = max(0, place - RIGHT) // BLOCK * BLOCK
     if LEFT >= 0:
-        end = min(end, place + count + LEFT)
+        end = min(end, tl.cdiv(place + count + LEFT, BLOCK) * BLOCK)
     return begin, end
 
 

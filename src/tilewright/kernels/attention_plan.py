@@ -123,7 +123,12 @@ def _group(pairs: int, length: int, row_bytes: int) -> int:
     """Pairs of batch and head whose two arrays, such as keys and values, are read again from the
     cache: a power of two that divides their number."""
     fitting = max(_CACHED_BYTES // max(2 * length * row_bytes, 1), 1)
-    return min(1 << fitting.bit_length() - 1, pairs & -pairs or 1)
+    return common_group(1 << fitting.bit_length() - 1, pairs)
+
+
+def common_group(group: int, pairs: int) -> int:
+    """The largest power of two up to one that divides a number of pairs, too."""
+    return min(group, pairs & -pairs or 1)
 
 
 MOST_PROGRAMS = 65535
