@@ -163,6 +163,7 @@ def _forward(case: Attention, rows: Rows, sides: Sides) -> Iterator[Contestant]:
         call = _returning(rows.sdpa, backend, q, k, v)
         yield Contestant(name, {"": call}, [], reference, rows.error)
     yield _ready_made("ready-made", rows, reference)
+    yield _ready_made("by descriptors", rows, reference)
     if case.value:
         return
     out = rows.torch.empty_like(q)
@@ -185,7 +186,8 @@ def _returning(function: Callable[..., Any], *args: Any) -> Call:
 def _ready_made(name: str, rows: Rows, reference: Sequence[Any]) -> Contestant:
     from tilewright import kernels
 
-    call = _returning(kernels.attention, rows.q, rows.k, rows.v, rows.case.causal)
+    kernel = kernels.attention_by_descriptors if name == "by descriptors" else kernels.attention
+    call = _returning(kernel, rows.q, rows.k, rows.v, rows.case.causal)
     return Contestant(name, {"": call}, [], reference, rows.error)
 
 
