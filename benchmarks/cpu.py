@@ -42,7 +42,7 @@ from rich.console import Console
 
 from tilewright.support import thread_count
 
-GROUPS = ("elementwise", "rows", "math", "matmul")
+GROUPS = ("elementwise", "rows", "math", "matmul", "attention")
 _ALL = ("limits", "costs", *GROUPS)
 SETTLE_MS = {"turns": 30.0, "mixed": 0.0}
 MIN_SAMPLE_MS = 4.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import memory_kernels as mk
@@ -236,6 +237,25 @@ def _product(
     )  # fmt: skip
 
 
+def attention_cases(quick: bool) -> Iterator[Comparison]:
+    """Attention forward, 8 heads of 64 numbers, beside torch's."""
+    attend = torch.nn.functional.scaled_dot_product_attention
+    for length in (1024,) if quick else (1024, 2048, 4096):
+        q, k, v = torch.randn(3, 1, 8, length, 64).unbind()
+        out, operations = _poisoned(q), 4.0 * q.numel() * length
+        for causal in (False, True):
+            share = 0.5 if causal else 1.0
+            yield Comparison(
+                f"attention {length} D64 fp32 {'causal' if causal else 'full'}", "attention",
+                {"tilewright": partial(kernels.attention, q, k, v, causal, out=out),
+                 "torch": partial(attend, q, k, v, is_causal=causal)},
+                Work(share * operations * 1e-9, "GFLOP"), "fp32", 4 * q.nbytes,
+                lambda c=causal, q=q, k=k, v=v, out=out: (
+                    out, attend(q.double(), k.double(), v.double(), is_causal=c)),
+                1e-5, share * operations,
+            )  # fmt: skip
+
+
 def peak_names(comparison: Comparison) -> tuple[str, ...]:
     """The limits of a product, the best first; none for what memory bounds."""
     return _PEAKS.get(comparison.limit, ())
@@ -246,4 +266,5 @@ GROUPS = {
     "rows": row_cases,
     "math": math_cases,
     "matmul": matmul_cases,
+    "attention": attention_cases,
 }
