@@ -215,7 +215,8 @@ def test_packages_run_without_tilewright(program: Callable[..., Outcomes], tmp_p
 @pytest.mark.gpu
 def test_packages_run_on_a_gpu(program: Callable[..., Outcomes], tmp_path: Path) -> None:
     loaded = loaded_package(program, tmp_path)
-    assert loaded == {"error": pytest.approx(0, abs=1e-5), "failure": ""}
+    assert loaded["error"] < 1e-5
+    assert not loaded["failure"]
 
 
 @needs_compiler

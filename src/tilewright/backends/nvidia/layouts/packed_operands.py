@@ -27,10 +27,10 @@ _REGISTER_BITS = 32
 def packed_layout(op: Op, context: LayoutContext) -> LinearLayout | None:
     """The layout of a cast to elements that share registers, if a product reads its result, in
     this iteration or the next, and has but another order of registers; else None."""
-    if not isinstance(op, CastOp) or dtype_of(op.x.type).bits < _REGISTER_BITS:
+    if not isinstance(op, CastOp) or (product := _sole_product(op.result)) is None:
         return None
-    product, bits = _sole_product(op.result), dtype_of(op.type).bits
-    if product is None or bits >= _REGISTER_BITS:
+    bits = dtype_of(op.type).bits
+    if not bits < _REGISTER_BITS <= dtype_of(op.x.type).bits:
         return None
     source, layout = rule_of(op).result(op, context), wgmma_left(product, context.warps)
     if source is None or not isinstance(plan(source, layout, bits), RegisterPermute):

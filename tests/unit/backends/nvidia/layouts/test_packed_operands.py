@@ -39,3 +39,14 @@ def test_bytes_are_packed_in_order(stages: int, rounds: bool) -> None:
     renamed = re.findall(r"nvidia\.convert .*f8e4m3", text)
     assert not (rounds and renamed)
     assert rounds != ("prmt" in ptx)
+
+
+@jit
+def pointer_table(base, offsets, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    address = base.to(tl.int64) + tl.load(offsets + i) * 4
+    tl.store(out + i, tl.load(address.to(tl.pointer_type(tl.float32))))
+
+
+def test_numbers_become_pointers() -> None:
+    assert count(compiled(pointer_table, "*fp32 *i64 *fp32", BLOCK=32), "ld.global") > 0
