@@ -12,6 +12,7 @@ from tests.kernels.data import assert_near
 from tests.kernels.devices import Array, Device
 from tests.kernels.tutorial_matmul import tutorial_matmul
 from tilewright import cdiv, jit
+from tilewright.llvm import host_cpu
 
 BLOCKS = {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 16}
 
@@ -122,8 +123,11 @@ def test_programs_in_reverse_order(device: Device, rng: np.random.Generator, n: 
 
 
 def test_majors_do_not_change_a_bit(device: Device, rng: np.random.Generator):
-    """Wide copies and narrow loads give the same products."""
+    """Wide copies and narrow loads give the same products. AMX adds up in another order what its
+    tiles can read, which is but one of the majors: of numbers whose sums are exact there."""
     a, b = (rng.normal(size=(48, 48)).astype(np.float16) for _ in range(2))
+    if device.name == "cpu" and host_cpu().tile_dots:
+        a, b = (np.round(x * 8) / 8 for x in (a, b))
     results: list[Any] = []
     for turned in (False, True):
         there = stored(device, a, turned), stored(device, b, turned)
