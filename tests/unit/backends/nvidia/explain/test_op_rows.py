@@ -240,7 +240,7 @@ def test_why_the_copy_engine_does_not_make_a_load_outside_of_loops() -> None:
     """By the threads of a program; with a producer that has no room for it."""
     types = "*fp16/16 *fp16/16 *fp32/16 i32/16"
     explained = [compiled(two_products, types, BLOCK=64, bulk_loads="all").explain()]
-    attention = {v.label: v for v in CORPUS["attention"] if v.capability == 90}["fp16 64 causal"]
+    attention = {v.label: v for v in CORPUS["attention"] if v.capability == 90}["fp16 256 causal"]
     kernel = tilewright.compile(source_of(attention), GPUTarget("cuda", 90, 32), attention.options)
     explained.append(kernel.explain())
     start = "not by the copy engine: outside of loops"
