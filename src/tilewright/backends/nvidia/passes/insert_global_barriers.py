@@ -48,7 +48,7 @@ from tilewright.analysis import (
     is_same,
     roots,
 )
-from tilewright.backends.nvidia.buffer_ops import ShareOp, TransposeViewOp, ViewOp, WgmmaOp
+from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp, users_of
 from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.backends.nvidia.passes.launch_conditions import LaunchConditions
 from tilewright.backends.nvidia.role_ops import RolesOp, is_over_programs
@@ -218,12 +218,10 @@ class _Order:
         """Whether threads store what others load if two parameters are one array."""
         if not isinstance(earlier.op, LoadOp) or isinstance(access.op, LoadOp):
             return False
-        if earlier.starts & access.starts:
+        if earlier.starts & access.starts or self._is_multiplied(earlier.op):
             return False
         is_alike = _layout_of(earlier.op.pointer) == _layout_of(access.op.pointer)
         # In both cases the thread that stores an element has it from the one that loaded it.
-        if self._is_multiplied(earlier.op):
-            return False
         waits = is_alike or _is_computed_from(access.op, earlier.op)
         if waits and self._is_owned(earlier.op):
             return False
@@ -236,7 +234,7 @@ class _Order:
         readers = load.result.uses
         shares = [op for op in readers if isinstance(op, ShareOp)]
         return len(shares) == len(readers) and all(
-            op in self.multiplied for share in shares for op in _readers(share.result)
+            op in self.multiplied for share in shares for op in users_of(share.result)
         )
 
     def _is_owned(self, op: _Memory) -> bool:
@@ -256,15 +254,6 @@ class _Order:
         masks = [self.forms.limits(a.op) for a in (earlier, access)]
         limits = [limit for limit in masks[0] if limit in masks[1]]
         return Advance(first, loop, limits, self.forms.bounds).ways()
-
-
-def _readers(buffer: Value) -> Iterator[Op]:
-    """The ops that use a buffer, or views of it."""
-    for op in buffer.uses:
-        if isinstance(op, ViewOp | TransposeViewOp):
-            yield from _readers(op.result)
-        else:
-            yield op
 
 
 def _may_matter(earlier: _Pending, access: _Pending) -> bool:
