@@ -503,6 +503,15 @@ def _wide_product(match: re.Match[str], args: list[str]) -> Made:
     return run
 
 
+def _any_of_warp(match: re.Match[str], args: list[str]) -> Made:
+    def run(r: Registers) -> None:
+        r.m.whole_warps("a vote")
+        found = (r.get(args[1]).astype(bool) & r.predicate).reshape(-1, 32).any(1)
+        r.put(args[0], np.repeat(found, 32))
+
+    return run
+
+
 _HINTS = (
     r"(?:\.(?:volatile|relaxed|weak|ca|cg|cs|cv|wb|wt|nc|gpu|cta|sys|acquire|L1::\w+|L2::\w+))*"
 )
@@ -525,6 +534,7 @@ INSTRUCTIONS: list[tuple[str, Callable[[re.Match[str], list[str]], Made]]] = [
     (r"cp\.async\.wait_all", _wait_all),
     (rf"atom{_ORDER}\.global{_ORDER}\.(?P<kind>\w+)(?:\.noftz)?\.(?P<type>\w+)", _atomic),
     (r"shfl\.sync\.(\w+)\.b32", _shuffle),
+    (r"vote\.sync\.any\.pred", _any_of_warp),
     (r"mma\.sync\.aligned\.(m\d+n\d+k\d+)\.row\.col\.(\w+)\.(\w+)\.(\w+)\.(\w+)", _product),
     (r"(ex2|lg2|sqrt|rcp|rsqrt|sin|cos|tanh)\.approx(\.ftz)?\.f32", _approximate),
     (r"div\.(?:full|approx)(?:\.ftz)?\.f32", _quotient),

@@ -180,8 +180,24 @@ def asserting(x):
     tl.device_assert(tl.load(x + tl.arange(0, 128)) > 0, "must be positive")
 
 
-def test_an_assertion_is_checked_by_all_threads_together() -> None:
+def test_an_assertion_is_checked_by_each_warp() -> None:
     kernel = compiled(asserting, "*fp32/16", debug=True)
     assert ["must be positive" in text for text in kernel.metadata.asserts] == [True]
-    assert count(kernel, "bar.red.popc.u32") == 1
-    assert count(compiled(asserting, "*fp32/16"), "bar.red") == 0
+    assert count(kernel, "vote.sync.any.pred") == 1
+    assert count(kernel, "bar.red") == 0
+    assert count(compiled(asserting, "*fp32/16"), "vote") == 0
+    ptx = kernel.asm["ptx"]
+    assert ptx.index("ret;") < ptx.index("trap;"), "what is hardly ever run stands in the way"
+
+
+@jit
+def asserting_and_adding(x):
+    value = tl.load(x + tl.arange(0, 128))
+    tl.device_assert(value > 0, "must be positive")
+    tl.store(x, tl.sum(value))
+
+
+def test_an_assertion_is_checked_by_all_threads_together_where_warps_meet() -> None:
+    kernel = compiled(asserting_and_adding, "*fp32/16", debug=True)
+    assert count(kernel, "bar.red.or.pred") == 1
+    assert count(kernel, "vote.sync.any.pred") == 0

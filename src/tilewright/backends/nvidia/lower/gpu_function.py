@@ -34,7 +34,7 @@ from tilewright.backends.nvidia.lower import (
 from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering
 from tilewright.backends.nvidia.role_ops import PRODUCER_WARPS, BlocksOp, RolesOp
 from tilewright.backends.nvidia.tensor_maps import TensorMapSource
-from tilewright.ir import Block, Function, Op, Trait
+from tilewright.ir import Block, Effect, Function, Op, Trait, ops_with
 from tilewright.ir.types import element_of
 from tilewright.llvm import (
     LINE_DIRECTIVES,
@@ -96,6 +96,8 @@ class LoweredKernel:
     shares_copies: bool = False
 
 
+_MEETINGS = {Effect.SHARED, Effect.BARRIER}
+"""What ops do where warps meet."""
 _MAP = 'ptr byval([128 x i8]) align 64 "nvvm.grid_constant"'
 """A parameter that holds a tensor map."""
 
@@ -122,6 +124,7 @@ def lower_function(
     facts = analyze_alignment(function)
     state = GpuLowering(module, code, arch, warps, facts, lower_block, function.args)
     state.num_ctas = num_ctas
+    state.warps_meet = bool(offsets or ops_with(function, _MEETINGS))
     state.offsets = dict(offsets)
     state.roles = next((op for op in function.body if isinstance(op, RolesOp)), None)
     state.is_persistent = any(isinstance(op, BlocksOp) for op in function.walk())

@@ -46,6 +46,8 @@ class GpuLowering:
     """Of the consumers that run the code; None: all threads do."""
     is_persistent: bool = False
     """Whether blocks run several programs: parameters tell their grid."""
+    warps_meet: bool = True
+    """Whether warps wait for each other, or exchange data."""
     num_ctas: int = 1
     """Blocks of a cluster; each cluster runs one program, in its first block."""
     tensor_maps: dict[TensorMapSource, int] = field(default_factory=dict[TensorMapSource, int])
