@@ -23,6 +23,8 @@ from torch._inductor.async_compile import AsyncCompile
 from torch._inductor.utils import run_and_get_code
 from torch.utils._pytree import tree_leaves
 
+from tests.kernels.torch_eager import settle_eager
+
 F = torch.nn.functional
 _random = torch.Generator().manual_seed(0)
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -303,6 +305,7 @@ def graph_outcome(name: str) -> dict[str, Any]:
 def main(names: Sequence[str]) -> None:
     """Print the outcome of each case. `--workers`: compile in processes of their own;
     `--cuda-graphs`: see `graph_outcome`."""
+    settle_eager()
     measure = graph_outcome if "--cuda-graphs" in names else outcome
     inductor.cpu_backend = "triton"
     if "--workers" in names:

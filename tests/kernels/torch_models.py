@@ -16,6 +16,8 @@ import torch
 import torch._inductor.config as inductor
 from torch import Tensor, nn
 
+from tests.kernels.torch_eager import settle_eager
+
 F = torch.nn.functional
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 STEPS = 50
@@ -172,6 +174,7 @@ def outcome(name: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    settle_eager()
     inductor.cpu_backend, inductor.compile_threads = "triton", 1
     for model in sys.argv[1:] or MODELS:
         print(json.dumps(outcome(model)), flush=True)
