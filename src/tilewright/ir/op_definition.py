@@ -204,28 +204,30 @@ def filler(fields: tuple[Field, ...], value_class: type) -> Fill:
     names = tuple(f.name for f in fields)
     known = frozenset(names)
     defaults = {f.name: f.default for f in fields if f.has_default}
+    plain, several, optional, attrs, regions = (
+        tuple(f.name for f in fields if f.role == role)
+        for role in ("operand", "variadic", "optional", "attr", "region")
+    )
 
     def fill(op: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> bool:
         given = bound_arguments(names, args, named, known)
         if given is None or not known <= given.keys() | defaults.keys():
             return False
-        values = {**defaults, **given}
-
-        def of(role: str) -> list[Any]:
-            return [values[f.name] for f in fields if f.role == role]
-
-        op.operands = [*of("operand"), *(v for several in of("variadic") for v in several)]
-        op.operands += [v for v in of("optional") if v is not None]
-        op.attrs = {f.name: values[f.name] for f in fields if f.role == "attr"}
-        op.regions = tuple(of("region"))
+        values: dict[str, Any] = {**defaults, **given}
+        op.operands = [values[name] for name in plain]
+        for name in several:
+            op.operands += values[name]
+        op.operands += [values[name] for name in optional if values[name] is not None]
+        op.attrs = {name: values[name] for name in attrs}
+        op.regions = tuple([values[name] for name in regions])
         op.parent = op.prev = op.next = op.loc = None
         for block in op.regions:
             block.owner = op
         types: object = op.infer()
-        several: tuple[object, ...] = () if types is None else (types,)
+        made: tuple[object, ...] = () if types is None else (types,)
         if isinstance(types, tuple):
-            several = cast("tuple[object, ...]", types)
-        op.results = tuple([value_class(type_, op, i) for i, type_ in enumerate(several)])
+            made = cast("tuple[object, ...]", types)
+        op.results = tuple([value_class(type_, op, i) for i, type_ in enumerate(made)])
         return True
 
     return fill

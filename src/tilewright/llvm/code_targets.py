@@ -68,7 +68,7 @@ class TargetCpu:
     @property
     def enabled(self) -> frozenset[str]:
         """Names of the features that this CPU has."""
-        return frozenset(item[1:] for item in self.features.split(",") if item.startswith("+"))
+        return _enabled(self.features)
 
     @property
     def runs_here(self) -> bool:
@@ -128,6 +128,11 @@ class TargetCpu:
     def function_attributes(self) -> str:
         """Attributes that every emitted function needs, as LLVM text."""
         return f"nounwind {width_attributes(self.vector_bits, self.has_scalable_vectors)}"
+
+
+@functools.cache
+def _enabled(features: str) -> frozenset[str]:
+    return frozenset(item[1:] for item in features.split(",") if item.startswith("+"))
 
 
 _SCALE_BITS = 128

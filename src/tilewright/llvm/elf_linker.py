@@ -18,6 +18,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from typing import NamedTuple
 
 from tilewright.support.data_class import dataclass
 
@@ -44,6 +45,7 @@ _UNDEFINED, _FIRST_SPECIAL = 0, 0xFF00
 # R_X86_64_64, PC32, PLT32, PC64
 _ABSOLUTE_64, _RELATIVE_32, _CALL_32, _RELATIVE_64 = 1, 2, 4, 24
 _ADDRESS_OF = (9, 41, 42)  # R_X86_64_GOTPCREL, GOTPCRELX, REX_GOTPCRELX
+_KNOWN = frozenset((_ABSOLUTE_64, _RELATIVE_32, _CALL_32, _RELATIVE_64, *_ADDRESS_OF))
 
 _STUB = b"\xff\x25\x00\x00\x00\x00"  # jmp [rip + 0]; the address follows
 _STUB_BYTES, _ADDRESS_BYTES = 16, 8
@@ -71,15 +73,14 @@ class _Section:
     """Offset in the image."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Symbol:
+# Tuples, since an object of the thread pool has hundreds of both.
+class _Symbol(NamedTuple):
     name: str
     section: int
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Relocation:
+class _Relocation(NamedTuple):
     offset: int
     kind: int
     symbol: int
@@ -116,30 +117,31 @@ class Image:
         try:
             for symbol, offset in self._slots.items():
                 struct.pack_into("<Q", image, offset, self._address(symbol, base))
-            for relocation in self._relocations:
-                self._relocate(image, relocation, base)
+            for offset, kind, symbol, addend in self._relocations:
+                if kind == _ABSOLUTE_64:
+                    address = self._address(symbol, base)
+                    struct.pack_into("<Q", image, offset, address + addend)
+                    continue
+                distance = self._target(kind, symbol, base) + addend - (base + offset)
+                struct.pack_into("<q" if kind == _RELATIVE_64 else "<i", image, offset, distance)
         except (struct.error, _Unsupported):  # out of range
             return None
         return bytes(image)
 
     def _address(self, index: int, base: int) -> int:
-        symbol = self._symbols[index]
-        if symbol.section == _UNDEFINED:
-            return self._outside[symbol.name]
-        return base + self._section_offsets[symbol.section] + symbol.value
+        name, section, value = self._symbols[index]
+        if section == _UNDEFINED:
+            return self._outside[name]
+        return base + self._section_offsets[section] + value
 
-    def _relocate(self, image: bytearray, r: _Relocation, base: int) -> None:
-        if r.kind == _ABSOLUTE_64:
-            struct.pack_into("<Q", image, r.offset, self._address(r.symbol, base) + r.addend)
-            return
-        if r.kind in _ADDRESS_OF:
-            target = base + self._slots[r.symbol]
-        elif r.kind == _CALL_32 and self._symbols[r.symbol].section == _UNDEFINED:
-            target = base + self._stubs[self._symbols[r.symbol].name]
-        else:
-            target = self._address(r.symbol, base)
-        code = "<q" if r.kind == _RELATIVE_64 else "<i"
-        struct.pack_into(code, image, r.offset, target + r.addend - (base + r.offset))
+    def _target(self, kind: int, symbol: int, base: int) -> int:
+        """The address that a relative relocation is about."""
+        if kind in _ADDRESS_OF:
+            return base + self._slots[symbol]
+        name, section, _ = self._symbols[symbol]
+        if kind == _CALL_32 and section == _UNDEFINED:
+            return base + self._stubs[name]
+        return self._address(symbol, base)
 
 
 def laid_out(obj: bytes, symbols: Sequence[str], lookup: Lookup) -> Image | None:
@@ -162,16 +164,17 @@ def _laid_out(obj: bytes, exported: Sequence[str], lookup: Lookup) -> Image:
     slots: dict[int, int] = {}
     # All stubs, then all slots: both tables stay aligned to the size of their entries.
     end = -end % _STUB_BYTES + end
-    for relocation in relocations:
-        symbol = symbols[relocation.symbol]
-        if symbol.section == _UNDEFINED and symbol.name not in outside:
-            outside[symbol.name] = _found(symbol.name, lookup)
-        is_call = relocation.kind == _CALL_32 and symbol.section == _UNDEFINED
-        if is_call and symbol.name not in stubs:
-            stubs[symbol.name], end = end, end + _STUB_BYTES
-    for relocation in relocations:
-        if relocation.kind in _ADDRESS_OF and relocation.symbol not in slots:
-            slots[relocation.symbol], end = end, end + _ADDRESS_BYTES
+    for _, kind, index, _ in relocations:
+        name, section, _ = symbols[index]
+        if section != _UNDEFINED:
+            continue
+        if name not in outside:
+            outside[name] = _found(name, lookup)
+        if kind == _CALL_32 and name not in stubs:
+            stubs[name], end = end, end + _STUB_BYTES
+    for _, kind, index, _ in relocations:
+        if kind in _ADDRESS_OF and index not in slots:
+            slots[index], end = end, end + _ADDRESS_BYTES
     code_bytes = end
     variables = [s for s in loaded.values() if _is_variables(s)]
     if variables:
@@ -278,21 +281,23 @@ def _relocations_of(
         target = loaded.get(section.info) if section.kind == _RELA else None
         if target is None:
             continue
+        size = len(target.data)
         for offset, info, addend in _RELOCATION.iter_unpack(section.data):
-            relocation = _Relocation(target.offset + offset, info & 0xFFFFFFFF, info >> 32, addend)
-            _check(relocation, symbols[relocation.symbol], loaded, len(target.data) - offset)
-            relocations.append(relocation)
+            kind: int = info & 0xFFFFFFFF
+            index: int = info >> 32
+            _check(kind, symbols[index].section, loaded, size - offset)
+            relocations.append(_Relocation(target.offset + offset, kind, index, addend))
     return relocations
 
 
-def _check(
-    relocation: _Relocation, symbol: _Symbol, loaded: Mapping[int, _Section], left: int
-) -> None:
-    """Raise for a relocation that is not known, or of something that is not loaded."""
-    kind, outside = relocation.kind, symbol.section == _UNDEFINED
-    known = kind in (_ABSOLUTE_64, _RELATIVE_32, _CALL_32, _RELATIVE_64, *_ADDRESS_OF)
+def _check(kind: int, section: int, loaded: Mapping[int, _Section], left: int) -> None:
+    """Raise for a relocation that is not known, or of something that is not loaded.
+
+    section: of its symbol; left: bytes from its field to the end of the section that it changes.
+    """
+    outside = section == _UNDEFINED
     is_near = kind in (_RELATIVE_32, _RELATIVE_64)
-    if not known or (outside and is_near) or not (outside or symbol.section in loaded):
+    if kind not in _KNOWN or (outside and is_near) or not (outside or section in loaded):
         raise _Unsupported
     # The field must lie in its section: a damaged file must not write elsewhere.
     if left < (8 if kind in (_ABSOLUTE_64, _RELATIVE_64) else 4):

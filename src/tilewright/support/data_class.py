@@ -209,28 +209,45 @@ def _restore(self: Any, state: list[Any]) -> None:
 
 
 def _fill_of(fields: _Fields, by_position: tuple[str, ...]) -> Fill:
-    known: list[tuple[frozenset[str], list[tuple[str, Any, Any, bool]]]] = []
+    count = len(fields) if len(by_position) == len(fields) else -1
+    known: list[Callable[..., tuple[Any, ...] | None]] = []
 
     def fill(instance: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> bool:
-        if not known:  # few classes get here
-            plan = [(name, one.factory, one.default, one.given) for name, one in fields.items()]
-            known.append((frozenset(name for name, one in fields.items() if one.given), plan))
-        by_name, plan = known[0]
-        values = bound_arguments(by_position, args, named, by_name)
-        if values is None:
-            return False
-        for name, factory, default, given in plan:
-            if name not in values:
-                if factory is default is dataclasses.MISSING and given:
-                    return False
-                values[name] = default if factory is dataclasses.MISSING else factory()
-        for name in fields:
-            object.__setattr__(instance, name, values[name])
+        values: tuple[Any, ...] | None = args
+        if named or len(args) != count:
+            if not known:  # few classes get here
+                known.append(_completion(fields, by_position))
+            values = known[0](args, named)
+            if values is None:
+                return False
+        for name, value in zip(fields, values, strict=True):
+            object.__setattr__(instance, name, value)
         if hasattr(instance, "__post_init__"):
             instance.__post_init__()
         return True
 
     return fill
+
+
+def _completion(
+    fields: _Fields, by_position: tuple[str, ...]
+) -> Callable[..., tuple[Any, ...] | None]:
+    """What gives all fields of an instance by its arguments; None where they do not fit."""
+    by_name = frozenset(name for name, one in fields.items() if one.given)
+    plan = [(name, one.factory, one.default, one.given) for name, one in fields.items()]
+
+    def complete(args: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...] | None:
+        values = bound_arguments(by_position, args, named, by_name)
+        if values is None:
+            return None
+        for name, factory, default, given in plan:
+            if name not in values:
+                if factory is default is dataclasses.MISSING and given:
+                    return None
+                values[name] = default if factory is dataclasses.MISSING else factory()
+        return tuple([values[name] for name in fields])
+
+    return complete
 
 
 def _init_of(cls: type, fields: _Fields, frozen: bool) -> Callable[..., None]:
@@ -307,4 +324,7 @@ class _Description:
         namespace["__annotations__"] = {n: one.annotation for n, one in self._fields.items()}
         namespace["__doc__"] = "Fields."  # without one, the decorator would write a signature
         plain = type("Plain", (), namespace)
-        return dataclasses.dataclass(init=False, repr=False, eq=False, frozen=self._frozen)(plain)
+        plain = dataclasses.dataclass(init=False, repr=False, eq=False)(plain)
+        # not asked for above, where it would compile two functions
+        cast("Any", plain).__dataclass_params__.frozen = self._frozen
+        return plain

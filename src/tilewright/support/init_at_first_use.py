@@ -1,7 +1,7 @@
 """Constructors that are written as text, and compiled when a class has had a few instances.
 
-Compiling one takes 0.1 ms, as long as 30 instances by a loop over the fields; half of the classes
-that a process makes instances of have fewer than five.
+Compiling one takes 0.15 ms, as long as 100 instances by a loop over the fields; of 93 classes that
+the first launch of a product makes instances of, nine have more than 30.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 __all__ = ["Fill", "InitAtFirstUse", "bound_arguments"]
 
-FEW_INSTANCES = 4
+FEW_INSTANCES = 30
 """Of a class, that are filled."""
 
 

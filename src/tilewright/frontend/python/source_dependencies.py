@@ -16,6 +16,7 @@ from typing import cast
 
 from tilewright.frontend.python.captured_names import MISSING, Binding, Environment
 from tilewright.frontend.python.function_source import FunctionSource, source_of
+from tilewright.frontend.python.syntax_parts import parts_of
 from tilewright.ir.types import DType, PointerType, TileType
 from tilewright.language import (
     DeviceFunction,
@@ -189,11 +190,20 @@ def _references(source: FunctionSource, fn: FunctionType) -> tuple[tuple[str, ..
     references = source.facts.get(key)
     if references is None:
         local = frozenset(fn.__code__.co_varnames) | frozenset(fn.__code__.co_cellvars)
-        parts = (source.tree.args, *source.tree.body)
-        paths = {_path(node) for part in parts for node in ast.walk(part)}
-        references = tuple(sorted(p for p in paths if p and p[0] not in local))
+        references = tuple(sorted(p for p in _paths(source.tree) if p[0] not in local))
         source.facts[key] = references
     return cast("tuple[tuple[str, ...], ...]", references)
+
+
+def _paths(tree: ast.FunctionDef) -> set[tuple[str, ...]]:
+    paths: set[tuple[str, ...]] = set()
+    stack: list[ast.AST] = [tree.args, *tree.body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Name | ast.Attribute):
+            paths.add(_path(node))
+        stack += parts_of(node)
+    return paths - {()}
 
 
 def _path(node: ast.AST) -> tuple[str, ...]:

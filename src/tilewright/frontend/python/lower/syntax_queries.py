@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import cast
 
 from tilewright.frontend.python.function_source import FunctionSource
+from tilewright.frontend.python.syntax_parts import parts_of
 
 _OWN_SCOPE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
@@ -74,7 +75,7 @@ def _used(tree: ast.AST, outside: frozenset[str]) -> Iterator[str]:
         else:
             for generator in getattr(node, "generators", ()):
                 bound = bound.union(_assigned([generator.target]))
-            stack += [(child, bound) for child in ast.iter_child_nodes(node)]
+            stack += [(child, bound) for child in parts_of(node)]
 
 
 def assigned_in(statements: Iterable[ast.AST]) -> tuple[str, ...]:
@@ -113,7 +114,7 @@ def _assigned(nodes: Iterable[ast.AST]) -> Iterator[str]:
             yield node.name
         # What a nested function or class assigns is local to it.
         elif not isinstance(node, _OWN_SCOPE):
-            stack += list(ast.iter_child_nodes(node))[::-1]
+            stack += parts_of(node)[::-1]
 
 
 def _named_inside(comprehension: ast.AST) -> Iterator[str]:
