@@ -35,11 +35,7 @@ from tilewright.backends.cpu.lower.loop_clipping import (
     active_extent,
 )
 from tilewright.backends.cpu.lower.loop_sections import Loop, loop, steps_between
-from tilewright.backends.cpu.lower.prefetch import (
-    Prefetcher,
-    fetch_stored_ahead,
-    stores_run_ahead,
-)
+from tilewright.backends.cpu.lower.prefetch import Prefetcher, RunAhead
 from tilewright.backends.cpu.lower.shared_conditions import shared_condition
 from tilewright.backends.cpu.lower.step_width import full_width, lanes_along
 from tilewright.backends.cpu.lower.streaming_stores import nest_may_stream, nontemporal_hint
@@ -120,7 +116,7 @@ class _NestEmitter:
         self.reduces = [s for s in nest.sinks if isinstance(s, ReduceOp)]
         self.stores = [s for s in nest.sinks if isinstance(s, StoreOp)]
         self.only_stores = bool(self.stores) and not self.reduces and not nest.materialized
-        self.runs_ahead = self.only_stores and stores_run_ahead(nest, self.stores)
+        self.ahead = RunAhead(state, nest, self.stores) if self.only_stores else None
         self.axis = self.reduces[0].axis if self.reduces else None
         self.vector_dim, self.width = self._choose_vectors()
         self.ev = state.evaluator(self.width, shifts)
@@ -470,8 +466,12 @@ class _NestEmitter:
         """One step of the innermost loop; returns what each reduction and each buffer takes in."""
         at_coords = {**coords, dim: coord}
         ordered = tuple(at_coords[d] for d in range(len(at_coords)))
+        computed = -len(self.code.sections[-1])
         values = self._evaluate(ordered)
+        computed += len(self.code.sections[-1])
         inputs = [[self.ev.lanes(v, ordered) for v in op.inputs] for op in self.reduces]
+        if self.ahead is not None and self._is_whole(ordered):
+            self.ahead.emit(self.ev, ordered, computed, self.streaming)
         self._write(ordered, values)
         for prefetch in self.nest.prefetches:
             self.prefetcher.emit(prefetch, ordered)
@@ -494,6 +494,11 @@ class _NestEmitter:
                 self.ev.at(value, coords)
         return evaluated
 
+    def _is_whole(self, coords: Coords) -> bool:
+        """Whether a step stores all of its elements."""
+        masks = [op.mask for op in self.stores if op.mask is not None]
+        return all(holds(self.ev.lanes(mask, coords)) for mask in masks)
+
     def _write(self, coords: Coords, values: list[Evaluated]) -> None:
         for value, evaluated in zip(self.nest.materialized, values, strict=True):
             write_buffer(self.ev.math, self.state.assigned_buffers[value], coords, evaluated)
@@ -502,8 +507,6 @@ class _NestEmitter:
             mask = None if op.mask is None else self.ev.lanes(op.mask, coords)
             element = element_of(pointee(op.pointer.type))
             access = Access(self.ev.at(op.pointer, coords), element, mask)
-            if self.runs_ahead and not self.streaming and (mask is None or holds(mask)):
-                fetch_stored_ahead(self.ev.math, access)
             hint = nontemporal_hint(self.state) if self.streaming else ""
             store(self.ev.math, access, self.ev.lanes(op.stored, coords), hint)
 

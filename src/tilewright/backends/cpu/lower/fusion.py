@@ -109,6 +109,7 @@ class LoopNest:
     axis: the axis of its reductions
     independent: values whose evaluation is known not to need its results
     fetched: the nest before it fetches lines that it stores to
+    first_reads: the pointers of loads that no other nest reads
     """
 
     shape: tuple[int, ...]
@@ -124,6 +125,7 @@ class LoopNest:
     axis: int | None = None
     independent: set[Value] = field(default_factory=set[Value])
     fetched: bool = False
+    first_reads: list[Value] = field(default_factory=list[Value])
 
 
 @dataclass(frozen=True, slots=True)
@@ -461,10 +463,14 @@ class FusionPlanner:
         nests = [s for s in self.plan.steps if isinstance(s, LoopNest) and walks_once(s)]
         for value, nest_uses in self.nest_uses.items():
             load = value.op
-            # The next program's addresses can be computed only from its ids and the arguments.
-            if not isinstance(load, LoadOp) or not is_known_at_entry(load.pointer):
+            if not isinstance(load, LoadOp):
                 continue
             readers = sorted((d.nest for d in nest_uses.values()), key=lambda g: g.run_index)
+            if len(readers) == 1:
+                readers[0].first_reads.append(load.pointer)
+            # The next program's addresses can be computed only from its ids and the arguments.
+            if not is_known_at_entry(load.pointer):
+                continue
             shape = shape_of(load.pointer.type)
             if not all(g.shape == shape and walks_once(g) for g in readers[1:2] + readers[-1:]):
                 continue

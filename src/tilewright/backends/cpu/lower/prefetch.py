@@ -1,57 +1,94 @@
 """Emits prefetches: lines that a later nest stores to, that the next program instance loads, or
-that the nest itself stores to some steps later.
+that the nest itself loads or stores to some steps later.
 
-The last are for nests that only move data: a line that is not in the L1 cache holds up the stores
-behind it, since CPUs retire stores in order, and hardware fetches lines ahead for loads sooner than
-for stores. Microseconds on Emerald Rapids, one thread, tiles of 1024, medians of interleaved calls:
+The last depends on what a step computes. A CPU runs ahead of a load that misses the caches by the
+hundreds of instructions that it holds at once. Where these reach far, they fetch what is loaded,
+and hold up stores: a line that is not in the L1 cache holds up those behind it, since CPUs retire
+stores in order, and hardware fetches lines ahead for loads sooner than for stores. Where a line of
+what is loaded takes more instructions, the next line is not reached in time, and hardware stops
+ahead of it at the end of each page. Emerald Rapids, one thread, tiles of 1024, interleaved calls:
 
-    elements            2^14         2^16          2^18         2^20         2^22          2^24
-    add fp32    1.78 -> 1.62 7.13 -> 6.43 96.0 -> 100.2 741 -> 758 2645 -> 2186 14700 -> 13970
-    scale       1.52 -> 1.40 6.09 -> 5.57 41.0 -> 34.4  430 -> 316 1971 -> 1389 11010 -> 10010
-    add, tiles of 256        6.98 -> 5.84
+    elements             2^14         2^16          2^18         2^20         2^22          2^24
+    add fp32     1.78 -> 1.62 7.13 -> 6.43 96.0 -> 100.2 741 -> 758 2645 -> 2186 14700 -> 13970 us
+    scale        1.52 -> 1.40 6.09 -> 5.57 41.0 -> 34.4  430 -> 316 1971 -> 1389 11010 -> 10010
+    add, tiles of 256         6.98 -> 5.84
+
+    elements                       2^14             2^18             2^21             2^24
+    stores   Adam fp32   0.494 -> 0.489   1.014 -> 0.995   1.394 -> 1.219   2.179 -> 1.958 ns each
+    loads    GELU bf16   0.447 -> 0.447   0.430 -> 0.431   0.554 -> 0.435   0.977 -> 0.442
+             tanh bf16   0.378 -> 0.369   0.317 -> 0.323   0.350 -> 0.324   0.713 -> 0.383
+             exp fp32    0.202 -> 0.206   0.204 -> 0.197   0.291 -> 0.290   0.778 -> 0.682
+             scale bf16  0.154 -> 0.155   0.105 -> 0.102   0.151 -> 0.146   0.228 -> 0.178
+    with less than is asked for here:
+             scale fp16  0.095 -> 0.101   0.048 -> 0.051   0.149 -> 0.152   0.307 -> 0.331
+             add fp32    0.155 -> 0.187   0.386 -> 0.406   0.430 -> 0.421   0.887 -> 0.893
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering
 from tilewright.backends.cpu.lower.evaluate_lanes import Coords, Evaluator
-from tilewright.backends.cpu.lower.fusion import EXPENSIVE, LoopNest, Prefetch, recompute_cost
-from tilewright.backends.cpu.lower.lane_values import LaneMath, Lanes
-from tilewright.backends.cpu.lower.streaming_stores import may_stream
-from tilewright.backends.cpu.lower.vector_access import Access, memory_type
+from tilewright.backends.cpu.lower.fusion import LoopNest, Prefetch
+from tilewright.backends.cpu.lower.lane_values import Lanes
+from tilewright.backends.cpu.lower.streaming_stores import differs_by_program, may_stream
+from tilewright.backends.cpu.lower.vector_access import memory_type
 from tilewright.backends.cpu.microkernel import CACHE_LINE
+from tilewright.ir import Value
 from tilewright.ir.types import element_of
 from tilewright.llvm import Code, Val
 from tilewright.ops import StoreOp, pointee
 
-_AHEAD = 8 * CACHE_LINE
+_STORES_AHEAD = 8 * CACHE_LINE
 """Bytes from a store to the line fetched for a later one; 256 to 2048 do the same."""
 
+_LOADS_AHEAD = 32 * CACHE_LINE
+"""Bytes from a load: half a page (GELU of 2^24 bf16: 512 bytes 0.490 ns, 2048 0.442)."""
 
-def stores_run_ahead(nest: LoopNest, stores: Sequence[StoreOp]) -> bool:
-    """Whether a nest fetches the lines that it will store to: one for which none before it does,
-    that computes little, and goes on in memory for longer than it fetches ahead. What follows a
-    tile of one dimension is mostly the next program's."""
-    least = min(element_of(pointee(op.pointer.type)).bytes for op in stores)
-    return (
-        not nest.fetched
-        and len(nest.shape) == 1
-        and nest.shape[0] * least >= 2 * _AHEAD
-        and all(recompute_cost(op.stored, load=0) < EXPENSIVE for op in stores)
-    )
+_COMPUTES = 16
+"""Instructions for a line from which on a CPU does not reach the next ones in time: of the 512 that
+it holds, 32 lines, less than what its L2 cache fetches at once."""
 
 
-def fetch_stored_ahead(math: LaneMath, access: Access) -> None:
-    """Fetch the lines that a later step stores to, given where this one does."""
-    address, element = access.address, access.element
-    if isinstance(address, Lanes) or address.offset is None or address.offset.stride != 1:
-        return
-    first = math.first(address, memory_type(element))
-    for byte in range(_AHEAD, _AHEAD + math.width * element.bytes, CACHE_LINE):
-        line = math.code.let(f"getelementptr i8, {first.typed}, i64 {byte}", "ptr", first)
-        _fetch(math.code, line, for_store=True)
+class RunAhead:
+    """What a nest of stores fetches ahead of its steps: what it loads if it computes much, else
+    what it stores to.
+
+    For nests of one dimension that go on in memory for longer than they fetch ahead: what follows
+    such a tile is mostly the next program's.
+    """
+
+    __slots__ = ("loads", "state", "stores")
+
+    def __init__(self, state: CpuLowering, nest: LoopNest, stores: Sequence[StoreOp]) -> None:
+        self.state = state
+        self.loads, self.stores = list[Value](), list[Value]()
+        pointers = [op.pointer for op in stores]
+        if len(nest.shape) == 1 and nest.shape[0] * min(map(_bytes, pointers)) >= 2 * _STORES_AHEAD:
+            # fetched by the nest before, or read by it
+            self.stores = [] if nest.fetched else pointers
+            self.loads = [pointer for pointer in nest.first_reads if differs_by_program(pointer)]
+
+    def emit(self, ev: Evaluator, coords: Coords, computed: int, streaming: bool) -> None:
+        """Ahead of a whole step that has computed its values by so many instructions.
+
+        streaming: whether it stores past the caches
+        """
+        lines = sum(map(_bytes, self.loads or self.stores)) / CACHE_LINE
+        # of numbers of 32 bits, as most are computed
+        if computed * 32 / self.state.vector_bits >= _COMPUTES * lines:
+            pointers, ahead = self.loads, _LOADS_AHEAD
+        else:
+            pointers, ahead = [] if streaming else self.stores, _STORES_AHEAD
+        for pointer in pointers:
+            for line in _lines(ev, pointer, coords, ahead):
+                _fetch(ev.math.code, line, for_store=pointers is self.stores)
+
+
+def _bytes(pointer: Value) -> int:
+    """Of an element that a pointer is to."""
+    return element_of(pointee(pointer.type)).bytes
 
 
 class Prefetcher:
@@ -71,19 +108,24 @@ class Prefetcher:
         transposition of 4096 x 4096: 5.9 ms so, 3.4 ms to the L2).
         """
         ev = self.now if prefetch.for_store else self.soon
-        addresses = ev.at(prefetch.pointer, coords)
-        if isinstance(addresses, Lanes) or addresses.offset is None or addresses.offset.stride != 1:
-            return
-        element = element_of(pointee(prefetch.pointer.type))
-        first = ev.math.first(addresses, memory_type(element))
-        for byte in range(0, self.width * element.bytes, CACHE_LINE):
-            line = self.code.let(f"getelementptr i8, {first.typed}, i64 {byte}", "ptr", first)
+        for line in _lines(ev, prefetch.pointer, coords):
             if prefetch.for_store and may_stream(self.state):
                 # The lines of a streaming store should not be cached. Scratch memory instead,
                 # which is cached anyway, needs no branch.
                 text = f"select i1 %streaming, ptr %scratch, {line.typed}"
                 line = self.code.let(text, "ptr", line)
             _fetch(self.code, line, prefetch.for_store)
+
+
+def _lines(ev: Evaluator, pointer: Value, coords: Coords, ahead: int = 0) -> Iterator[Val]:
+    """The addresses of the lines so many bytes ahead of a step; none if it is not contiguous."""
+    addresses = ev.at(pointer, coords)
+    if isinstance(addresses, Lanes) or addresses.offset is None or addresses.offset.stride != 1:
+        return
+    math, element = ev.math, element_of(pointee(pointer.type))
+    first = math.first(addresses, memory_type(element))
+    for byte in range(ahead, ahead + math.width * element.bytes, CACHE_LINE):
+        yield math.code.let(f"getelementptr i8, {first.typed}, i64 {byte}", "ptr", first)
 
 
 def _fetch(code: Code, line: Val, for_store: bool) -> None:

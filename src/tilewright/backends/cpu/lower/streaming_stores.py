@@ -69,10 +69,10 @@ def bytes_of_program(function: Function) -> int:
         for op in function.walk()
         if isinstance(op, LoadOp | StoreOp) and shape_of(op.pointer.type)
     }
-    return sum(size for pointer, size in pointers.items() if _differs_by_program(pointer))
+    return sum(size for pointer, size in pointers.items() if differs_by_program(pointer))
 
 
-def _differs_by_program(pointer: Value) -> bool:
+def differs_by_program(pointer: Value) -> bool:
     """Whether a pointer depends on the program's place in the grid."""
     reached, stack = {pointer}, [pointer]
     while stack:

@@ -1,4 +1,4 @@
-"""Lines that a nest fetches for its own stores."""
+"""Lines that a nest fetches for its own stores and loads."""
 
 from __future__ import annotations
 
@@ -11,14 +11,22 @@ from tests.unit.backends.cpu.textual import lowered, run, strided_offsets
 from tilewright.llvm import host_cpu
 
 
-def power_kernel(shape: tuple[int, ...], products: int = 1, stride: int = 1) -> str:
-    """y = x, multiplied by itself so many times, of a tile whose rows follow each other."""
+def power_kernel(
+    shape: tuple[int, ...], products: int = 1, stride: int = 1, first: str = "zero"
+) -> str:
+    """y = x, multiplied by itself so many times, of a tile whose rows follow each other.
+
+    first: the place of the first element of x
+    """
     sizes = "x".join(map(str, shape))
     strides = tuple(stride * int(np.prod(shape[d + 1 :])) for d in range(len(shape)))
     lines = [f"%v{i + 1} = arith.mul %v{i}, %v{i} : tile<{sizes}xf32>" for i in range(products)]
     return f"""func @k(%X: ptr<f32>, %Y: ptr<f32> {{aligned = 64}}) {{
       {strided_offsets(shape, strides)}
-      %xs = tile.splat %X {{shape = {list(shape)}}} : tile<{sizes}xptr<f32>>
+      %p = cf.program_id {{axis = 0}} : i32
+      %zero = arith.constant {{value = 0}} : i32
+      %x = mem.offset %X, %{first} : ptr<f32>
+      %xs = tile.splat %x {{shape = {list(shape)}}} : tile<{sizes}xptr<f32>>
       %xp = mem.offset %xs, %at : tile<{sizes}xptr<f32>>
       %v0 = mem.load %xp : tile<{sizes}xf32>
       {" ".join(lines)}
@@ -29,14 +37,27 @@ def power_kernel(shape: tuple[int, ...], products: int = 1, stride: int = 1) -> 
     }}"""
 
 
-def fetches(text: str, stream_above: int = 0) -> int:
-    """Lines that a step fetches to be stored to."""
-    return len(re.findall(r"@llvm.prefetch.p0\(ptr %\w+, i32 1", lowered(text, stream_above).text))
+def fetches(text: str, stream_above: int = 0, for_store: bool = True) -> int:
+    """Lines that a step fetches to be stored to, or to be loaded."""
+    found = rf"@llvm.prefetch.p0\(ptr %\w+, i32 {int(for_store)}"
+    return len(re.findall(found, lowered(text, stream_above).text))
+
+
+LINES = max(1, 2 * host_cpu().vector_bits // 512)
+"""Of a step: two vectors of all bits."""
 
 
 def test_moved_numbers_are_stored_to_lines_that_were_fetched():
-    """One for each line of a step, two vectors of all bits."""
-    assert fetches(power_kernel((256,))) == max(1, 2 * host_cpu().vector_bits // 512)
+    assert fetches(power_kernel((256,))) == LINES
+
+
+def test_numbers_that_take_long_to_compute_are_loaded_from_lines_that_were_fetched():
+    text = power_kernel((256,), products=20, first="p")
+    assert (fetches(text), fetches(text, for_store=False)) == (0, LINES)
+
+
+def test_one_of_both_is_fetched():
+    assert not fetches(power_kernel((256,), first="p"), for_store=False)
 
 
 @pytest.mark.skipif(not host_cpu().is_x86, reason="streams with x86 instructions")
@@ -48,12 +69,12 @@ def test_lines_that_stores_pass_by_are_not_fetched():
 
 @pytest.mark.parametrize(
     "text",
-    [power_kernel((256,), products=6), power_kernel((128,)), power_kernel((16, 256)),
+    [power_kernel((256,), products=20), power_kernel((128,)), power_kernel((16, 256)),
      power_kernel((256,), stride=3)],
     ids=["computes", "short", "rows", "scattered"],
 )  # fmt: skip
 def test_what_would_not_pay_is_not_fetched(text: str):
-    assert fetches(text) == 0
+    assert fetches(text) == fetches(text, for_store=False) == 0
 
 
 def test_nothing_behind_an_array_is_changed():
