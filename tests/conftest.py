@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings as hypothesis_settings
 
+from tilewright.runtime.bench import cpu_caches
+
 # The first collects tests/golden/**/*.tile and adds --bless; the second tests the first.
 pytest_plugins = ("tilewright.testing.golden", "pytester")
 
@@ -72,6 +74,15 @@ def _verified_passes() -> Iterator[None]:  # pyright: ignore[reportUnusedFunctio
     """Each pass is held to the invariants of the IR, also in subprocesses."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TILEWRIGHT_VERIFY", "1")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _small_caches() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
+    """No test needs exact timings, and to empty the caches of a large server takes seconds."""
+    small = (cpu_caches.Cache(level=2, size=cpu_caches.MIB, shared_by=1),)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cpu_caches, "read_caches", lambda: small)
         yield
 
 

@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 
 import tilewright
+from tests.emulator.launch import run_once
 from tests.unit.triton_alias.alias_fixture import triton_alias
+from tilewright.runtime import autotuner
 from tilewright.runtime.jit import JITFunction
 from tilewright.testing.guarded_devices import OnGpu, exact_products
 from tilewright.tools.tensor_descriptor import TensorDescriptor
@@ -36,18 +38,11 @@ def _as_its_users_run() -> Generator[None]:  # pyright: ignore[reportUnusedFunct
 def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Generator[str]:
     """The torch device of tensors, while launches are executed in one of four ways."""
     # each configuration runs once, so that all are tried and none is timed
-    tuner = importlib.import_module("tilewright.runtime.autotuner")
-    monkeypatch.setattr(tuner, "do_bench", run_once)
+    monkeypatch.setattr(autotuner, "do_bench", run_once)
     if request.param in LAUNCHES:
         replace_launches(monkeypatch, LAUNCHES[request.param])
     with exact_products():
         yield "cuda" if request.param == "cuda" else "cpu"
-
-
-def run_once(fn: Any, **_: Any) -> list[float]:
-    """A measurement that measures nothing."""
-    fn()
-    return [0.0] * 3
 
 
 def replace_launches(monkeypatch: pytest.MonkeyPatch, launch: Any) -> None:

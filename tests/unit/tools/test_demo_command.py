@@ -115,6 +115,8 @@ def test_runs_without_torch_and_matplotlib(tmp_path):
         "importlib.util.find_spec = lambda n, *a: None if n in absent else real(n, *a)\n"
         "for name in absent: sys.modules[name] = None\n"
         "from tilewright.tools import cli; from tilewright.tools import demo_command as demo\n"
+        "from tilewright.runtime.bench import cpu_caches\n"
+        "cpu_caches.read_caches = lambda: ()\n"
         "demo.CASES = demo.CASES[1:2]\n"
         "sys.exit(cli.main(['demo']))\n"
     )
