@@ -87,7 +87,9 @@ def lower_function(
     )
     place = "" if lines is None else f" !dbg !{lines.function}"
     if state.group is not None:
-        state.group.sums.touch()
+        for block in (state.group.sums, state.group.kept):
+            if block is not None:
+                block.touch()
     body = [f"define internal void @program({signature}) {attributes}{place} {{", "entry:"]
     # After the body: only now is it known when each block is needed.
     addresses, scratch_bytes = state.scratch.assign_offsets()

@@ -29,13 +29,14 @@ class ProductGroup:
     """Programs whose products are done at once; see product_groups.py.
 
     most: programs; rows: of each; row_bytes: from one row of A to the next, 0: as the program finds
-    sums: scratch memory that lasts from program to program
+    sums, kept: scratch memory that lasts from program to program; None: no panels of B are kept
     """
 
     most: int
     rows: int
     row_bytes: int
     sums: ScratchBlock
+    kept: ScratchBlock | None
 
 
 @dataclass(slots=True)

@@ -33,6 +33,7 @@ from tilewright.backends.cpu.lower.non_fusible import call_of_memory_product
 from tilewright.backends.cpu.lower.product_groups import (
     answer_if_asked,
     end_group_unless,
+    kept_panels,
     multiply_group,
 )
 from tilewright.backends.cpu.lower.products_from_memory import MemoryProduct, Operand
@@ -107,7 +108,8 @@ class MemoryProductEmitter:
             ends.append(code.label("multiply"))
             rows = multiply_group(self.state, ends[-1], done)
         sizes = (a_row, b_row, depth, rows, columns)
-        numbers = call_of_memory_product(self.found.spec, sizes, adds=False)
+        kept = kept_panels(self.state) if self.grouped else ()
+        numbers = call_of_memory_product(self.found.spec, sizes, adds=False, kept=kept)
         call = f"@{name}({sums.typed}, {a.typed}, {b.typed}, {numbers})"
         if self.found.spec.may_fail:
             right = code.let_here(f"call i1 {call}", "i1")

@@ -131,10 +131,14 @@ def _same_product_from_memory(state: CpuLowering, spec: DotSpec) -> DotSpec | No
     return whole if alike == spec else None
 
 
-def call_of_memory_product(spec: DotSpec, sizes: Sequence[Val], adds: bool) -> str:
-    """The last arguments of its function."""
+def call_of_memory_product(
+    spec: DotSpec, sizes: Sequence[Val], adds: bool, kept: Sequence[Val] = ()
+) -> str:
+    """The last arguments of its function; kept: see `product_groups.kept_panels`."""
     flag = [] if spec.accumulate else [integer_literal(int(adds), "i1")]
-    return ", ".join(v.typed for v in (*sizes, *flag))
+    null = Val("null", "ptr")
+    keeping = (kept or (null, null, integer_literal(0, "i1"))) if spec.keeps else ()
+    return ", ".join(v.typed for v in (*sizes, *flag, *keeping))
 
 
 def microkernel_function(state: CpuLowering, spec: DotSpec, loc: SourceLoc | None) -> str:

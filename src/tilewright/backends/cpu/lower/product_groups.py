@@ -7,7 +7,8 @@
 A product copies panels of B, for as many rows as its program has (`emit_memory_product.py`): for 32
 rows the copies take as long as the multiplications on CPUs with tiles. So the first program of a
 group multiplies all its rows, and leaves their sums in scratch memory that lasts from program to
-program; the others find theirs there.
+program; the others find theirs there. Where the next group multiplies by the same columns, too, and
+tiles multiply, the panels stay for it (`microkernel/tile_copies.py`).
 
     for each program of the range:                          the loop of `cpu_function.py`
         if it is in no group:
@@ -26,10 +27,12 @@ product there is nothing but scalars, so to ask a program has no effect. What is
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering, ProductGroup
 from tilewright.backends.cpu.lower.products_from_memory import MemoryProduct
 from tilewright.backends.cpu.lower.vector_access import Buffer
+from tilewright.backends.cpu.microkernel import kept_bytes
 from tilewright.ir import Function, Op, Trait
 from tilewright.ir.types import element_of, shape_of
 from tilewright.llvm import Val, integer_literal
@@ -44,10 +47,16 @@ _MOST_BYTES = 1 << 17
 _SHARED = ("a", "a_row", "b", "b_row", "depth", "columns")
 """Operands of a product that are the same in a group, but for A, which goes on."""
 
-_FIELDS = ("place", "programs", "all_rows", "asked", "rows", *_SHARED, "", "")
+_KEY = ("kept_b", "kept_row", "kept_depth", "kept_columns")
+
+_FIELDS = ("place", "programs", "all_rows", "asked", "rows", *_SHARED, "", "", "keep", *_KEY)
 """Of the record, 8 bytes each: which program of its group runs; how many they are, and their rows;
 whether it is asked alone; what it answers, no rows where it does not fit. The shared operands are
-compared as a vector of 8."""
+compared as a vector of 8. Whether the next group is of the same columns; which panels of B are
+kept."""
+
+_SAME_COLUMNS = sum(1 << i for i, name in enumerate(_SHARED) if name not in ("a", "a_row"))
+"""Of a vector of shared operands."""
 
 
 def _field(name: str) -> str:
@@ -59,14 +68,17 @@ def sums_of_group(state: CpuLowering, product: MemoryProduct) -> Buffer | None:
     """Where the sums of this program are, if it may be one of a group."""
     shape, element = shape_of(product.result.type), element_of(product.result.type)
     tile = shape[0] * shape[1] * product.spec.type.bytes
-    most = min(_MOST_ROWS // shape[0], _MOST_BYTES // tile)
-    if most < 2 or product.spec.accumulate or not _may_be_asked(state, product.loop):
+    most, spec = min(_MOST_ROWS // shape[0], _MOST_BYTES // tile), product.spec
+    if spec.accumulate or not _may_be_asked(state, product.loop):
         return None
-    code = state.code
+    if most < 2 and not spec.keeps:
+        return None
+    code, most = state.code, max(most, 1)
     all_of_them = state.scratch.allocate(code.name("sums"), most * tile)
-    spec = product.spec
+    whole = replace(spec, m=most * spec.m)
+    kept = state.scratch.allocate(code.name("kept"), kept_bytes(whole)) if whole.keeps else None
     row_bytes = spec.operand.bytes if spec.a_columns else 0
-    state.group = ProductGroup(most, shape[0], row_bytes, all_of_them)
+    state.group = ProductGroup(most, shape[0], row_bytes, all_of_them, kept)
     distance = code.binary("mul", _loaded(state, "place"), integer_literal(tile, "i64"))
     own = code.let_here(f"getelementptr i8, ptr {all_of_them.name}, {distance.typed}", "ptr")
     return Buffer(own, shape, (shape[1], 1), element, (all_of_them,))
@@ -127,6 +139,17 @@ def end_group_unless(state: CpuLowering, right: Val) -> None:
     code.line(f"store {programs.typed}, {code.let_here(_field('programs'), 'ptr').typed}")
 
 
+def kept_panels(state: CpuLowering) -> tuple[Val, ...]:
+    """What the product of a group is told of panels of B: which there are, where they are, and
+    whether to keep those that it copies."""
+    code, group = state.code, state.group
+    if group is None or group.kept is None:
+        return ()
+    key = code.let_here(_field("kept_b"), "ptr")
+    keep = code.compare("icmp ne", _loaded(state, "keep"), _i64(0))
+    return key, Val(group.kept.name, "ptr"), keep
+
+
 def _i64(value: int) -> Val:
     return integer_literal(value, "i64")
 
@@ -143,10 +166,7 @@ def record_lines() -> list[str]:
 
 
 def lines_before_program(group: ProductGroup, call: str) -> list[str]:
-    """In the loop over programs: find the group that program %x begins, if it is not in one.
-
-    call: of @program
-    """
+    """In the loop over programs: find the group that %x begins, if it is in none, by a call."""
     return f"""
 %own.place = load i64, ptr %place.at
 %begins = icmp eq i64 %own.place, 0
@@ -156,7 +176,7 @@ begin.group:
 %row.wide = zext i32 %row.left to i64
 %range.left = sub i64 %end, %id
 %left = call i64 @llvm.umin.i64(i64 %row.wide, i64 %range.left)
-%most = call i64 @llvm.umin.i64(i64 %left, i64 {group.most})
+%most = call i64 @llvm.umin.i64(i64 %left, i64 {group.most + (group.kept is not None)})
 store i64 1, ptr %asked.at
 br label %ask
 ask:
@@ -178,7 +198,11 @@ ask:
 %is.first = icmp eq i64 %n, 0
 %shares = or i1 %follows, %is.first
 %some.rows = icmp ne i64 %rows, 0
-%belongs = and i1 %shares, %some.rows
+%is.one = and i1 %shares, %some.rows
+%has.room = icmp ult i64 %n, {group.most}
+%belongs = and i1 %is.one, %has.room
+%others = and i8 %differences, {_SAME_COLUMNS}
+%same.columns = icmp eq i8 %others, 0
 br i1 %belongs, label %further, label %found
 further:
 %count = add i64 %n, 1
@@ -190,6 +214,9 @@ br i1 %asks.on, label %ask, label %found
 found:
 %of.group = phi i64 [ %n, %ask ], [ %count, %further ]
 %all.rows = phi i64 [ %total, %ask ], [ %total.with, %further ]
+%is.kept = phi i1 [ %same.columns, %ask ], [ false, %further ]
+%keep = zext i1 %is.kept to i64
+store i64 %keep, ptr %keep.at
 store i64 0, ptr %asked.at
 store i64 %of.group, ptr %programs.at
 store i64 %all.rows, ptr %all_rows.at

@@ -248,23 +248,27 @@ class MemoryBlocks:
     """The loop over blocks of K of a product from memory, open until `close`.
 
     values: addresses of A and B in the block, and groups along K in it
+    index: its number
     first: whether it is the first block, which C is not read for (i1; "": it is read for all)
     whole: what the length of a block is a multiple of, unless it is less; a power of two
+    any_length: whether it need not be (i1)
 
     Rows of B lie far apart, so that the CPU does not fetch ahead: while a panel is multiplied, the
     next one, perhaps of the next block, is fetched to the L2 cache, some rows with each row of C,
     if `fetches`.
     """
 
-    def __init__(self, packing: Packing, whole: int = 1) -> None:
+    def __init__(self, packing: Packing, whole: int = 1, any_length: str = "true") -> None:
         self.packing, out = packing, packing.out
         most = packing.spec.k
         # beyond the last whole length a turn of its own
-        wholes = out.value(f"and i64 %depth, {-whole}")
+        mask = out.value(f"select i1 {any_length}, i64 -1, i64 {-whole}")
+        wholes = out.value(f"and i64 %depth, {mask}")
         some = out.value(f"icmp ne i64 {wholes}, %depth")
         turns = out.part(out.value(f"add i64 {wholes}, {most - 1}"), most)
         turns = out.value(f"add i64 {turns}, {out.value(f'zext i1 {some} to i64')}")
         self._loop = Loop(out, turns, [("ptr", "%a"), ("ptr", "%b"), ("i64", "%depth")])
+        self.index = self._loop.index
         self._a, self._b, self._left = self._loop.values
         # the sums of the first block are written, those of others added, unless all are added
         self.first = ""
@@ -274,7 +278,7 @@ class MemoryBlocks:
         self.length = str(out.smaller(self._left, most))
         if whole > 1:
             short = out.value(f"icmp ult i64 {self._left}, {whole}")
-            rounded = out.value(f"and i64 {self.length}, {-whole}")
+            rounded = out.value(f"and i64 {self.length}, {mask}")
             self.length = out.value(f"select i1 {short}, i64 {self._left}, i64 {rounded}")
         self.values = self._a, self._b, str(out.part(self.length, packing.group))
         self._following = self._b
@@ -368,6 +372,7 @@ def function(name: str, spec: DotSpec, body: Writer, result: str = "") -> str:
     sizes = ("%a.row", "%b.row", "%depth", "%rows", "%columns") if spec.from_memory else ()
     more = "".join(f", i64 {size}" for size in sizes)
     more += ", i1 %adds" if spec.from_memory and not spec.accumulate else ""
+    more += ", ptr %key, ptr %kept, i1 %keep" if spec.keeps else ""
     pointers = "ptr noalias %c, ptr noalias readonly %a, ptr noalias readonly %b"
     kind, leave = ("i1", f"  ret i1 {result}") if result else ("void", "  ret void")
     head = f"define internal {kind} @{name}({pointers}{more}) {spec.unit.function_attributes} {{"

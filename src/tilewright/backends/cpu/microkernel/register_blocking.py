@@ -21,6 +21,7 @@ UNROLL = 2  # steps of k in one turn, where A is broadcast from memory
 _MOST_PANEL_BYTES = 1 << 17  # of stack memory
 _BYTES_OF_A_ROW = 1 << 10  # in a block of a product from memory
 _MOST_SPLIT_ROWS = 1 << 8  # of a copy of A, so many bytes each, on the stack
+_MOST_KEPT_BYTES = 1 << 22  # of panels of B, which fill L2 caches
 
 
 class VectorUnit(NamedTuple):
@@ -159,6 +160,11 @@ class DotSpec:
         return self.operand.parts > 1
 
     @property
+    def keeps(self) -> bool:
+        """Whether panels of B may be kept for the next product: see `tile_copies.py`."""
+        return self.from_memory and self.by_tiles
+
+    @property
     def panel_vectors(self) -> int:
         """Vectors of columns in a full panel.
 
@@ -215,6 +221,17 @@ def packs_columns(spec: DotSpec) -> bool:
 def memory_depth(spec: DotSpec) -> int:
     """K of the blocks in which a product from memory is done: a panel of B then takes 32 KB."""
     return _BYTES_OF_A_ROW // (spec.operand.bytes * spec.operand.parts)
+
+
+def kept_blocks(spec: DotSpec) -> int:
+    """How many blocks of K are kept of the panels of B."""
+    block = spec.k * spec.n * spec.operand.bytes * spec.operand.parts
+    return max(1, _MOST_KEPT_BYTES // block)
+
+
+def kept_bytes(spec: DotSpec) -> int:
+    """Of memory for the panels that are kept."""
+    return kept_blocks(spec) * spec.k * spec.n * spec.operand.bytes * spec.operand.parts
 
 
 def memory_step(spec: DotSpec) -> int:

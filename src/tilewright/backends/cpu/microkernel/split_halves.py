@@ -24,6 +24,7 @@ from tilewright.backends.cpu.microkernel.register_blocking import (
     TILE_ROWS,
     DotSpec,
 )
+from tilewright.backends.cpu.microkernel.tile_copies import RowsOfA
 
 _STEP = TILE_ROW_BYTES // 2
 """Numbers along K in a row of a tile."""
@@ -67,9 +68,10 @@ class SplitRowsOfA:
         ])  # fmt: skip
         loop.close([out.offset(target, self.pitch)])
 
-    def rows_from(self, row: Size, place: str) -> tuple[str, Size]:
-        """Where the rows of a panel are, and the bytes from one to the next."""
-        return self.out.offset(self.copy, self.out.distance(row, self.pitch)), self.pitch
+    def rows_from(self, row: Size, place: str) -> RowsOfA:
+        """Those of a panel."""
+        copy = self.out.offset(self.copy, self.out.distance(row, self.pitch))
+        return RowsOfA(copy, self.pitch, self.spec.operand.parts * TILE_ROW_BYTES)
 
 
 def _high_and_rest(out: Writer, halves: str, lanes: int) -> tuple[str, str]:

@@ -30,8 +30,6 @@ from tilewright.backends.cpu.microkernel.panel_packing import (
     MemoryBlocks,
     Packing,
     function,
-    lanes_below,
-    masked_load,
     memory_declarations,
 )
 from tilewright.backends.cpu.microkernel.register_blocking import (
@@ -46,9 +44,8 @@ from tilewright.backends.cpu.microkernel.split_halves import (
     parts_of_groups,
     sums_are_numbers,
 )
+from tilewright.backends.cpu.microkernel.tile_copies import PAIR, CopiesOfA, KeptPanels, RowsOfA
 
-_PAIR = 2
-"""Tiles of A, and of B, in a panel: 4 sums and 4 operands are all 8 registers."""
 _FIRST_OF_A, _FIRST_OF_B = 4, 6
 
 _MULTIPLY = {"bfloat": "tdpbf16ps", "half": "tdpbf16ps", "i8": "tdpbssd", "u8": "tdpbusd"}
@@ -92,8 +89,9 @@ class _TileKernel:
         self.a_row: Size = spec.strides.lda * spec.operand.bytes
         self.c_row = spec.strides.ldc * spec.type.bytes
         self.multiply, self.parts = _MULTIPLY[spec.element], spec.operand.parts
-        self.copies: _CopiesOfA | SplitRowsOfA | None = None
+        self.copies: CopiesOfA | SplitRowsOfA | None = None
         self.memory: MemoryBlocks | None = None
+        self.kept: KeptPanels | None = None
         self.b_panel = self.packing.columns
         self.rows: Size = spec.m
         self.columns: Size = spec.n
@@ -106,16 +104,19 @@ class _TileKernel:
             return
         self.a_row, self.packing.b_row = "%a.row", "%b.row"
         self.rows, self.columns = "%rows", "%columns"
-        whole = TILE_ROW_BYTES // self.spec.operand.bytes
+        self.kept = KeptPanels(self.packing)
         if self.spec.may_fail:
-            copies, whole = SplitRowsOfA(self.spec, self.out, _PAIR * TILE_ROWS), 1
+            copies = SplitRowsOfA(self.spec, self.out, PAIR * TILE_ROWS)
             self.packing.parts = partial(parts_of_groups, self.out, kind=self.packing.operand)
+            memory = MemoryBlocks(self.packing)
         else:
-            copies = _CopiesOfA(self.spec, self.out)
-        self.memory = memory = MemoryBlocks(self.packing, whole)
+            copies = CopiesOfA(self.spec, self.out)
+            whole = TILE_ROW_BYTES // self.spec.operand.bytes
+            memory = MemoryBlocks(self.packing, whole, copies.all)
+        self.memory, self.copies = memory, copies
         a, b, self.packing.groups = memory.values
         copies.fill(a, memory.length)
-        self.copies = copies
+        self.kept.begin_block(memory.index)
         self.column_panels(a, b)
         memory.close()
 
@@ -126,11 +127,14 @@ class _TileKernel:
             left: Size = self.columns
             if isinstance(left, str):
                 left = out.value(f"sub i64 {left}, {column}")
+            across, ready = min(run.size, PAIR), ""
+            if self.kept is not None:
+                ready = self.kept.begin_panels(column)
             packing.pack_columns(out.offset(b, out.distance(column, width)), run.size, left)
-            across = min(run.size, _PAIR)
-            if self.copies is not None:
+            if self.kept is not None:
                 for n in range(0, run.size, across):
                     self.pad_groups(out.offset(packing.columns, packing.panel_bytes(n)), across)
+                self.kept.end_panels(ready)
             turns: Size = run.size // across
             if isinstance(left, str) and turns != 1:
                 begun = out.value(f"add i64 {left}, {across * TILE_ROWS - 1}")
@@ -163,23 +167,23 @@ class _TileKernel:
     def row_panels(self, c: str, a: str, across: int) -> None:
         """All rows of `across` tiles of columns."""
         out = self.out
-        full, rest = divmod(self.spec.m // TILE_ROWS, _PAIR)
-        runs = [run for run in (Run(full, _PAIR), Run(1, rest)) if run.times * run.size]
+        full, rest = divmod(self.spec.m // TILE_ROWS, PAIR)
+        runs = [run for run in (Run(full, PAIR), Run(1, rest)) if run.times * run.size]
         for run, row in panels(out, runs, TILE_ROWS, self.rows):
-            place, a_row = out.offset(a, out.distance(row, self.a_row)), self.a_row
+            rows = RowsOfA(out.offset(a, out.distance(row, self.a_row)), self.a_row)
             if self.copies is not None:
-                place, a_row = self.copies.rows_from(row, place)
-            self.panel(out.offset(c, out.times(self.c_row, row)), place, a_row, run.size, across)
+                rows = self.copies.rows_from(row, rows.place)
+            self.panel(out.offset(c, out.times(self.c_row, row)), rows, run.size, across)
 
-    def panel(self, c: str, a: str, a_row: Size, down: int, across: int) -> None:
+    def panel(self, c: str, a: RowsOfA, down: int, across: int) -> None:
         """The sums of down x across tiles."""
         places = [(i, j) for i in range(down) for j in range(across)]
         tiles = {
-            _PAIR * i + j: self.out.offset(c, i * TILE_ROWS * self.c_row + j * TILE_ROW_BYTES)
+            PAIR * i + j: self.out.offset(c, i * TILE_ROWS * self.c_row + j * TILE_ROW_BYTES)
             for i, j in places
         }
         self.start_sums(tiles)
-        self.steps(a, a_row, down, across)
+        self.steps(a, down, across)
         for tile, place in tiles.items():
             self.call("tilestored64", f"i8 {tile}, ptr {place}, i64 {self.c_row}")
 
@@ -200,28 +204,27 @@ class _TileKernel:
             out.emit(f"br label %{after}")
             out.start_block(after)
 
-    def steps(self, a: str, a_row: Size, down: int, across: int) -> None:
+    def steps(self, rows: RowsOfA, down: int, across: int) -> None:
         """The loop over K."""
         out, b_row = self.out, across * self.parts * TILE_ROW_BYTES
         groups = self.packing.groups
         if isinstance(groups, str):
             groups = out.value(f"add i64 {groups}, {TILE_ROWS - 1}")
-        loop = Loop(out, out.part(groups, TILE_ROWS), [("ptr", a), ("ptr", self.b_panel)])
+        loop = Loop(out, out.part(groups, TILE_ROWS), [("ptr", rows.place), ("ptr", self.b_panel)])
         a, b = loop.values
         now: tuple[int, ...] = ()
         for parts in ORDER_OF_PARTS[: self.parts**2]:
             if now[:1] != parts[:1]:
-                self.load_a(out.offset(a, parts[0] * TILE_ROW_BYTES), a_row, down)
+                self.load_a(out.offset(a, parts[0] * TILE_ROW_BYTES), rows.pitch, down)
             if now[1:] != parts[1:]:
                 for j in range(across):
                     place = out.offset(b, (parts[1] * across + j) * TILE_ROW_BYTES)
                     self.load(_FIRST_OF_B + j, place, b_row)
             for i, j in ((i, j) for i in range(down) for j in range(across)):
-                tiles = (_PAIR * i + j, _FIRST_OF_A + i, _FIRST_OF_B + j)
+                tiles = (PAIR * i + j, _FIRST_OF_A + i, _FIRST_OF_B + j)
                 self.call(self.multiply, ", ".join(f"i8 {tile}" for tile in tiles))
             now = parts
-        further = out.offset(a, self.parts * TILE_ROW_BYTES)
-        loop.close([further, out.offset(b, TILE_ROWS * b_row)])
+        loop.close([out.offset(a, rows.step), out.offset(b, TILE_ROWS * b_row)])
 
     def load_a(self, a: str, a_row: Size, down: int) -> None:
         for i in range(down):
@@ -234,60 +237,3 @@ class _TileKernel:
 
     def call(self, name: str, operands: str) -> None:
         self.out.emit(f"call void @llvm.x86.{name}({operands})")
-
-
-class _CopiesOfA:
-    """Rows of A where a tile would reach beyond the last one, or beyond the end of K.
-
-    Of a block of whole tiles along K these are the rows of the last panel, if it is not whole; of
-    what is left of K, which is a block of its own, all rows, with zeros behind.
-    """
-
-    def __init__(self, spec: DotSpec, out: Writer) -> None:
-        self.spec, self.out = spec, out
-        panel, row = _PAIR * TILE_ROWS, spec.k * spec.operand.bytes
-        rows = -(-spec.m // panel) * panel
-        self.pitch, self.copy = row, "%copy.of.a"
-        out.emit(f"{self.copy} = alloca [{max(panel * row, rows * TILE_ROW_BYTES)} x i8], align 64")
-        self.last = out.value("sub i64 %rows, 1")
-        self.first = out.value(f"and i64 {self.last}, {-panel}")
-        past = out.value(f"and i64 %rows, {panel - 1}")
-        self.partial = out.value(f"icmp ne i64 {past}, 0")
-        self.is_rest = ""
-
-    def fill(self, a: str, length: str) -> None:
-        """Copy what is needed of a block."""
-        out, size, panel = self.out, self.spec.operand.bytes, _PAIR * TILE_ROWS
-        step = TILE_ROW_BYTES // size
-        self.is_rest = rest = out.value(f"icmp ult i64 {length}, {step}")
-        some = out.value(f"or i1 {rest}, {self.partial}")
-        first = out.value(f"select i1 {rest}, i64 0, i64 {self.first}")
-        all_rows = out.value(f"add i64 {self.first}, {panel}")
-        turns = out.value(f"select i1 {rest}, i64 {all_rows}, i64 {panel}")
-        self.row = out.value(f"select i1 {rest}, i64 {TILE_ROW_BYTES}, i64 {self.pitch}")
-        self.moved = out.value(f"select i1 {rest}, i64 0, i64 {self.first}")
-        label, after = out.label(), out.label()
-        out.emit(f"br i1 {some}, label %{label}, label %{after}")
-        out.start_block(label)
-        mask = lanes_below(out, TILE_ROW_BYTES, out.times(size, length))
-        loop = Loop(out, turns, [("i64", first), ("ptr", self.copy)])
-        row, target = loop.values
-        source = out.offset(a, out.distance(out.smaller(row, self.last), "%a.row"))
-        steps = out.part(out.value(f"add i64 {length}, {step - 1}"), step)
-        along = Loop(out, steps, [("ptr", source), ("ptr", target)])
-        line = masked_load(out, f"<{TILE_ROW_BYTES} x i8>", along.values[0], mask, size)
-        out.emit(f"store <{TILE_ROW_BYTES} x i8> {line}, ptr {along.values[1]}, align 64")
-        along.close([out.offset(place, TILE_ROW_BYTES) for place in along.values])
-        loop.close([out.value(f"add i64 {row}, 1"), out.offset(target, self.row)])
-        out.emit(f"br label %{after}")
-        out.start_block(after)
-
-    def rows_from(self, row: Size, place: str) -> tuple[str, Size]:
-        """Where the rows of a panel are, and the bytes from one to the next."""
-        out = self.out
-        last = out.value(f"icmp eq i64 {row}, {self.first}")
-        copied = out.value(f"or i1 {self.is_rest}, {out.value(f'and i1 {last}, {self.partial}')}")
-        number = out.value(f"sub i64 {row}, {self.moved}")
-        copy = out.offset(self.copy, out.distance(number, self.row))
-        pitch = out.value(f"select i1 {copied}, i64 {self.row}, i64 %a.row")
-        return out.value(f"select i1 {copied}, ptr {copy}, ptr {place}"), pitch

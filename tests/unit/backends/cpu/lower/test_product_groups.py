@@ -55,7 +55,8 @@ def ordered_kernel(
 
 
 @pytest.mark.parametrize(
-    ("dtype", "order"), [("int8", "groups"), ("float32", "rows"), ("float32", "upwards")]
+    ("dtype", "order"),
+    [("int8", "groups"), ("int8", "upwards"), ("float32", "rows"), ("float32", "upwards")],
 )
 def test_products_in_every_order_of_programs(dtype: str, order: str):
     random = np.random.default_rng(1)
@@ -73,8 +74,10 @@ def test_products_in_every_order_of_programs(dtype: str, order: str):
     assert (GROUPED in kernel.asm["llir"]) == (native and FROM_MEMORY)
 
 
-@pytest.mark.parametrize("emulate", [True, False], ids=["emulated", "native"])
-def test_products_of_halves_that_tiles_cannot_do_are_left_to_the_loop(emulate: bool):
+@pytest.mark.parametrize(
+    ("emulate", "order"), [(True, "groups"), (False, "groups"), (True, "upwards")], ids=str
+)
+def test_products_of_halves_that_tiles_cannot_do_are_left_to_the_loop(emulate: bool, order: str):
     """Infinities and NaN in some of the rows of a group, on AMX, or what does its instructions."""
     random = np.random.default_rng(2)
     m, n, k = 112, 40, 70
@@ -82,7 +85,7 @@ def test_products_of_halves_that_tiles_cannot_do_are_left_to_the_loop(emulate: b
     a[37, 3], a[38, 4], b[60, 17] = np.inf, -np.inf, np.nan
     bias, c = np.ones(n, np.float32), np.full((m, n), -1, np.float32)
     grid = 7 * 2
-    options = {"BM": 16, "BN": 32, "BK": 32, "ORDER": "groups"}
+    options = {"BM": 16, "BN": 32, "BK": 32, "ORDER": order}
     kernel = ordered_kernel[(grid,)](a, b, bias, c, m, n, k, **options)
     if emulate:
         c[:] = -1

@@ -39,6 +39,7 @@ SUMS: dict[str, Any] = {
     "float": np.float32, "double": np.float64, "half": np.float32, "bfloat": np.float32
 }  # fmt: skip
 
+KEEPS_NOTHING = "ptr null, ptr null, i1 false"
 ARGUMENTS = "ptr %c, ptr %a, ptr %b, i64 %x, i64 %y, i64 %k, i64 %m, i64 %n"
 
 
@@ -50,6 +51,7 @@ def module(spec: DotSpec) -> str:
         name = declared.split("@")[1].split("(")[0]
         text = text.replace(declared, emulated(spec.element)).replace(f"@{name}", "@emulated")
     arguments = ARGUMENTS if spec.accumulate else f"{ARGUMENTS}, i1 %adds"
+    arguments += f", {KEEPS_NOTHING}" if spec.keeps else ""
     data = ", ".join(f"i8 {byte}" for byte in TILE_CONFIGURATION)
     configure = ["call void @llvm.x86.ldtilecfg(ptr @tiles)"] if spec.by_tiles else []
     text = "\n".join([

@@ -1,0 +1,189 @@
+"""Copies for products by tiles of matrices in memory: rows of A, and panels of B that are kept.
+
+A tile is loaded from 16 rows of A, a cache line of each. Where rows do not begin with cache lines,
+it takes twice as many, and rows that lie a power of two apart push each other out of the L2 cache.
+Such rows are copied, tile after tile, for each block of K:
+
+    for each panel of 32 rows
+        for each 64 bytes of K: 32 lines
+
+Panels of B are kept for the next product if that one is of the same columns (product_groups.py).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tilewright.backends.cpu.microkernel.function_text import Loop, Size, Writer
+from tilewright.backends.cpu.microkernel.panel_packing import Packing, masked_load
+from tilewright.backends.cpu.microkernel.register_blocking import (
+    CACHE_LINE,
+    TILE_ROW_BYTES,
+    TILE_ROWS,
+    DotSpec,
+    kept_blocks,
+)
+
+PAIR = 2
+"""Tiles of A, and of B, in a panel: 4 sums and 4 operands are all 8 registers."""
+
+PANEL_ROWS = PAIR * TILE_ROWS
+
+_MOST_SPAN = 1 << 20
+"""Rows times the power of two that their distance is a multiple of. The L2 cache of CPUs with AMX
+has 16 ways of 128 KiB: with more, a block of K fills half of the ways where it lies."""
+
+_COLUMNS_OF_A_COPY = 64
+"""To copy rows of A takes as long as to multiply by about so many columns."""
+
+
+class RowsOfA(NamedTuple):
+    """Where a panel of rows is, the bytes from one to the next, and those of a step along K."""
+
+    place: str
+    pitch: Size
+    step: Size = TILE_ROW_BYTES
+
+
+class CopiesOfA:
+    """Copies of rows of A: of the last panel where a tile would reach beyond the last row or beyond
+    the end of K; of all, if they are slow in place, and for the end of K.
+
+    all: whether all rows of every block are copied (i1), with zeros behind the end of K
+    """
+
+    def __init__(self, spec: DotSpec, out: Writer) -> None:
+        self.spec, self.out = spec, out
+        self.copy = "%copy.of.a"
+        rows = -(-spec.m // PANEL_ROWS) * PANEL_ROWS
+        size = rows * spec.k * spec.operand.bytes
+        out.emit(f"{self.copy} = alloca [{size} x i8], align {CACHE_LINE}")
+        self.last = out.value("sub i64 %rows, 1")
+        self.first = out.value(f"and i64 {self.last}, {-PANEL_ROWS}")
+        past = out.value(f"and i64 %rows, {PANEL_ROWS - 1}")
+        self.partial = out.value(f"icmp ne i64 {past}, 0")
+        self.all = self._slow_in_place()
+        self.is_whole = self.row = self.moved = ""
+
+    def _slow_in_place(self) -> str:
+        out = self.out
+        begins = out.value("ptrtoint ptr %a to i64")
+        bits = out.value(f"or i64 {begins}, %a.row")
+        past = out.value(f"and i64 {bits}, {CACHE_LINE - 1}")
+        crosses = out.value(f"icmp ne i64 {past}, 0")
+        wide = out.value(f"icmp ugt i64 %columns, {_COLUMNS_OF_A_COPY}")
+        negative = out.value("sub i64 0, %a.row")
+        period = out.value(f"and i64 %a.row, {negative}")
+        span = out.value(f"mul i64 %rows, {period}")
+        collide = out.value(f"icmp ugt i64 {span}, {_MOST_SPAN}")
+        return out.value(f"or i1 {collide}, {out.value(f'and i1 {crosses}, {wide}')}")
+
+    def fill(self, a: str, length: str) -> None:
+        """Copy what is needed of a block."""
+        out, size = self.out, self.spec.operand.bytes
+        step = TILE_ROW_BYTES // size
+        short = out.value(f"icmp ult i64 {length}, {step}")
+        self.is_whole = whole = out.value(f"or i1 {short}, {self.all}")
+        some = out.value(f"or i1 {whole}, {self.partial}")
+        self.moved = out.value(f"select i1 {whole}, i64 0, i64 {self.first}")
+        all_rows = out.value(f"add i64 {self.first}, {PANEL_ROWS}")
+        turns = out.value(f"select i1 {whole}, i64 {all_rows}, i64 {PANEL_ROWS}")
+        steps = out.part(out.value(f"add i64 {length}, {step - 1}"), step)
+        self.row = out.value(f"mul i64 {steps}, {TILE_ROW_BYTES}")
+        label, after = out.label(), out.label()
+        out.emit(f"br i1 {some}, label %{label}, label %{after}")
+        out.start_block(label)
+        loop = Loop(out, turns, [("i64", self.moved)])
+        (row,) = loop.values
+        source = out.offset(a, out.distance(out.smaller(row, self.last), "%a.row"))
+        inside = out.value(f"and i64 {loop.index}, {PANEL_ROWS - 1}")
+        panel = out.value(f"sub i64 {loop.index}, {inside}")
+        target = out.offset(self.copy, out.distance(panel, self.row))
+        target = out.offset(target, out.times(TILE_ROW_BYTES, inside))
+        self._copy_row(source, target, steps, str(out.times(size, length)))
+        loop.close([out.value(f"add i64 {row}, 1")])
+        out.emit(f"br label %{after}")
+        out.start_block(after)
+
+    def _copy_row(self, source: str, target: str, steps: Size, size: str) -> None:
+        """The lines of a row, zeros behind its end; size: its bytes."""
+        out = self.out
+        loop = Loop(out, steps, [("ptr", source), ("ptr", target), ("i64", size)])
+        place, there, left = loop.values
+        past = out.value(f"sub i64 {TILE_ROW_BYTES}, {out.smaller(left, TILE_ROW_BYTES)}")
+        mask = out.value(f"bitcast i64 {out.value(f'lshr i64 -1, {past}')} to <64 x i1>")
+        line = masked_load(out, "<64 x i8>", place, mask, self.spec.operand.bytes)
+        out.emit(f"store <64 x i8> {line}, ptr {there}, align {CACHE_LINE}")
+        loop.close([
+            out.offset(place, TILE_ROW_BYTES), out.offset(there, PANEL_ROWS * TILE_ROW_BYTES),
+            out.value(f"sub i64 {left}, {TILE_ROW_BYTES}"),
+        ])  # fmt: skip
+
+    def rows_from(self, row: Size, place: str) -> RowsOfA:
+        """Those of a panel."""
+        out = self.out
+        last = out.value(f"icmp eq i64 {row}, {self.first}")
+        copied = out.value(f"or i1 {self.is_whole}, {out.value(f'and i1 {last}, {self.partial}')}")
+        number = out.value(f"sub i64 {row}, {self.moved}")
+        copy = out.offset(self.copy, out.distance(number, self.row))
+        pitch = out.value(f"select i1 {copied}, i64 {TILE_ROW_BYTES}, i64 %a.row")
+        tile = PANEL_ROWS * TILE_ROW_BYTES
+        step = out.value(f"select i1 {copied}, i64 {tile}, i64 {TILE_ROW_BYTES}")
+        return RowsOfA(out.value(f"select i1 {copied}, ptr {copy}, ptr {place}"), pitch, step)
+
+
+class KeptPanels:
+    """Panels of B in memory that lasts from product to product, as long as %keep and there is room.
+
+    %kept: the memory, or null; %key: what it holds: b, bytes of a row, K, columns
+    """
+
+    def __init__(self, packing: Packing) -> None:
+        self.packing, self.out = packing, packing.out
+        out, spec = self.out, packing.spec
+        self.stack = packing.columns
+        self.vector = packing.panel_bytes(1)
+        self.block, self.blocks = self.vector * (spec.n // spec.lanes), kept_blocks(spec)
+        some = out.value("icmp ne ptr %kept, null")
+        none = out.value("alloca <4 x i64>, align 32")
+        out.emit(f"store <4 x i64> zeroinitializer, ptr {none}, align 32")
+        key = out.value(f"select i1 {some}, ptr %key, ptr {none}")
+        there = out.value(f"load <4 x i64>, ptr {key}, align 8")
+        wanted = "poison"
+        begins = out.value("ptrtoint ptr %b to i64")
+        for lane, part in enumerate((begins, "%b.row", "%depth", "%columns")):
+            wanted = out.value(f"insertelement <4 x i64> {wanted}, i64 {part}, i64 {lane}")
+        differs = out.value(f"icmp ne <4 x i64> {there}, {wanted}")
+        bits = out.value(f"bitcast <4 x i1> {differs} to i4")
+        same = out.value(f"icmp eq i4 {bits}, 0")
+        self.same = out.value(f"and i1 {some}, {same}")
+        keeps = out.value(f"and i1 {some}, %keep")
+        self.used = out.value(f"or i1 {self.same}, {keeps}")
+        now = out.value(f"select i1 {self.used}, <4 x i64> {wanted}, <4 x i64> zeroinitializer")
+        out.emit(f"store <4 x i64> {now}, ptr {key}, align 8")
+        self.ready = self.start = self.width = ""
+
+    def begin_block(self, index: str) -> None:
+        """Of K."""
+        out = self.out
+        fits = out.value(f"icmp ult i64 {index}, {self.blocks}")
+        here = out.value(f"and i1 {self.used}, {fits}")
+        self.ready = out.value(f"and i1 {self.same}, {fits}")
+        place = out.offset("%kept", out.times(self.block, index))
+        self.start = out.value(f"select i1 {here}, ptr {place}, ptr {self.stack}")
+        lane = self.vector // self.packing.lanes
+        self.width = out.value(f"select i1 {here}, i64 {lane}, i64 0")
+
+    def begin_panels(self, column: Size) -> str:
+        """Say where panels that begin with a column are; skip what follows if they are there."""
+        out = self.out
+        self.packing.columns = out.offset(self.start, out.distance(column, self.width))
+        copy, ready = out.label(), out.label()
+        out.emit(f"br i1 {self.ready}, label %{ready}, label %{copy}")
+        out.start_block(copy)
+        return ready
+
+    def end_panels(self, ready: str) -> None:
+        """The place to skip to."""
+        self.out.emit(f"br label %{ready}")
+        self.out.start_block(ready)
