@@ -6,10 +6,12 @@
         [--packages]    as packages of AOTInductor, which a C++ compiler makes
 
 Each contestant is a process of its own, since one process has one `triton`. They take turns: in
-each round both are sampled, in an order shuffled anew, and a ratio is taken within a round. Calls
-of some 50 us on a GPU take what their process takes on the host, which differs by a quarter from
-process to process: so there are several pairs of processes there, whose rounds alternate, and what
-the kernels alone take on the device is told beside it. Compile times are those of the first call,
+each round both of a pair are sampled, in an order shuffled anew. Calls of some 50 us on a GPU take
+what their process takes on the host, which differs by a quarter from process to process and not
+within one: so there are several pairs there, whose rounds alternate; a side's time is the median of
+its processes', the speed a ratio of these, and how far the processes of our side are apart is told.
+What a call takes on the host, until it returns, and what its kernels take on the device are told
+beside it: the longer of the two is what is waited for. Compile times are those of the first call,
 with empty caches, the median of the processes; of a package, of loading it and the first call.
 Results are compared with eager's in float64 before anything is timed.
 """
@@ -44,7 +46,7 @@ F = torch.nn.functional
 WARM_CALLS = 5
 SAMPLE_MS = 5.0
 PROFILED_CALLS = 20
-PAIRS = {"cuda": 3, "cpu": 1}
+PAIRS = {"cuda": 5, "cpu": 1}
 """Processes of each side, by the device."""
 PACKAGED = ("softmax", "layer-norm", "cross-entropy", "gelu-product")
 PACKAGE = "package of "
@@ -53,26 +55,44 @@ TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True)
-class Row:
-    """One function. ratio: time of Inductor's own code over ours, median of the rounds; processes:
-    that of each pair; compile: ours over theirs; microseconds, seconds, kernels: ours, theirs, the
-    last what kernels take of a call on a GPU, in microseconds; 0 elsewhere."""
+class Times:
+    """Of one side, in microseconds of a call. processes: those of each process, whose median is
+    `call`; host: until a call returns; kernels: what these take on a GPU, 0 elsewhere."""
 
-    name: str
-    ratio: float
-    quartiles: tuple[float, float]
+    call: float
     processes: tuple[float, ...]
-    compile: float
-    microseconds: tuple[float, float]
-    seconds: tuple[float, float]
-    kernels: tuple[float, float]
-    errors: tuple[float, float]
+    host: float
+    kernels: float
 
     @property
-    def kernel_ratio(self) -> float | None:
-        """Time of their kernels over that of ours; None where it is not known."""
-        ours, theirs = self.kernels
+    def spread(self) -> float:
+        """Between the slowest process and the fastest, of the median."""
+        return (max(self.processes) - min(self.processes)) / self.call
+
+
+@dataclass(frozen=True)
+class Row:
+    """One function, ours before theirs; seconds: of the first call."""
+
+    name: str
+    times: tuple[Times, Times]
+    seconds: tuple[float, float]
+    errors: tuple[float, float]
+
+    def ratio(self, what: Callable[[Times], float]) -> float | None:
+        """Their time over ours; None where it is not known."""
+        ours, theirs = map(what, self.times)
         return theirs / ours if ours else None
+
+    @property
+    def speed(self) -> float:
+        """Their time of a call over ours."""
+        return self.times[1].call / self.times[0].call
+
+    @property
+    def compile(self) -> float:
+        """Our time of the first call over theirs."""
+        return self.seconds[0] / self.seconds[1]
 
 
 # --- the contestants ------------------------------------------------------------------------------
@@ -234,14 +254,16 @@ class Contestant:
         return max(float(error) for error in errors)
 
     def sample(self) -> dict[str, float]:
-        """The mean time of some calls."""
+        """The mean time of some calls, and what of it is the host's."""
         self.call()
         self.synchronize()
         began = time.perf_counter()
         for _ in range(self.calls):
             self.call()
+        returned = time.perf_counter()
         self.synchronize()
-        return {"microseconds": (time.perf_counter() - began) / self.calls * 1e6}
+        times = {"microseconds": time.perf_counter() - began, "host": returned - began}
+        return {name: seconds / self.calls * 1e6 for name, seconds in times.items()}
 
     def kernel_time(self) -> dict[str, float]:
         """What kernels and copies take of a call on a GPU."""
@@ -327,66 +349,74 @@ def started(folder: Path, count: int | None, threads: int) -> list[Pair]:
 def measured(name: str, pairs: Sequence[Pair], rounds: int) -> Row:
     """Compiled by all, compared and sampled in turns."""
     first = [[child.ask("compile", name) for child in pair] for pair in pairs]
-    samples: list[list[tuple[float, float]]] = [[] for _ in pairs]
+    samples: dict[Child, list[dict[str, Any]]] = {child: [] for pair in pairs for child in pair}
     for number in range(rounds):
-        pair = pairs[number % len(pairs)]
-        found = {child: child.ask("sample")["microseconds"] for child in random.sample(pair, 2)}
-        samples[number % len(pairs)].append((found[pair[0]], found[pair[1]]))
-    kernels = [[child.ask("kernels")["microseconds"] for child in pair] for pair in pairs]
-    ratios = [[theirs / ours for ours, theirs in rows] for rows in samples]
-    low, middle, high = statistics.quantiles([ratio for rows in ratios for ratio in rows], n=4)
-    seconds = _medians([[answer["seconds"] for answer in answers] for answers in first])
-    return Row(
-        name, middle, (low, high), tuple(map(statistics.median, ratios)), seconds[0] / seconds[1],
-        _medians([sample for rows in samples for sample in rows]), seconds, _medians(kernels),
-        (max(ours["error"] for ours, _ in first), max(theirs["error"] for _, theirs in first)),
-    )  # fmt: skip
+        for child in random.sample(pairs[number % len(pairs)], 2):
+            samples[child].append(child.ask("sample"))
+    times = [
+        _times([(child, samples[child]) for child in side]) for side in zip(*pairs, strict=True)
+    ]
+    answers = [list(side) for side in zip(*first, strict=True)]
+    seconds = [statistics.median(answer["seconds"] for answer in side) for side in answers]
+    errors = [max(answer["error"] for answer in side) for side in answers]
+    return Row(name, (times[0], times[1]), (seconds[0], seconds[1]), (errors[0], errors[1]))
 
 
-def _medians(rows: Sequence[Sequence[float]]) -> tuple[float, float]:
-    """Of ours and of theirs."""
-    ours, theirs = (statistics.median(column) for column in zip(*rows, strict=True))
-    return ours, theirs
+def _times(side: Sequence[tuple[Child, Sequence[dict[str, Any]]]]) -> Times:
+    """Of the processes of one side, with the samples of each."""
+
+    def medians(what: str) -> tuple[float, ...]:
+        return tuple(statistics.median(row[what] for row in rows) for _, rows in side)
+
+    calls = medians("microseconds")
+    kernels = statistics.median(child.ask("kernels")["microseconds"] for child, _ in side)
+    return Times(statistics.median(calls), calls, statistics.median(medians("host")), kernels)
+
+
+PARTS: dict[str, Callable[[Times], float]] = {
+    "speed": lambda times: times.call,
+    "host": lambda times: times.host,
+    "kernels": lambda times: times.kernels,
+}
+"""What is compared, by the heading of the column."""
 
 
 def table_of(rows: Sequence[Row]) -> Table:
     """The rows, and what holds for all."""
     table = Table(title="torch.compile: speed and compile time beside Inductor's own")
-    for heading in (
-        "function",
-        "speed",
-        "quartiles",
-        "us",
-        "theirs",
-        "kernels",
-        "us",
-        "theirs",
-        "compile",
-        "s",
-        "theirs",
-        "error",
-    ):
-        table.add_column(heading, justify="left" if heading == "function" else "right")
+    table.add_column("function")
+    parts = [heading for part in PARTS for heading in (part, "us", "theirs")]
+    for heading in (*parts, "spread", "compile", "s", "theirs", "error"):
+        table.add_column(heading, justify="right")
     for row in rows:
-        low, high = row.quartiles
+        compared = [
+            text
+            for part in PARTS.values()
+            for text in (f"{row.ratio(part) or 0:.2f}", *(f"{part(x):.1f}" for x in row.times))
+        ]
         table.add_row(
-            row.name, f"{row.ratio:.2f}", f"{low:.2f}-{high:.2f}",
-            *(f"{us:.1f}" for us in row.microseconds),
-            f"{row.kernel_ratio or 0:.2f}", *(f"{us:.1f}" for us in row.kernels),
-            f"{row.compile:.2f}",
+            row.name, *compared, f"{row.times[0].spread:.0%}", f"{row.compile:.2f}",
             *(f"{s:.2f}" for s in row.seconds), f"{row.errors[0]:.0e}",
         )  # fmt: skip
-    mean = statistics.geometric_mean(row.ratio for row in rows)
-    least = min(rows, key=lambda row: row.ratio)
-    compile_mean = statistics.geometric_mean(row.compile for row in rows)
-    kernels = [row.kernel_ratio for row in rows if row.kernel_ratio]
-    by_kernels = f" (kernels: {statistics.geometric_mean(kernels):.2f})" if kernels else ""
     wrong = [row.name for row in rows if row.errors[0] > TOLERANCE]
-    table.caption = (
-        f"speed: geometric mean {mean:.2f}{by_kernels}, least {least.ratio:.2f} ({least.name}); "
-        f"compile time {compile_mean:.2f}; wrong: {', '.join(wrong) or 'none'}"
+    table.caption = "; ".join(
+        [
+            *(_summary(name, rows, part) for name, part in PARTS.items()),
+            f"compile time {statistics.geometric_mean(row.compile for row in rows):.2f}",
+            f"wrong: {', '.join(wrong) or 'none'}",
+        ]
     )
     return table
+
+
+def _summary(name: str, rows: Sequence[Row], part: Callable[[Times], float]) -> str:
+    """The mean of the functions, and the last of them."""
+    ratios = {row.name: ratio for row in rows if (ratio := row.ratio(part))}
+    if not ratios:
+        return f"{name}: not known"
+    least = min(ratios, key=lambda function: ratios[function])
+    mean = statistics.geometric_mean(ratios.values())
+    return f"{name}: geometric mean {mean:.2f}, least {ratios[least]:.2f} ({least})"
 
 
 def main() -> None:
@@ -398,7 +428,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="FUNCTION")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--processes", type=int)
     parser.add_argument("--packages", action="store_true")
     parser.add_argument("--json", type=Path)
@@ -411,10 +441,11 @@ def main() -> None:
         for name in [PACKAGE * chosen.packages + name for name in names]:
             rows.append(measured(name, pairs, chosen.rounds))
             print(rows[-1], file=sys.stderr)
-    Console(width=140).print(table_of(rows))
+    Console(width=160).print(table_of(rows))
     if chosen.json:
         title = f"torch.compile on {device}, {chosen.threads} threads"
-        write_record(chosen.json, title, rows=[asdict(row) for row in rows])
+        records = [asdict(row) | {"speed": row.speed, "compile": row.compile} for row in rows]
+        write_record(chosen.json, title, rows=records)
 
 
 if __name__ == "__main__":
