@@ -19,6 +19,7 @@ Results are compared with eager's in float64 before anything is timed.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import os
 import random
@@ -194,8 +195,15 @@ class Program(torch.nn.Module):
 
 def packaged(function: Callable[..., Any], inputs: Sequence[torch.Tensor], folder: Path) -> str:
     """The path of a package of AOTInductor below a folder."""
-    if inductor.cpu_backend == "triton":
-        register_with_inductor()
+    if not torch.cuda.is_available():
+        if inductor.cpu_backend == "triton":
+            register_with_inductor()
+    else:
+        # C++ has nobody who hears of a kernel's assertions, and a compiler without a shared C++
+        # library puts a second one into the package: PyTorch's for all
+        inductor.assert_indirect_indexing = False
+        if sys.platform == "linux":
+            ctypes.CDLL("libstdc++.so.6", ctypes.RTLD_GLOBAL)
     exported = torch.export.export(Program(function), tuple(inputs))
     path = str(folder / "program.pt2")
     return torch._inductor.aoti_compile_and_package(exported, package_path=path)
