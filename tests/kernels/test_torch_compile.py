@@ -22,6 +22,7 @@ import pytest
 from tests.kernels.conftest import Outcomes
 from tilewright.compiler import package_version
 from tilewright.support import usable_cpus
+from tilewright.triton_alias.torch_version import REGISTERED
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -119,17 +120,20 @@ def test_users_kernels_are_parts_of_the_graph(case: str, with_user_kernels: Outc
     assert outcome["warnings"] == []
 
 
-for_cpus = pytest.mark.skipif(torch.cuda.is_available(), reason="registers what is for CPUs")
+registers = pytest.mark.skipif(
+    torch.cuda.is_available() or not torch.__version__.startswith(REGISTERED),
+    reason=f"registers what is for CPUs, of PyTorch {', '.join(REGISTERED)}",
+)
 
 
-@for_cpus
+@registers
 def test_configurations_that_are_one_on_a_cpu_are_measured_once(
     with_user_kernels: Outcomes,
 ) -> None:
     assert with_user_kernels["autotune"]["measured"] == 2  # of 4: each with 2 and 4 warps
 
 
-@for_cpus
+@registers
 def test_graphs_are_cached_by_the_version_of_the_compiler(with_user_kernels: Outcomes) -> None:
     assert package_version() in with_user_kernels["process"]["passes"]
 
@@ -165,6 +169,7 @@ CPP_PROGRAMS = "torch_cpp_programs.py"
 
 
 @needs_compiler
+@registers
 def test_packages_have_all_that_launches_kernels(
     program: Callable[..., Outcomes], tmp_path: Path
 ) -> None:

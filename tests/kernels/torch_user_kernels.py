@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 from unittest.mock import patch
 
@@ -24,6 +25,7 @@ from torch.utils._triton import has_triton
 
 import tilewright as triton
 import tilewright.language as tl
+from tilewright.support import errors
 from tilewright.triton_alias import register_with_inductor
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -218,7 +220,8 @@ def main() -> None:
     """Print the outcome of each case."""
     inductor.cpu_backend, inductor.compile_threads = "triton", 1
     if DEVICE == "cpu":
-        register_with_inductor()
+        with suppress(errors.UnsupportedTorch):
+            register_with_inductor()
     warnings = Warnings()
     logging.getLogger("torch._higher_order_ops.triton_kernel_wrap").addHandler(warnings)
     for name in CASES:
