@@ -32,7 +32,7 @@ from dataclasses import replace
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering, ProductGroup
 from tilewright.backends.cpu.lower.products_from_memory import MemoryProduct
 from tilewright.backends.cpu.lower.vector_access import Buffer
-from tilewright.backends.cpu.microkernel import kept_bytes
+from tilewright.backends.cpu.microkernel import KEY_NUMBERS, kept_bytes
 from tilewright.ir import Function, Op, Trait
 from tilewright.ir.types import element_of, shape_of
 from tilewright.llvm import Val, integer_literal
@@ -47,13 +47,11 @@ _MOST_BYTES = 1 << 17
 _SHARED = ("a", "a_row", "b", "b_row", "depth", "columns")
 """Operands of a product that are the same in a group, but for A, which goes on."""
 
-_KEY = ("kept_b", "kept_row", "kept_depth", "kept_columns")
-
-_FIELDS = ("place", "programs", "all_rows", "asked", "rows", *_SHARED, "", "", "keep", *_KEY)
+_FIELDS = ("place", "programs", "all_rows", "asked", "rows", *_SHARED, "", "", "keep", "key")
 """Of the record, 8 bytes each: which program of its group runs; how many they are, and their rows;
 whether it is asked alone; what it answers, no rows where it does not fit. The shared operands are
-compared as a vector of 8. Whether the next group is of the same columns; which panels of B are
-kept."""
+compared as a vector of 8. Whether the next group is of the same columns; what is
+kept (`KEY_NUMBERS`)."""
 
 _SAME_COLUMNS = sum(1 << i for i, name in enumerate(_SHARED) if name not in ("a", "a_row"))
 """Of a vector of shared operands."""
@@ -145,7 +143,7 @@ def kept_panels(state: CpuLowering) -> tuple[Val, ...]:
     code, group = state.code, state.group
     if group is None or group.kept is None:
         return ()
-    key = code.let_here(_field("kept_b"), "ptr")
+    key = code.let_here(_field("key"), "ptr")
     keep = code.compare("icmp ne", _loaded(state, "keep"), _i64(0))
     return key, Val(group.kept.name, "ptr"), keep
 
@@ -160,7 +158,7 @@ PARAMETERS = ("ptr %group",)
 
 def record_lines() -> list[str]:
     """At the entry of a range of programs."""
-    kind = f"[{len(_FIELDS)} x i64]"
+    kind = f"[{len(_FIELDS) - 1 + KEY_NUMBERS} x i64]"
     lines = [f"%group = alloca {kind}", f"store {kind} zeroinitializer, ptr %group"]
     return [*lines, *(f"%{name}.at = {_field(name)}" for name in _FIELDS if name)]
 

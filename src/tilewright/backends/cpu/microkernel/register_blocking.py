@@ -21,7 +21,9 @@ UNROLL = 2  # steps of k in one turn, where A is broadcast from memory
 _MOST_PANEL_BYTES = 1 << 17  # of stack memory
 _BYTES_OF_A_ROW = 1 << 10  # in a block of a product from memory
 _MOST_SPLIT_ROWS = 1 << 8  # of a copy of A, so many bytes each, on the stack
-_MOST_KEPT_BYTES = 1 << 22  # of panels of B, which fill L2 caches
+_MOST_KEPT_BYTES = 1 << 22  # of panels of B, and of rows of A, in L2 and L3 caches
+KEY_NUMBERS = 24  # what is kept: 4 of panels, 4 of which only the next slot is used, 4 of each slot
+KEPT_ROWS = 4  # groups of rows of A, as many as the tutorials have with tiles of 128 rows
 
 
 class VectorUnit(NamedTuple):
@@ -229,9 +231,25 @@ def kept_blocks(spec: DotSpec) -> int:
     return max(1, _MOST_KEPT_BYTES // block)
 
 
-def kept_bytes(spec: DotSpec) -> int:
+def kept_columns_bytes(spec: DotSpec) -> int:
     """Of memory for the panels that are kept."""
     return kept_blocks(spec) * spec.k * spec.n * spec.operand.bytes * spec.operand.parts
+
+
+def copied_bytes(spec: DotSpec) -> int:
+    """Of rows of A, whole panels of 32, in a block of K."""
+    return -(-spec.m // (2 * TILE_ROWS)) * 2 * TILE_ROWS * spec.k * spec.operand.bytes
+
+
+def kept_rows_blocks(spec: DotSpec) -> int:
+    """How many blocks of K are kept of rows of A: all or none; none of those that are split."""
+    return 0 if spec.may_fail else _MOST_KEPT_BYTES // KEPT_ROWS // copied_bytes(spec)
+
+
+def kept_bytes(spec: DotSpec) -> int:
+    """Of memory for all that is kept."""
+    rows = KEPT_ROWS * kept_rows_blocks(spec) * copied_bytes(spec)
+    return kept_columns_bytes(spec) + rows
 
 
 def memory_step(spec: DotSpec) -> int:

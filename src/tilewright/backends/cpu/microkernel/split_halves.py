@@ -49,7 +49,7 @@ class SplitRowsOfA:
         above = out.value(f"add i64 %rows, {panel_rows - 1}")
         self.whole = out.value(f"and i64 {above}, {-panel_rows}")
 
-    def fill(self, a: str, length: str) -> None:
+    def fill(self, a: str, length: str, _index: str) -> None:
         """Copy a block."""
         out = self.out
         steps = out.part(out.value(f"add i64 {length}, {_STEP - 1}"), _STEP)

@@ -8,6 +8,8 @@ Such rows are copied, tile after tile, for each block of K:
         for each 64 bytes of K: 32 lines
 
 Panels of B are kept for the next product if that one is of the same columns (product_groups.py).
+Copies of A are kept for those of the same rows, to which programs of a few columns come again after
+those of all other rows of their group.
 """
 
 from __future__ import annotations
@@ -18,10 +20,15 @@ from tilewright.backends.cpu.microkernel.function_text import Loop, Size, Writer
 from tilewright.backends.cpu.microkernel.panel_packing import Packing, masked_load
 from tilewright.backends.cpu.microkernel.register_blocking import (
     CACHE_LINE,
+    KEPT_ROWS,
+    KEY_NUMBERS,
     TILE_ROW_BYTES,
     TILE_ROWS,
     DotSpec,
+    copied_bytes,
     kept_blocks,
+    kept_columns_bytes,
+    kept_rows_blocks,
 )
 
 PAIR = 2
@@ -37,12 +44,55 @@ _COLUMNS_OF_A_COPY = 64
 """To copy rows of A takes as long as to multiply by about so many columns."""
 
 
+_MOST_COLUMNS_OF_KEPT_ROWS = 256
+"""Copies from the L3 cache come as fast as rows that are copied once for more columns."""
+
+
+_KEY_BYTES = 32  # four numbers
+_NEXT_SLOT = _KEY_BYTES
+
+
 class RowsOfA(NamedTuple):
     """Where a panel of rows is, the bytes from one to the next, and those of a step along K."""
 
     place: str
     pitch: Size
     step: Size = TILE_ROW_BYTES
+
+
+class _Slots(NamedTuple):
+    """Where copies of rows are kept: the keys, the slot of some rows, whether they are kept (i1),
+    have been multiplied before, are copied."""
+
+    key: str
+    slot: str
+    keeps: str
+    again: str
+    copied: str
+
+
+def empty_key(out: Writer) -> str:
+    """One that holds nothing, on the stack."""
+    kind = f"[{KEY_NUMBERS} x i64]"
+    none = out.value(f"alloca {kind}, align 32")
+    out.emit(f"store {kind} zeroinitializer, ptr {none}, align 32")
+    return none
+
+
+def key_of(out: Writer, start: str, row: str, count: str) -> str:
+    """What says which rows or columns are copied."""
+    key = "poison"
+    begins = out.value(f"ptrtoint ptr {start} to i64")
+    for lane, part in enumerate((begins, row, "%depth", count)):
+        key = out.value(f"insertelement <4 x i64> {key}, i64 {part}, i64 {lane}")
+    return key
+
+
+def is_key(out: Writer, place: str, key: str) -> str:
+    """Whether a place holds a key (i1)."""
+    there = out.value(f"load <4 x i64>, ptr {place}, align 8")
+    differs = out.value(f"icmp ne <4 x i64> {there}, {key}")
+    return out.value(f"icmp eq i4 {out.value(f'bitcast <4 x i1> {differs} to i4')}, 0")
 
 
 class CopiesOfA:
@@ -52,39 +102,87 @@ class CopiesOfA:
     all: whether all rows of every block are copied (i1), with zeros behind the end of K
     """
 
-    def __init__(self, spec: DotSpec, out: Writer) -> None:
+    def __init__(self, spec: DotSpec, out: Writer, key: str) -> None:
         self.spec, self.out = spec, out
         self.copy = "%copy.of.a"
-        rows = -(-spec.m // PANEL_ROWS) * PANEL_ROWS
-        size = rows * spec.k * spec.operand.bytes
-        out.emit(f"{self.copy} = alloca [{size} x i8], align {CACHE_LINE}")
+        self.block = copied_bytes(spec)
+        out.emit(f"{self.copy} = alloca [{self.block} x i8], align {CACHE_LINE}")
         self.last = out.value("sub i64 %rows, 1")
         self.first = out.value(f"and i64 {self.last}, {-PANEL_ROWS}")
         past = out.value(f"and i64 %rows, {PANEL_ROWS - 1}")
         self.partial = out.value(f"icmp ne i64 {past}, 0")
-        self.all = self._slow_in_place()
         self.is_whole = self.row = self.moved = ""
+        self.ready = "false"
+        crosses, collide = self._slow_in_place()
+        self._decide(crosses, collide, key)
 
-    def _slow_in_place(self) -> str:
+    def _decide(self, crosses: str, collide: str, key: str) -> None:
+        """What is copied where. Rows of a few columns are copied the second time: they may not come
+        again."""
+        out, blocks = self.out, kept_rows_blocks(self.spec)
+        copied = key_of(out, "%a", "%a.row", "%rows")
+        seen = out.value(f"xor <4 x i64> {copied}, splat (i64 -1)")
+        slow = out.value(f"or i1 {crosses}, {collide}")
+        slots = self._find(slow, key, copied, seen)
+        wide = out.value(f"icmp ugt i64 %columns, {_COLUMNS_OF_A_COPY}")
+        pays = out.value(f"or i1 {wide}, {slots.again}")
+        pays = out.value(f"and i1 {pays}, {crosses}")
+        self.all = out.value(f"or i1 {pays}, {collide}")
+        self.ready = slots.copied
+        note = out.value(f"select i1 {self.all}, <4 x i64> {copied}, <4 x i64> {seen}")
+        here = out.offset(slots.key, out.value(f"mul i64 {slots.slot}, {_KEY_BYTES}"))
+        out.emit(f"store <4 x i64> {note}, ptr {out.offset(here, 2 * _KEY_BYTES)}, align 8")
+        place = out.offset("%kept", kept_columns_bytes(self.spec))
+        place = out.offset(place, out.times(blocks * self.block, slots.slot))
+        self.start = out.value(f"select i1 {slots.keeps}, ptr {place}, ptr {self.copy}")
+        self.stride = out.value(f"select i1 {slots.keeps}, i64 {self.block}, i64 0")
+
+    def _slow_in_place(self) -> tuple[str, str]:
+        """Whether rows do not begin with cache lines; whether they push each other out."""
         out = self.out
         begins = out.value("ptrtoint ptr %a to i64")
         bits = out.value(f"or i64 {begins}, %a.row")
         past = out.value(f"and i64 {bits}, {CACHE_LINE - 1}")
-        crosses = out.value(f"icmp ne i64 {past}, 0")
-        wide = out.value(f"icmp ugt i64 %columns, {_COLUMNS_OF_A_COPY}")
         negative = out.value("sub i64 0, %a.row")
         period = out.value(f"and i64 %a.row, {negative}")
         span = out.value(f"mul i64 %rows, {period}")
-        collide = out.value(f"icmp ugt i64 {span}, {_MOST_SPAN}")
-        return out.value(f"or i1 {collide}, {out.value(f'and i1 {crosses}, {wide}')}")
+        crosses = out.value(f"icmp ne i64 {past}, 0")
+        return crosses, out.value(f"icmp ugt i64 {span}, {_MOST_SPAN}")
 
-    def fill(self, a: str, length: str) -> None:
+    def _find(self, slow: str, key: str, copied: str, seen: str) -> _Slots:
+        """The slot of the rows, the next one if they have none."""
+        out, spec = self.out, self.spec
+        keeps = out.value("icmp ne ptr %kept, null")
+        few = out.value(f"icmp ule i64 %columns, {_MOST_COLUMNS_OF_KEPT_ROWS}")
+        fits = out.value(f"icmp ule i64 %depth, {kept_rows_blocks(spec) * spec.k}")
+        for condition in (few, fits, slow):
+            keeps = out.value(f"and i1 {keeps}, {condition}")
+        key = out.value(f"select i1 {keeps}, ptr {key}, ptr {empty_key(out)}")
+        following = out.offset(key, _NEXT_SLOT)
+        free = slot = out.value(f"load i64, ptr {following}")
+        again = ready = "false"
+        for n in range(KEPT_ROWS):
+            place = out.offset(key, (n + 2) * _KEY_BYTES)
+            is_copied, is_seen = (is_key(out, place, wanted) for wanted in (copied, seen))
+            same = out.value(f"or i1 {is_copied}, {is_seen}")
+            ready = out.value(f"or i1 {ready}, {is_copied}")
+            again = out.value(f"or i1 {again}, {same}")
+            slot = out.value(f"select i1 {same}, i64 {n}, i64 {slot}")
+        later = out.value(f"add i64 {free}, 1")
+        later = out.value(f"and i64 {later}, {KEPT_ROWS - 1}")
+        later = out.value(f"select i1 {again}, i64 {free}, i64 {later}")
+        out.emit(f"store i64 {later}, ptr {following}")
+        return _Slots(key, slot, keeps, again, ready)
+
+    def fill(self, a: str, length: str, index: str) -> None:
         """Copy what is needed of a block."""
         out, size = self.out, self.spec.operand.bytes
+        self.copy = out.offset(self.start, out.distance(index, self.stride))
         step = TILE_ROW_BYTES // size
         short = out.value(f"icmp ult i64 {length}, {step}")
         self.is_whole = whole = out.value(f"or i1 {short}, {self.all}")
         some = out.value(f"or i1 {whole}, {self.partial}")
+        some = out.value(f"select i1 {self.ready}, i1 false, i1 {some}")
         self.moved = out.value(f"select i1 {whole}, i64 0, i64 {self.first}")
         all_rows = out.value(f"add i64 {self.first}, {PANEL_ROWS}")
         turns = out.value(f"select i1 {whole}, i64 {all_rows}, i64 {PANEL_ROWS}")
@@ -135,7 +233,7 @@ class CopiesOfA:
 class KeptPanels:
     """Panels of B in memory that lasts from product to product, as long as %keep and there is room.
 
-    %kept: the memory, or null; %key: what it holds: b, bytes of a row, K, columns
+    %kept: the memory, or null; %key: what it holds, of B its address, bytes of a row, K, columns
     """
 
     def __init__(self, packing: Packing) -> None:
@@ -145,17 +243,9 @@ class KeptPanels:
         self.vector = packing.panel_bytes(1)
         self.block, self.blocks = self.vector * (spec.n // spec.lanes), kept_blocks(spec)
         some = out.value("icmp ne ptr %kept, null")
-        none = out.value("alloca <4 x i64>, align 32")
-        out.emit(f"store <4 x i64> zeroinitializer, ptr {none}, align 32")
-        key = out.value(f"select i1 {some}, ptr %key, ptr {none}")
-        there = out.value(f"load <4 x i64>, ptr {key}, align 8")
-        wanted = "poison"
-        begins = out.value("ptrtoint ptr %b to i64")
-        for lane, part in enumerate((begins, "%b.row", "%depth", "%columns")):
-            wanted = out.value(f"insertelement <4 x i64> {wanted}, i64 {part}, i64 {lane}")
-        differs = out.value(f"icmp ne <4 x i64> {there}, {wanted}")
-        bits = out.value(f"bitcast <4 x i1> {differs} to i4")
-        same = out.value(f"icmp eq i4 {bits}, 0")
+        self.key = key = out.value(f"select i1 {some}, ptr %key, ptr {empty_key(out)}")
+        wanted = key_of(out, "%b", "%b.row", "%columns")
+        same = is_key(out, key, wanted)
         self.same = out.value(f"and i1 {some}, {same}")
         keeps = out.value(f"and i1 {some}, %keep")
         self.used = out.value(f"or i1 {self.same}, {keeps}")

@@ -110,12 +110,12 @@ class _TileKernel:
             self.packing.parts = partial(parts_of_groups, self.out, kind=self.packing.operand)
             memory = MemoryBlocks(self.packing)
         else:
-            copies = CopiesOfA(self.spec, self.out)
+            copies = CopiesOfA(self.spec, self.out, self.kept.key)
             whole = TILE_ROW_BYTES // self.spec.operand.bytes
             memory = MemoryBlocks(self.packing, whole, copies.all)
         self.memory, self.copies = memory, copies
         a, b, self.packing.groups = memory.values
-        copies.fill(a, memory.length)
+        copies.fill(a, memory.length, memory.index)
         self.kept.begin_block(memory.index)
         self.column_panels(a, b)
         memory.close()

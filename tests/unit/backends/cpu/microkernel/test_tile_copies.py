@@ -1,7 +1,9 @@
-"""Panels of B that stay for the next product."""
+"""Panels of B and rows of A that stay for the next products."""
 
 import ctypes
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,43 +14,75 @@ from tests.unit.backends.cpu.microkernel.test_products_from_memory import (
     module,
     spec_of,
 )
-from tilewright.backends.cpu.microkernel import kept_bytes
+from tilewright.backends.cpu.microkernel import KEY_NUMBERS, kept_bytes
 from tilewright.llvm import compile_ir, host_target, load_object
+
+ROWS, COLUMNS, DEPTH = 48, 80, 2 * 1024 + 68
+
+Product = Callable[[int, int, bool], Any]
+
+
+def matrices(*shape: int) -> tuple[Any, Any]:
+    """Two of them: what a matrix is first, and what it is changed to."""
+    random = np.random.default_rng(1)
+    first, second = (random.integers(-9, 10, shape).astype(np.int8) for _ in range(2))
+    return first, second
+
+
+def product_of(a: Any, b: Any) -> Product:
+    """A function of rows, columns, and whether to keep panels, that keeps what it may."""
+    b_columns = b.flags.f_contiguous
+    spec = replace(spec_of("i8", AMX, b_columns, ROWS, COLUMNS), accumulate=False)
+    text = module(spec).replace(KEEPS_NOTHING, "ptr @key, ptr @kept, i1 %keep")
+    text = text.replace("i1 %adds) {\n", "i1 %adds, i1 %keep) {\n")
+    text = text.replace("@dot(ptr noalias", "@dot_(ptr noalias").replace("@dot(", "@dot_(")
+    text += f"""
+@key = internal global [{KEY_NUMBERS} x i64] zeroinitializer
+@kept = internal global [{kept_bytes(spec)} x i8] zeroinitializer, align 64
+"""
+    loaded = load_object(compile_ir(text, host_target()).obj, ["run"])
+    kinds = *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 5, *[ctypes.c_bool] * 2
+    run = ctypes.CFUNCTYPE(None, *kinds)(loaded["run"])
+    memory = np.zeros(ROWS * COLUMNS * 4 + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    c = memory[start : start + ROWS * COLUMNS * 4].view(np.int32).reshape(ROWS, COLUMNS)
+
+    def product(rows: int, columns: int, keep: bool) -> Any:
+        assert loaded  # whose code runs
+        places = (x.ctypes.data for x in (c, a, b))
+        run(*places, DEPTH, max(b.strides), DEPTH, rows, columns, False, keep)
+        return c[:rows, :columns].copy()
+
+    return product
 
 
 @pytest.mark.parametrize("b_columns", [False, True])
 def test_panels_are_kept_for_the_same_columns(b_columns: bool):
     """B is changed between two products, which shows in the second if its panels are copied."""
-    spec = replace(spec_of("i8", AMX, b_columns, 48, 80), accumulate=False)
-    size, depth = kept_bytes(spec), 2 * spec.k + 68
-    text = module(spec).replace(KEEPS_NOTHING, "ptr @key, ptr @kept, i1 %keep")
-    text = text.replace("i1 %adds) {\n", "i1 %adds, i1 %keep) {\n")
-    text = text.replace("@dot(ptr noalias", "@dot_(ptr noalias").replace("@dot(", "@dot_(")
-    text += f"""
-@key = internal global [4 x i64] zeroinitializer
-@kept = internal global [{size} x i8] zeroinitializer, align 64
-"""
-    loaded = load_object(compile_ir(text, host_target()).obj, ["run"])
-    kinds = *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 5, *[ctypes.c_bool] * 2
-    run = ctypes.CFUNCTYPE(None, *kinds)(loaded["run"])
-    random = np.random.default_rng(1)
-    a = random.integers(-9, 10, (48, depth)).astype(np.int8)
-    first, second = (random.integers(-9, 10, (depth, 80)).astype(np.int8) for _ in range(2))
+    a, (first, second) = matrices(ROWS, DEPTH)[0], matrices(DEPTH, COLUMNS)
     b = np.asfortranarray(first) if b_columns else first.copy()
-    memory = np.zeros(48 * 80 * 4 + 64, np.uint8)
-    start = -memory.ctypes.data % 64
-    c = memory[start : start + 48 * 80 * 4].view(np.int32).reshape(48, 80)
-
-    def product(columns: int, keep: bool) -> np.ndarray:
-        places = (x.ctypes.data for x in (c, a, b))
-        run(*places, depth, max(b.strides), depth, 48, columns, False, keep)
-        return c[:, :columns].copy()
-
+    product = product_of(a, b)
     old, new = (a.astype(np.int32) @ x for x in (first, second))
-    np.testing.assert_array_equal(product(80, False), old)
-    np.testing.assert_array_equal(product(80, True), old)
+    for keep in (False, True):
+        np.testing.assert_array_equal(product(ROWS, COLUMNS, keep), old)
     b[:] = second
-    np.testing.assert_array_equal(product(80, False), old)
-    np.testing.assert_array_equal(product(70, False), new[:, :70])
-    np.testing.assert_array_equal(product(80, False), new)
-    np.testing.assert_array_equal(product(80, True), new)
+    for columns, expected in ((80, old), (70, new), (80, new)):
+        np.testing.assert_array_equal(product(ROWS, columns, False), expected[:, :columns])
+    np.testing.assert_array_equal(product(ROWS, COLUMNS, True), new)
+
+
+@pytest.mark.parametrize(("columns", "times"), [(80, 1), (40, 2)])
+def test_rows_that_are_multiplied_again_are_kept(columns: int, times: int):
+    """They do not begin with cache lines; a few columns are too few for copies the first time."""
+    (first, second), b = matrices(ROWS, DEPTH), matrices(DEPTH, COLUMNS)[0]
+    old, new = (x.astype(np.int32) @ b for x in (first, second))
+    for calls, expected in ((times - 1, new), (times, old)):
+        a = first.copy()
+        product = product_of(a, b)
+        for _ in range(calls):
+            np.testing.assert_array_equal(product(ROWS, columns, False), old[:, :columns])
+        a[:] = second
+        np.testing.assert_array_equal(product(ROWS, columns, False), expected[:, :columns])
+    # four other groups of rows take the place
+    for rows in (47, 46, 33, 32, ROWS):
+        np.testing.assert_array_equal(product(rows, columns, False), new[:rows, :columns])
