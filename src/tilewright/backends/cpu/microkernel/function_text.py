@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 Size = int | str
@@ -112,6 +112,31 @@ class Loop:
             f"  {name} = phi {kind} [ {start}, %{self._entry} ], [ {result}, %{latch} ]"
             for name, (kind, start), result in zip(names, self._carried, results, strict=True)
         ]
+
+
+def repeated(
+    out: Writer,
+    turns: str,
+    carried: Sequence[tuple[str, str]],
+    body: Callable[[str, Sequence[str]], Sequence[str]],
+) -> list[str]:
+    """What `turns` turns, perhaps none, leave of the carried values (type, start value).
+
+    body: emits a turn, of its number and the values before
+    """
+    before, inside, after = out.block, out.label(), out.label()
+    some = out.value(f"icmp ne i64 {turns}, 0")
+    out.emit(f"br i1 {some}, label %{inside}, label %{after}")
+    out.start_block(inside)
+    loop = Loop(out, turns, carried)
+    results = loop.close(body(loop.index, loop.values))
+    end = out.block
+    out.emit(f"br label %{after}")
+    out.start_block(after)
+    return [
+        out.value(f"phi {kind} [ {start}, %{before} ], [ {result}, %{end} ]")
+        for (kind, start), result in zip(carried, results, strict=True)
+    ]
 
 
 class Run(NamedTuple):

@@ -193,15 +193,6 @@ class DotSpec:
         return min(most, 1 << ((self.n // self.lanes).bit_length() - 1))
 
     @property
-    def unroll(self) -> int:
-        """Steps of k in one turn, where A is broadcast from memory.
-
-        Four where all is read from the L1 cache: what counts the turns takes 3 to 5 % of the places
-        of multiply-adds otherwise (Emerald Rapids).
-        """
-        return 2 * UNROLL if self.from_memory and self.operand.group == 1 else UNROLL
-
-    @property
     def line_groups(self) -> int:
         """Steps of k for which a cache line of a row of A holds the elements."""
         return CACHE_LINE // self.operand.bytes // self.operand.group
@@ -260,7 +251,7 @@ def memory_step(spec: DotSpec) -> int:
     # with lane broadcast a vector of A holds steps of K
     if spec.n % spec.lanes or (spec.a_columns and group > 1) or spec.unit.lane_broadcast:
         return 0
-    return group if spec.by_tiles else group * spec.unroll
+    return group if spec.by_tiles else group * UNROLL
 
 
 def vector_unit(cpu: TargetCpu) -> VectorUnit:
