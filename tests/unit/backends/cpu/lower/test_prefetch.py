@@ -77,6 +77,24 @@ def test_what_would_not_pay_is_not_fetched(text: str):
     assert fetches(text) == fetches(text, for_store=False) == 0
 
 
+def filling_kernel(rows: int, columns: int) -> str:
+    """y = x, one number for a tile."""
+    sizes, shape = f"{rows}x{columns}", [rows, columns]
+    return f"""func @k(%x: f32, %Y: ptr<f32> {{aligned = 64}}) {{
+      {strided_offsets((rows, columns), (1024, 1))}
+      %xs = tile.splat %x {{shape = {shape}}} : tile<{sizes}xf32>
+      %ys = tile.splat %Y {{shape = {shape}}} : tile<{sizes}xptr<f32>>
+      %yp = mem.offset %ys, %at : tile<{sizes}xptr<f32>>
+      mem.store %yp, %xs
+      cf.return
+    }}"""
+
+
+def test_rows_of_what_is_in_the_caches_are_fetched_before_they_are_stored_to():
+    assert fetches(filling_kernel(16, 256)) == max(1, 2 * host_cpu().vector_bits // 512)
+    assert fetches(filling_kernel(4, 256)) == 0
+
+
 def test_nothing_behind_an_array_is_changed():
     x, y = np.arange(256, dtype=np.float32), np.full(1024, 7.0, np.float32)
     run(power_kernel((256,)), [x, y])
