@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings as hypothesis_settings
 
 from tilewright.runtime.bench import cpu_caches
+from tilewright.support import usable_cpus
 
 # The first collects tests/golden/**/*.tile and adds --bless; the second tests the first.
 pytest_plugins = ("tilewright.testing.golden", "pytester")
@@ -23,14 +24,19 @@ hypothesis_settings.load_profile("repeatable")
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """The whole suite runs on all processors; named files, or one marker, run in this process."""
-    is_worker = hasattr(config, "workerinput")
-    chosen = config.args_source is pytest.Config.ArgsSource.ARGS or config.option.markexpr
-    if is_worker or chosen or not config.pluginmanager.hasplugin("xdist"):
+    if hasattr(config, "workerinput") or not config.pluginmanager.hasplugin("xdist"):
         return
-    if config.option.numprocesses is None:
+    chosen = config.args_source is pytest.Config.ArgsSource.ARGS or config.option.markexpr
+    if config.option.numprocesses is None and not chosen:
         config.option.numprocesses = "logical"
         # Neighbours share a process, and so the fixtures of their file; who is done first helps.
         config.option.dist = "worksteal"
+    if config.option.numprocesses:
+        # Of torch and of NumPy's products: threads that are more than processors wait in loops, a
+        # third of the time of a model's training.
+        cpus, processes = len(usable_cpus()), config.option.numprocesses
+        share = max(1, cpus // processes) if isinstance(processes, int) else 1
+        os.environ.setdefault("OMP_NUM_THREADS", str(share))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -55,9 +61,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     }
     for marker, (is_here, reason) in lacking.items():
         needy = [item for item in items if item.get_closest_marker(marker)]
+        if marker == "torch":
+            _check_that_files_name_torch({item.path for item in needy})
         if needy and not is_here():
             for item in needy:
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _check_that_files_name_torch(paths: set[Path]) -> None:
+    """`.ci/run` collects only files that do, for the tests with torch."""
+    silent = [str(path) for path in paths if "torch" not in path.read_text("utf-8").lower()]
+    if silent:
+        raise pytest.UsageError(f"has tests marked `torch`, and does not name it: {silent}")
 
 
 @pytest.fixture(autouse=True)

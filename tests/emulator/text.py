@@ -42,8 +42,14 @@ def split_type(text: str) -> tuple[str, str]:
     return match[1], text[match.end() :]
 
 
+_NESTED = re.compile(r'["(\[{<]')
+
+
 def split_commas(text: str) -> list[str]:
     """Parts between the commas that are in no brackets and no quotes."""
+    if not _NESTED.search(text):
+        found = [part.strip() for part in text.split(",")]
+        return found if found[-1] else found[:-1]
     parts, depth, start, quoted = list[str](), 0, 0, False
     for i, c in enumerate(text):
         if c == '"':

@@ -129,19 +129,17 @@ def _binary(word: str, type_: str) -> Callable[[Any, Any], Any]:
     if word in ("sdiv", "srem", "ashr"):
         inner = {"sdiv": _divide, "srem": _remainder, "ashr": np.right_shift}[word]
         return _signed_binary(inner, type_)
-    plain: dict[str, Any] = {
-        "add": np.add, "sub": np.subtract, "mul": np.multiply, "and": np.bitwise_and,
-        "or": np.bitwise_or, "xor": np.bitwise_xor, "shl": np.left_shift, "lshr": np.right_shift,
-        "udiv": _divide, "urem": _remainder, "fadd": np.add, "fsub": np.subtract,
-        "fmul": np.multiply, "fdiv": np.divide, "frem": np.fmod,
-    }  # fmt: skip
-    function = plain[word]
+    function = _PLAIN[word]
     return lambda x, y: np.asarray(function(x, y)).astype(dtype)[()]
 
 
 _WIDE: dict[str, Any] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "and": np.bitwise_and,
     "or": np.bitwise_or, "xor": np.bitwise_xor, "shl": np.left_shift, "lshr": np.right_shift,
+}  # fmt: skip
+_PLAIN: dict[str, Any] = {
+    **_WIDE, "udiv": _divide, "urem": _remainder, "fadd": np.add, "fsub": np.subtract,
+    "fmul": np.multiply, "fdiv": np.divide, "frem": np.fmod,
 }  # fmt: skip
 
 _COMPARE: dict[str, Any] = {

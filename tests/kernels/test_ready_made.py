@@ -177,13 +177,13 @@ def as_torch(x: Array) -> Any:
     return torch.from_numpy(x)
 
 
-KINDS = [
+NUMPY_AND_TORCH = [
     pytest.param(lambda x: x, id="numpy"),
     pytest.param(as_torch, id="torch", marks=pytest.mark.torch),
 ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", NUMPY_AND_TORCH)
 def test_functions_over_arrays(rng: np.random.Generator, kind: Callable[[Array], Any]):
     x, y = rng.normal(size=(2, 37, 53)).astype(np.float32)
     assert_same(np.asarray(kernels.add(kind(x), kind(y))), x + y)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.kernels.data import BFLOAT16, Array
 from tests.kernels.devices import Device
-from tests.kernels.test_ready_made import KINDS, steps
+from tests.kernels.test_ready_made import NUMPY_AND_TORCH, steps
 from tilewright import cdiv, kernels
 from tilewright.kernels import matmul_plan, product
 from tilewright.kernels.grouped_matmul import grouped_matmul, grouped_matmul_kernel
@@ -214,7 +214,7 @@ def test_operands_at_odd_addresses(rng: np.random.Generator):
         assert error(out, exact(a, b)) < 1e-5
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", NUMPY_AND_TORCH)
 @pytest.mark.usefixtures("planned")
 def test_epilogues_over_arrays(rng: np.random.Generator, kind: Any):
     a, b = rng.normal(size=(40, 700)).astype(np.float32), rng.normal(size=(700, 30))
@@ -235,7 +235,7 @@ def test_integers_keep_relu_and_may_become_floats(rng: np.random.Generator):
     np.testing.assert_allclose(out, np.where(wide >= 0, wide, wide / 2))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", NUMPY_AND_TORCH)
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.usefixtures("planned")
 def test_grouped_products_over_arrays(rng: np.random.Generator, kind: Any, turned: bool):
@@ -250,7 +250,7 @@ def test_grouped_products_over_arrays(rng: np.random.Generator, kind: Any, turne
             assert error(c, np.maximum(exact(x, y), 0)) < 1e-3
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", NUMPY_AND_TORCH)
 @pytest.mark.parametrize("bits", [8, 4])
 @pytest.mark.parametrize("size", [(5, 64, 33), (17, 100, 40), (40, 384, 304), (3, 1, 5)], ids=str)
 @pytest.mark.parametrize("converted", [False, True], ids=["in the loop", "before"])
