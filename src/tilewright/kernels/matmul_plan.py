@@ -115,6 +115,10 @@ _GROUP_OF_TILES = 8
 """GROUP_M where tiles multiply: B, copied, stays for all blocks of a group (on a Xeon 1.1 to 1.2
 times as fast; 2 to 4 % slower by vectors, which read a block of rows again from the L2)."""
 
+_BLOCKS_OF_A_THREAD = 32
+"""Threads take eighths of their share, and keep nothing from one to the next: with fewer than four
+blocks in each, 512^3 and 1024^3 of bf16 on two threads were 14 and 8 % slower in such groups."""
+
 _BYTES_AT_ONCE = 1 << 10
 """Of K, which AMX multiplies at once. If K is longer, rows of A are read, or copied, for each such
 part, and 512 columns are better than 256 (0 to 10 % faster from 1000^3 on, 512^3 12 % slower)."""
@@ -151,7 +155,8 @@ def blocks_for_threads(m: int, n: int, k: int, item_bytes: int, threads: int) ->
     narrow = item_bytes <= 2
     tiles = narrow and bool(host_cpu().tile_dots)
     more_rows, more_columns = (64, 16) if narrow else (8, 4)
-    widest = 512 if tiles and k * item_bytes > _BYTES_AT_ONCE else 256
+    long = k * item_bytes > _BYTES_AT_ONCE
+    widest = 512 if tiles and long and _stays(m, n, (256, 512), threads) else 256
     most = 256 * widest if narrow else (1 << 17) // item_bytes
     blocks = [(x, y) for x in _powers(256) for y in _powers(widest)[:-1] if x * y <= most]
 
@@ -165,7 +170,14 @@ def blocks_for_threads(m: int, n: int, k: int, item_bytes: int, threads: int) ->
     rows, columns = min(blocks, key=lambda block: (time(block), block[0] * block[1], block[0]))
     depth = min(_powers(64), key=lambda block: cdiv(k, block) * (block + _DEPTH_STRIP))
     found = CPU_BLOCKS | {"BLOCK_M": rows, "BLOCK_N": columns, "BLOCK_K": depth}
-    return found | {"GROUP_M": _GROUP_OF_TILES} if tiles else found
+    stays = tiles and _stays(m, n, (rows, columns), threads)
+    return found | {"GROUP_M": _GROUP_OF_TILES} if stays else found
+
+
+def _stays(m: int, n: int, block: tuple[int, int], threads: int) -> bool:
+    """Whether what a thread copies stays for some blocks."""
+    blocks = cdiv(m, block[0]) * cdiv(n, block[1])
+    return threads == 1 or blocks >= _BLOCKS_OF_A_THREAD * threads
 
 
 def _powers(largest: int) -> list[int]:
