@@ -426,9 +426,9 @@ def _pairs(
         first, second = sources[pair.first][0], sources[pair.second][0]
         if first is None or second is None:
             continue
-        bytes_ = max(_element_bytes(call, value) for value in (pair.first, pair.second))
+        sizes = (_element_bytes(call, value) for value in (pair.first, pair.second))
         words = [word for terms in pair.unless for word in _sum_words(terms, sources)]
-        pairs.append(OverlapPair(first, second, bytes_, len(pair.unless), memory.words(words)))
+        pairs.append(OverlapPair(first, second, *sizes, len(pair.unless), memory.words(words)))
     array = (OverlapPair * len(pairs))(*pairs)
     memory.kept.append(array)
     return {

@@ -130,7 +130,9 @@ different:
   %forwards = sub i64 %b, %a
   %backwards = sub i64 %a, %b
   %distance = select i1 %first_lower, i64 %forwards, i64 %backwards
-  %bytes = call i64 @OverlapPair.bytes(ptr %pair)
+  %first_bytes = call i64 @OverlapPair.first_bytes(ptr %pair)
+  %second_bytes = call i64 @OverlapPair.second_bytes(ptr %pair)
+  %bytes = select i1 %first_lower, i64 %first_bytes, i64 %second_bytes
   %extent = call i64 @extent(ptr %call, i64 %low, i64 %bytes)
   %reaches = icmp ult i64 %distance, %extent   ; an unknown extent is the largest number
   br i1 %reaches, label %yes, label %look_back

@@ -134,7 +134,8 @@ class OverlapPair(ctypes.Structure):
     _fields_ = (
         ("first", _Word),  # positions of the items
         ("second", _Word),
-        ("bytes", _Word),  # of the larger element
+        ("first_bytes", _Word),  # of their elements
+        ("second_bytes", _Word),
         (
             "sums",
             _Word,

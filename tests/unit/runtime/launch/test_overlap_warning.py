@@ -124,6 +124,21 @@ def test_disjoint_views_of_one_array(buffer: Any):
         assert not warned(lambda: kernel[(1,)](table[::2], table[1::2], 64, B=64))
 
 
+def test_bytes_in_front_of_wider_numbers_are_told_apart_without_python(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    memory, kernel, asked = np.zeros(320, np.uint8), fresh(doubled), list[object]()
+    x, y = memory[:64].view(np.int8), memory[64:].view(np.int32)
+    for _ in range(5):
+        kernel[(1,)](x, y, 64, B=64)
+    monkeypatch.setattr(OverlapWatch, "check", lambda *given: asked.append(given))
+    for n in (48, 32, 16):
+        kernel[(1,)](x, y, n, B=64)
+    assert not asked
+    kernel[(1,)](memory[:65].view(np.int8), y, 64, B=64)
+    assert asked
+
+
 def test_views_that_go_backwards():
     buffer = floats(256)
     kernel = fresh(backwards)
