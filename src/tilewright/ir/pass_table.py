@@ -21,6 +21,7 @@ PASS_MODULES = {
     "uniform-induction": f"{_SHARED}.uniform_induction",
     "unroll": f"{_SHARED}.unroll",
     "cpu-legalize": f"{_CPU}.legalize",
+    "cpu-select-branches": f"{_CPU}.select_branches",
     "cpu-select-transposes": f"{_CPU}.select_transposes",
     "nvidia-assign-layouts": f"{_NVIDIA}.assign_layouts",
     "nvidia-check-bulk-loads": f"{_NVIDIA}.select_bulk_loads",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tilewright import transforms
 from tilewright.backends.cpu.contracts import front_end, legalized
 from tilewright.backends.cpu.passes.legalize import Legalize
+from tilewright.backends.cpu.passes.select_branches import SelectBranches
 from tilewright.backends.cpu.passes.select_transposes import SelectTransposes
 from tilewright.backends.manifest import StageContext
 from tilewright.ir import Module, Pipeline, Step
@@ -39,6 +40,7 @@ def cpu_pipeline(
         )
     own = (
         Step(LeaveIdlePrograms(), "one branch for masks of whole blocks, which fold below"),
+        Step(SelectBranches(), "before functions are expanded: one op each is told from many"),
         Step(
             Legalize(fma, dots, tiles, avx512, rounds_bf16),
             "LLVM lacks fp8, most functions and some casts",
