@@ -222,8 +222,7 @@ class Code:
     """The instructions of one function, in nested loop sections."""
 
     __slots__ = (
-        "_sums", "_values", "attachment", "counter", "extrema", "float_flags", "lines", "module",
-        "sections",
+        "_values", "attachment", "counter", "extrema", "float_flags", "lines", "module", "sections",
     )  # fmt: skip
 
     def __init__(
@@ -240,7 +239,6 @@ class Code:
         self.counter = 0
         self.sections: list[list[str]] = [[]]
         self._values: list[_BlockValues] = []
-        self._sums: dict[str, tuple[Val, int]] = {}
         self.lines = lines
         self.attachment = "" if lines is None else lines.attachment(None)
         """What follows each instruction: where in the source it is from."""
@@ -298,15 +296,7 @@ class Code:
         folded = _folded(instruction, lhs, rhs)
         if folded is not None:
             return folded
-        result = self.pure(f"{instruction} {lhs.typed}, {rhs}", lhs.type, lhs, rhs)
-        if instruction == "add" and rhs.constant is not None:
-            x, more = self.as_sum(lhs)
-            self._sums[result.text] = x, more + rhs.constant
-        return result
-
-    def as_sum(self, x: Val) -> tuple[Val, int]:
-        """An integer as one that a literal was added to, and the literal; modulo its numbers."""
-        return self._sums.get(x.text, (x, 0))
+        return self.pure(f"{instruction} {lhs.typed}, {rhs}", lhs.type, lhs, rhs)
 
     def compare(self, instruction: str, lhs: Val, rhs: Val) -> Val:
         """`instruction` is `icmp slt`, `fcmp oeq` ..."""

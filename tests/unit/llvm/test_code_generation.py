@@ -170,3 +170,13 @@ def test_code_runs_where_the_processor_has_its_features() -> None:
 def test_importing_tilewright_leaves_llvmlite_alone() -> None:
     script = "import sys, tilewright; sys.exit('llvmlite' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_products_reach_the_code_generator_as_written():
+    body = "{ %y = add i64 %x, 0\n ret i64 %y }"
+    text = f"define i64 @product(i64 %x) noinline {body}\ndefine i64 @other(i64 %x) {body}"
+    cpu = cpu_named("x86-64-v3")
+    assert cpu is not None
+    product, other = compile_ir(text, cpu_target(cpu)).llir.split("define i64 @other")
+    assert "add i64 %x, 0" in product
+    assert "add i64" not in other

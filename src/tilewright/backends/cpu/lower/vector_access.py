@@ -261,23 +261,13 @@ def _scatter(math: LaneMath, access: Access, lanes: Val, mask: Lanes | None) -> 
 
 
 def buffer_address(math: LaneMath, buffer: Buffer, coords: tuple[Lanes, ...]) -> Address:
-    """Where the lanes' elements of a buffer are.
-
-    What literals add to coordinates is added last, where it becomes a part of the access: sums of
-    coordinates do not wrap.
-    """
-    address, constant = Address(buffer.pointer), 0
+    """Where the lanes' elements of a buffer are."""
+    address = Address(buffer.pointer)
     kind = memory_type(buffer.element)
     for coord, stride in zip(coords, buffer.strides, strict=True):
-        if coord.stride is not None:
-            base, more = math.code.as_sum(coord.base)
-            coord, constant = Lanes(base, coord.stride), constant + more * stride
         type_ = coord.base.element
         step = math.multiply(coord, Lanes(integer_literal(stride, type_)))
         address = math.offset(address, step, True, kind)
-    if constant:
-        moved = math.code.element_address(address.base, integer_literal(constant, "i64"), kind)
-        address = Address(moved, address.offset)
     return address
 
 
