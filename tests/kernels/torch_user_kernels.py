@@ -190,6 +190,8 @@ def accesses() -> dict[str, Any]:
         ),
     }  # fmt: skip
     found: dict[str, Any] = {"name": "accesses"}
+    if not hasattr(triton_kernel_wrap, "identify_accessed_tensors"):
+        return found  # PyTorch 2.11 tells only what is written
     for name, (kernel, arguments) in cases.items():
         result = triton_kernel_wrap.identify_accessed_tensors(kernel, arguments, {}).read_writes
         found[name] = [sorted(dep.name for dep in deps) for deps in (result.reads, result.writes)]
