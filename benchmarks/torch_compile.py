@@ -23,12 +23,14 @@ import ctypes
 import json
 import os
 import random
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -313,8 +315,15 @@ class Child:
         }
         command = [sys.executable, "-W", "ignore", __file__, "--serve", backend, str(threads)]
         self._process = subprocess.Popen(
-            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            start_new_session=True,
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """End it, and its workers: where a profile has been, some wait forever at their exit."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
 
     @cached_property
     def device(self) -> str:
@@ -340,15 +349,18 @@ Pair = tuple[Child, Child]
 """Ours, theirs."""
 
 
-def started(folder: Path, count: int | None, threads: int) -> list[Pair]:
-    """Pairs of contestants; by default as many as the device calls for."""
+def started(folder: Path, count: int | None, threads: int, stack: ExitStack) -> list[Pair]:
+    """Pairs of contestants, which end with `stack`; by default as many as the device calls for."""
     packages = folder / "packages"
     install(packages)
 
     def pair(number: int) -> Pair:
         own = folder / str(number)
         ours = Child(own / "ours", packages, "triton", threads)
-        return ours, Child(own / "theirs", None, "cpp", threads)
+        theirs = Child(own / "theirs", None, "cpp", threads)
+        for child in (ours, theirs):
+            stack.callback(child.close)
+        return ours, theirs
 
     first = pair(0)
     pairs = [first, *map(pair, range(1, count or PAIRS[first[0].device]))]
@@ -443,8 +455,8 @@ def main() -> None:
     parser.add_argument("--packages", action="store_true")
     parser.add_argument("--json", type=Path)
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory() as text:
-        pairs = started(Path(text), chosen.processes, chosen.threads)
+    with tempfile.TemporaryDirectory() as text, ExitStack() as stack:
+        pairs = started(Path(text), chosen.processes, chosen.threads, stack)
         device = pairs[0][0].device
         rows: list[Row] = []
         names = chosen.names or (PACKAGED if chosen.packages else functions(device))

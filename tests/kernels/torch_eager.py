@@ -1,5 +1,7 @@
 """Eager as a reference of programs of torch."""
 
+# pyright: reportMissingImports=false
+
 import torch
 
 _FUNCTIONS = (
