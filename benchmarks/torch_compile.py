@@ -7,9 +7,10 @@
 
 Each contestant is a process of its own, since one process has one `triton`. They take turns: in
 each round both of a pair are sampled, in an order shuffled anew. Calls of some 50 us on a GPU take
-what their process takes on the host, which differs by a quarter from process to process and not
-within one: so there are several pairs there, whose rounds alternate; a side's time is the median of
-its processes', the speed a ratio of these, and how far the processes of our side are apart is told.
+what their process takes on the host, which differs by up to a half from core to core of a machine
+that is shared: so both of a pair stay on one core for a round, drawn anew, and there are several
+pairs, whose rounds alternate; a side's time is the median of its processes', the speed a ratio of
+these, and how far the processes of our side are apart is told.
 What a call takes on the host, until it returns, and what its kernels take on the device are told
 beside it: the longer of the two is what is waited for. Compile times are those of the first call,
 with empty caches, the median of the processes; of a package, of loading it and the first call.
@@ -49,6 +50,8 @@ F = torch.nn.functional
 WARM_CALLS = 5
 SAMPLE_MS = 5.0
 PROFILED_CALLS = 20
+CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [None]
+"""Where the host may be: a launch takes 40 us on one and 70 on another of a shared machine."""
 PAIRS = {"cuda": 5, "cpu": 1}
 """Processes of each side, by the device."""
 PACKAGED = ("softmax", "layer-norm", "cross-entropy", "gelu-product")
@@ -263,8 +266,10 @@ class Contestant:
         ]
         return max(float(error) for error in errors)
 
-    def sample(self) -> dict[str, float]:
-        """The mean time of some calls, and what of it is the host's."""
+    def sample(self, core: int | None = None) -> dict[str, float]:
+        """The mean time of some calls, and what of it is the host's; core: where to stay for it."""
+        if core is not None:
+            os.sched_setaffinity(0, {core})
         self.call()
         self.synchronize()
         began = time.perf_counter()
@@ -273,6 +278,8 @@ class Contestant:
         returned = time.perf_counter()
         self.synchronize()
         times = {"microseconds": time.perf_counter() - began, "host": returned - began}
+        if core is not None:
+            os.sched_setaffinity(0, CORES)
         return {name: seconds / self.calls * 1e6 for name, seconds in times.items()}
 
     def kernel_time(self) -> dict[str, float]:
@@ -337,7 +344,7 @@ class Child:
             raise SystemExit(f"a contestant ended with status {self._process.wait()}")
         return json.loads(line)
 
-    def ask(self, *request: str) -> dict[str, Any]:
+    def ask(self, *request: str | int | None) -> dict[str, Any]:
         """Have it `compile` a function, `sample` the latest one, or tell the time of its
         `kernels`."""
         assert self._process.stdin is not None
@@ -373,8 +380,9 @@ def measured(name: str, pairs: Sequence[Pair], rounds: int) -> Row:
     first = [[child.ask("compile", name) for child in pair] for pair in pairs]
     samples: dict[Child, list[dict[str, Any]]] = {child: [] for pair in pairs for child in pair}
     for number in range(rounds):
+        core = random.choice(CORES) if pairs[0][0].device == "cuda" else None
         for child in random.sample(pairs[number % len(pairs)], 2):
-            samples[child].append(child.ask("sample"))
+            samples[child].append(child.ask("sample", core))
     times = [
         _times([(child, samples[child]) for child in side]) for side in zip(*pairs, strict=True)
     ]
