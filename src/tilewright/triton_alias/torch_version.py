@@ -16,7 +16,7 @@ from tilewright.support import errors, import_late
 _WORKERS = ("torch", "_inductor", "compile_worker", "__main__.py")
 
 SUPPORTED = ("2.11", "2.12", "2.13")
-"""Minor versions of PyTorch: tests pass with 2.12 and 2.13 on CPUs, and with 2.11 on GPUs."""
+"""Minor versions of PyTorch: tests pass with all on CPUs, and with 2.11 on GPUs."""
 
 REGISTERED = ("2.13",)
 """Those whose hooks `register_with_inductor` knows."""
