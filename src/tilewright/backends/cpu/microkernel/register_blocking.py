@@ -23,6 +23,8 @@ _BYTES_OF_A_ROW = 1 << 10  # in a block of a product from memory
 _MOST_SPLIT_ROWS = 1 << 8  # of a copy of A, so many bytes each, on the stack
 _MOST_KEPT_BYTES = 1 << 22  # of panels of B, and of rows of A, in L2 and L3 caches
 KEY_NUMBERS = 24  # what is kept: 4 of panels, 4 of which only the next slot is used, 4 of each slot
+PAIR = 2  # tiles of A, and of B, in a panel: 4 sums and 4 operands are all 8 registers
+PANEL_ROWS = PAIR * TILE_ROWS
 KEPT_ROWS = 4  # groups of rows of A, as many as the tutorials have with tiles of 128 rows
 
 
@@ -229,7 +231,7 @@ def kept_columns_bytes(spec: DotSpec) -> int:
 
 def copied_bytes(spec: DotSpec) -> int:
     """Of rows of A, whole panels of 32, in a block of K."""
-    return -(-spec.m // (2 * TILE_ROWS)) * 2 * TILE_ROWS * spec.k * spec.operand.bytes
+    return -(-spec.m // PANEL_ROWS) * PANEL_ROWS * spec.k * spec.operand.bytes
 
 
 def kept_rows_blocks(spec: DotSpec) -> int:

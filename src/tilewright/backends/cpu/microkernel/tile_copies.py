@@ -22,19 +22,14 @@ from tilewright.backends.cpu.microkernel.register_blocking import (
     CACHE_LINE,
     KEPT_ROWS,
     KEY_NUMBERS,
+    PANEL_ROWS,
     TILE_ROW_BYTES,
-    TILE_ROWS,
     DotSpec,
     copied_bytes,
     kept_blocks,
     kept_columns_bytes,
     kept_rows_blocks,
 )
-
-PAIR = 2
-"""Tiles of A, and of B, in a panel: 4 sums and 4 operands are all 8 registers."""
-
-PANEL_ROWS = PAIR * TILE_ROWS
 
 _MOST_SPAN = 1 << 20
 """Rows times the power of two that their distance is a multiple of. The L2 cache of CPUs with AMX
@@ -43,10 +38,8 @@ has 16 ways of 128 KiB: with more, a block of K fills half of the ways where it 
 _COLUMNS_OF_A_COPY = 64
 """To copy rows of A takes as long as to multiply by about so many columns."""
 
-
 _MOST_COLUMNS_OF_KEPT_ROWS = 256
 """Copies from the L3 cache come as fast as rows that are copied once for more columns."""
-
 
 _KEY_BYTES = 32  # four numbers
 _NEXT_SLOT = _KEY_BYTES

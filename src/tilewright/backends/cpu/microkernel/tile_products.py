@@ -33,6 +33,8 @@ from tilewright.backends.cpu.microkernel.panel_packing import (
     memory_declarations,
 )
 from tilewright.backends.cpu.microkernel.register_blocking import (
+    PAIR,
+    PANEL_ROWS,
     TILE_ROW_BYTES,
     TILE_ROWS,
     DotSpec,
@@ -44,7 +46,7 @@ from tilewright.backends.cpu.microkernel.split_halves import (
     parts_of_groups,
     sums_are_numbers,
 )
-from tilewright.backends.cpu.microkernel.tile_copies import PAIR, CopiesOfA, KeptPanels, RowsOfA
+from tilewright.backends.cpu.microkernel.tile_copies import CopiesOfA, KeptPanels, RowsOfA
 
 _FIRST_OF_A, _FIRST_OF_B = 4, 6
 
@@ -106,7 +108,7 @@ class _TileKernel:
         self.rows, self.columns = "%rows", "%columns"
         self.kept = KeptPanels(self.packing)
         if self.spec.may_fail:
-            copies = SplitRowsOfA(self.spec, self.out, PAIR * TILE_ROWS)
+            copies = SplitRowsOfA(self.spec, self.out, PANEL_ROWS)
             self.packing.parts = partial(parts_of_groups, self.out, kind=self.packing.operand)
             memory = MemoryBlocks(self.packing)
         else:
