@@ -15,7 +15,6 @@ from typing import Any, NoReturn
 
 from tilewright.frontend import semantics
 from tilewright.frontend.python.lower.function_frame import Session
-from tilewright.frontend.python.lower.inlining import inline_call
 from tilewright.frontend.python.lower.language_values import on_host, wrap
 from tilewright.frontend.python.lower.truth_values import apply_operator, compare_values
 from tilewright.language import (
@@ -77,7 +76,8 @@ class _CompileTime:
         self, function: DeviceFunction, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> object:
         """The result of a function written in the language."""
-        return inline_call(self._session, function, args, kwargs)
+        ctx = self._session.ctx
+        return ctx.functions.call(ctx, function, args, kwargs)
 
     def _refuse(self) -> NoReturn:
         operation = f"decide by a run-time value in the Python function '{self._name}'"

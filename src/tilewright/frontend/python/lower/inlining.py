@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from tilewright.frontend.python.lower.function_frame import (
     FUNCTION_END,
@@ -23,36 +22,11 @@ from tilewright.frontend.python.lower.language_values import (
     wrap,
 )
 from tilewright.frontend.python.lower.statement_sequence import lower_statements
-from tilewright.frontend.semantics import Context
 from tilewright.language import DeviceFunction, aggregate_value, tensor
 from tilewright.language import tuple as language_tuple
 from tilewright.support import SourceLoc, errors
 
 Parameters = dict[str, object]
-
-
-class Inliner:
-    """How the semantics call a function of the language: a combine function of a reduction."""
-
-    session: Session
-
-    def call(
-        self, ctx: Context, fn: DeviceFunction, args: Sequence[Any], kwargs: dict[str, Any]
-    ) -> Any:
-        """The value that the call returns, its ops emitted through `ctx`."""
-        return inline_call(self.session, fn, args, kwargs)
-
-
-def inline_call(
-    session: Session, fn: DeviceFunction, args: Sequence[object], kwargs: Mapping[str, object]
-) -> object:
-    """As `inline`, of arguments that may be plain Python values.
-
-    Also for `interpret=True`, where the combine functions of reductions are IR although the kernel
-    around them runs as Python. Raises SourceNotAvailable.
-    """
-    named = {key: wrap(value) for key, value in kwargs.items()}
-    return inline(session, fn, [wrap(arg) for arg in args], named, session.ctx.loc)
 
 
 def inline(

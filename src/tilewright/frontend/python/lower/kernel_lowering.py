@@ -1,9 +1,11 @@
-"""The entry: a kernel and the description of its arguments become a module of tile IR."""
+"""The entries: a kernel and the description of its arguments become a module of tile IR; the call
+of a function, ops where it is emitted."""
 
 from __future__ import annotations
 
 import ast
-from typing import cast
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from tilewright.frontend.kernel_signature import ArgSpec, KernelSignature
 from tilewright.frontend.python.lower import (
@@ -17,8 +19,8 @@ from tilewright.frontend.python.lower import (
 )
 from tilewright.frontend.python.lower.function_frame import FunctionFrame, Session
 from tilewright.frontend.python.lower.inlining import (
-    Inliner,
     Parameters,
+    inline,
     is_constexpr_annotation,
     lower_body,
     with_defaults,
@@ -46,6 +48,30 @@ from tilewright.support import TilewrightError, errors
 
 HANDLER_MODULES = (branches, calls, expressions, loops, nested_functions, operators, statements)
 """The modules that fill the tables of handlers; in any order."""
+
+
+class Inliner:
+    """How the semantics call a function of the language: a combine function of a reduction."""
+
+    session: Session
+
+    def call(
+        self, ctx: Context, fn: DeviceFunction, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        """The value that the call returns, its ops emitted through `ctx`."""
+        return inline_call(self.session, fn, args, kwargs)
+
+
+def inline_call(
+    session: Session, fn: DeviceFunction, args: Sequence[object], kwargs: Mapping[str, object]
+) -> object:
+    """As `inline`, of arguments that may be plain Python values.
+
+    Also for `interpret=True`, where the combine functions of reductions are IR although the kernel
+    around them runs as Python. Raises SourceNotAvailable.
+    """
+    named = {key: wrap(value) for key, value in kwargs.items()}
+    return inline(session, fn, [wrap(arg) for arg in args], named, session.ctx.loc)
 
 
 def lower_kernel(
