@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
-from tilewright.ir import OPS, Op, Rule, RuleContext, RuleSet, Trait, Value, rule
+from tilewright import ops
+from tilewright.ir import Op, Rule, RuleContext, RuleSet, Trait, Value, rule
 from tilewright.ir.types import shape_of
 from tilewright.ops import (
     AddOp,
@@ -64,10 +65,13 @@ def item_of_reshaped(op: ItemOp, ctx: RuleContext) -> Value | None:
     return None
 
 
+# The tile ops, whatever else was imported before: what a rule does must not depend on that.
 _UNIFORM: tuple[type[Op], ...] = tuple(
     cls
-    for cls in OPS.values()
-    if Trait.ELEMENTWISE in cls.traits
+    for cls in vars(ops).values()
+    if isinstance(cls, type)
+    and issubclass(cls, Op)
+    and Trait.ELEMENTWISE in cls.traits
     and cls.operand_fields
     and all(field.role == "operand" for field in cls.operand_fields)
 )
