@@ -24,7 +24,8 @@ PROGRAMS = {
     "library": Launch(
         "kernel", ("ptr<f32>", "i1", "f16", "f64"), (0, 1, 3, 5), 0, 1, True
     ).program(),
-    **{f"pool on {arch}": pool_program(arch) for arch in ("x86_64", "aarch64", "riscv64")},
+    **{f"pool on {arch}": pool_program(arch, True) for arch in ("x86_64", "aarch64", "riscv64")},
+    "pool on macOS": pool_program("arm64", False),
 }
 
 

@@ -163,6 +163,7 @@ publish:
   store atomic i64 %ranges, ptr @pool.ranges monotonic, align 8
   store atomic i64 0, ptr @pool.done monotonic, align 8
   call void @write_tickets(i64 %chunks, i64 %range)
+  call void @spread_threads(i64 %threads.wide)
   call void @wake_sleepers(i64 %chunks)
   call void @work(i64 0)
   call void @wait_until_done(i64 %chunks)

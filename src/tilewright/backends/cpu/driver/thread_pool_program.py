@@ -130,9 +130,11 @@ _SIGACTION_FLAGS = 0x40 | 0x1 | 0x10 if _MACOS else 0x04 | 0x08000000 | 0x400000
 """SA_SIGINFO, SA_ONSTACK (where the thread has an alternate stack) and SA_NODEFER."""
 
 
-def pool_program(arch: str) -> NativeProgram:
+def pool_program(arch: str, is_linux: bool = operating_system.IS_LINUX) -> NativeProgram:
     """The pool's program for `arch`, the first part of a target triple."""
-    files = (_PAUSES.get(arch, "spin_pause_other.ll"), *_FILES)
+    placement = "thread_placement_linux.ll" if is_linux else "thread_placement_other.ll"
+    own = _PAUSES.get(arch, "spin_pause_other.ll"), placement
+    files = (*own, *_FILES)
     return NativeProgram(
         files=[Path(__file__).with_name(name) for name in files],
         exports=_SYMBOLS,

@@ -127,6 +127,7 @@ define internal void @initialise() nounwind {
   store i32 0, ptr @pool.poll, align 4
   store i32 0, ptr @pool.active, align 4
   store i32 0, ptr @pool.ticking, align 4
+  call void @forget_cpus()
   call i32 @pthread_cond_init(ptr @pool.tick, ptr null)
   call i32 @pthread_mutex_init(ptr @pool.launching, ptr null)
   call i32 @pthread_mutex_init(ptr @pool.mutex, ptr null)

@@ -176,6 +176,7 @@ work:
   %stops = icmp ne i32 %stop, 0
   br i1 %stops, label %exit, label %help
 help:
+  call void @note_cpu(i64 %slot)
   call void @work(i64 %slot)
   br label %spin
 spin:
@@ -206,6 +207,7 @@ awake:
   call i32 @pthread_mutex_unlock(ptr @pool.mutex)
   br label %work
 exit:
+  call void @forget_cpu(i64 %slot)
   atomicrmw sub ptr @pool.alive, i32 1 seq_cst, align 4
   ret ptr null
 }

@@ -1,5 +1,6 @@
 """The thread pool: every program runs exactly once, whatever the threads do meanwhile."""
 
+import ctypes
 import functools
 import mmap
 import multiprocessing
@@ -8,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -242,6 +243,43 @@ def test_a_pool_of_python_threads_adds_no_threads_to_those_of_the_pool() -> None
     for launch in launches:
         launch.assert_each_ran(times=1)
     pool.stop()
+
+
+def launch_on_one_cpu(pool: NativePool, cpus: Sequence[int]) -> tuple[list[int], list[set[int]]]:
+    """Workers and caller on the first of `cpus`, then a launch for which the caller may use all:
+    where it was before and behind it, and what each worker may use then."""
+    before, usable = set(os.listdir("/proc/self/task")), usable_cpus()
+    try:
+        os.sched_setaffinity(0, cpus[:1])
+        for _ in range(3):  # each worker has run, and is asleep
+            Launch(1).run(pool, (1, 1, 1))
+            assert_runs_once(pool, (8 * pool.threads, 1, 1), burn=100_000)
+            time.sleep(0.01)
+        os.sched_setaffinity(0, cpus)
+        places = [ctypes.CDLL(None).sched_getcpu()]
+        assert_runs_once(pool, (8 * pool.threads, 1, 1))
+        places.append(ctypes.CDLL(None).sched_getcpu())
+    finally:
+        os.sched_setaffinity(0, usable)
+    threads = set(os.listdir("/proc/self/task")) - before
+    return places, [os.sched_getaffinity(int(thread)) for thread in threads]
+
+
+@pytest.mark.skipif(sys.platform != "linux" or len(usable_cpus()) < 2, reason="needs two CPUs")
+def test_a_worker_leaves_the_caller_s_cpu() -> None:
+    pool, cpus = NativePool(2), usable_cpus()
+    places, allowed = launch_on_one_cpu(pool, cpus)
+    pool.stop()
+    if places == [cpus[0]] * 2:  # else the system has moved the caller
+        assert set(cpus[1:]) in allowed
+
+
+@pytest.mark.skipif(sys.platform != "linux" or len(usable_cpus()) < 2, reason="needs two CPUs")
+def test_more_threads_than_cpus_stay_where_the_system_has_them() -> None:
+    pool, cpus = NativePool(4), usable_cpus()[:2]
+    allowed = launch_on_one_cpu(pool, cpus)[1]
+    pool.stop()
+    assert allowed == [set(cpus[:1])] * len(allowed)
 
 
 def test_empty_grid_runs_nothing(pool: NativePool) -> None:
