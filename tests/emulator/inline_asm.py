@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -140,6 +141,7 @@ _BEFORE = re.compile(r"(?:[{}]|([A-Za-z_$][\w$]*)\s*:(?!:))\s*")
 """What may stand before a statement: braces and labels."""
 
 
+@functools.lru_cache(1024)
 def _statements(template: str) -> list[_Statement]:
     """Declarations and braces say nothing here; labels are numbers of statements."""
     text = re.sub(r"\\0[9AaDd]", " ", template).replace("$$", "$").replace("${:uid}", "")

@@ -168,6 +168,8 @@ class Machine:
 
     def whole_warps(self, what: str, mask: Array | None = None) -> Array:
         """Which warps are active; all threads of a warp must be, or none."""
+        if self.is_full and mask is None:
+            return np.ones(self.warps, bool)
         lanes = (self.mask if mask is None else mask).reshape(-1, 32)
         whole: Array = np.asarray(lanes.all(1))
         if (lanes.any(1) != whole).any():

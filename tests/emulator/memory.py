@@ -32,7 +32,7 @@ def _bytes_at(low: int, size: int) -> Array:
 
 def _check_alignment(addresses: Array, size: int, what: str) -> None:
     unit = 1 << (size - 1).bit_length()
-    if (addresses % np.uint64(unit)).any():
+    if np.count_nonzero(addresses & addresses.dtype.type(unit - 1)):
         raise EmulationError(f"{what} of {size} bytes at addresses that are no multiples of it")
 
 
@@ -72,7 +72,7 @@ class Global:
     def _view(self, addresses: Array, size: int, what: str) -> tuple[Array, Array]:
         _check_alignment(addresses, size, what)
         low, high = int(addresses.min()), int(addresses.max()) + size
-        if self.ranges:
+        if self.ranges and not any(r.first <= low and high <= r.end for r in self.ranges):
             inside = np.zeros(addresses.shape, bool)
             for first, end in [*((r.first, r.end) for r in self.ranges), *self.own]:
                 inside |= (addresses >= first) & (addresses + np.uint64(size) <= end)
@@ -141,7 +141,7 @@ class Global:
             return
         for part in self.ranges:
             here = (addresses >= part.first) & (addresses < part.end)
-            if not here.any():
+            if not np.count_nonzero(here):
                 continue
             places = (addresses[here] - np.uint64(part.first)).astype(np.int64)
             bytes_ = places[:, None] + np.arange(size)
@@ -153,7 +153,7 @@ class Global:
                 meets = getattr(part, other).unseen(bytes_, who[here], self.clocks)
                 if what == "a store" and other == "writes" and changed is not None:
                     meets &= changed[here]
-                if meets.any():
+                if np.count_nonzero(meets):
                     raise EmulationError(f"{what} meets {other} of other threads without a barrier")
             getattr(part, _TRACES[what]).note(bytes_, who[here], self.clocks)
 
@@ -178,6 +178,8 @@ class Shared:
         self.reads, self.writes = (WarpTrace(clocks, len(self.data)) for _ in range(2))
         self.atomics: WarpTrace | None = None
         self.copied, self.pending_reads = (np.zeros(len(self.data), np.int32) for _ in range(2))
+        self._copies = 0
+        """Bytes and pieces that copies on their way write."""
         self._is_read_late = self.has_reserved = False
         self.reserved = np.zeros(len(self.data), bool)
         """Bytes of mbarriers, which nothing else may touch."""
@@ -187,13 +189,20 @@ class Shared:
         what is of their own block."""
         _check_alignment(addresses, size, what)
         offsets = self.offsets(addresses, size, what)
-        if warps is not None and (offsets // self.window != warps // self._warps).any():
+        if (
+            warps is not None
+            and self._blocks > 1
+            and (offsets // self.window != warps // self._warps).any()
+        ):
             raise EmulationError(f"{what} of another block")
         return offsets[:, None] + np.arange(size)
 
     def offsets(self, addresses: Array, size: int, what: str) -> Array:
         """(n,) of the first bytes at some addresses."""
         distances = addresses.astype(np.int64) - self.base
+        if self._blocks == 1:
+            self.check_within(distances, size, what)
+            return distances
         ranks = np.clip(distances >> 24, 0, self._blocks - 1)
         self.check_within(distances - (ranks << 24), size, what)
         return distances - (ranks << 24) + ranks * self.window
@@ -217,18 +226,18 @@ class Shared:
 
     def load(self, addresses: Array, size: int, warps: Array) -> Array:
         places = self._free_places(addresses, size, "a load from shared memory", warps)
-        if self.writes.unseen(places, warps).any() or self._is_counted(places, warps):
+        if np.count_nonzero(self.writes.unseen(places, warps)) or self._is_counted(places, warps):
             raise EmulationError("a warp reads what another wrote without a barrier between")
-        if self.copied[places].any():
+        if self._is_copied(places):
             raise EmulationError("a load of shared memory that a copy may be writing")
-        if (self.writes.when[places] <= 0).any():
+        if int(self.writes.when[places].min(initial=1)) <= 0:
             raise EmulationError("a load of shared memory that nobody wrote")
         self.reads.note(places, warps)
         return self.data[places]
 
     def store(self, addresses: Array, data: Array, warps: Array) -> None:
         places = self._free_places(addresses, data.shape[1], "a store to shared memory", warps)
-        if self.copied[places].any():
+        if self._is_copied(places):
             raise EmulationError("a store to shared memory that a copy may be writing")
         self._check_not_read_late(places)
         self._may_write(places, warps, self.data[places] != data)
@@ -238,7 +247,7 @@ class Shared:
         """Atomic additions of 32-bit integers, which need no order among themselves."""
         places = self._free_places(addresses, 4, "an atomic on shared memory", warps)
         self._check_not_read_late(places)
-        if self.copied[places].any() or (self.writes.when[places] <= 0).any():
+        if self._is_copied(places) or (self.writes.when[places] <= 0).any():
             raise EmulationError("an atomic on shared memory that nobody wrote")
         if (self.reads.unseen(places, warps) | self.writes.unseen(places, warps)).any():
             raise EmulationError("a warp counts what another uses without a barrier between")
@@ -251,6 +260,10 @@ class Shared:
         """Whether atomics of others are not over."""
         return self.atomics is not None and bool(self.atomics.unseen(places, warps).any())
 
+    def _is_copied(self, places: Array) -> bool:
+        """Whether an asynchronous operation may yet write any of these bytes."""
+        return self._copies > 0 and bool(np.count_nonzero(self.copied[places]))
+
     def _check_not_read_late(self, places: Array) -> None:
         if self._is_read_late and self.pending_reads[places].any():
             raise EmulationError("shared memory is overwritten that an operation may yet read")
@@ -258,7 +271,7 @@ class Shared:
     def _may_write(self, places: Array, warps: Array, changed: Any) -> None:
         read = self.reads.unseen(places, warps)
         written = self.writes.unseen(places, warps) & changed
-        if (read | written).any() or self._is_counted(places, warps):
+        if np.count_nonzero(read | written) or self._is_counted(places, warps):
             raise EmulationError("a warp overwrites what another uses without a barrier between")
 
     def _write(self, places: Array, data: Array, warps: Array) -> None:
@@ -268,16 +281,18 @@ class Shared:
     def begin_copy(self, addresses: Array, size: int, warps: Array) -> None:
         """From now on a copy may write, whenever it likes."""
         places = self._free_places(addresses, size, "a copy to shared memory", warps)
-        if self.copied[places].any():
+        if self._is_copied(places):
             raise EmulationError("two copies to one place are on their way")
         self._check_not_read_late(places)
         self._may_write(places, warps, True)
         self.copied[places] += 1
+        self._copies += places.size
 
     def end_copy(self, addresses: Array, data: Array, warps: Array) -> None:
         """The copy has arrived, for the warp that waited."""
         places = self.places(addresses, data.shape[1], "a copy to shared memory")
         self.copied[places] -= 1
+        self._copies -= places.size
         self._write(places, data, warps)
 
     def reserve(self, address: int, warp: int) -> None:
@@ -330,9 +345,11 @@ class Shared:
                 f"{what} overwrites what was written without a proxy fence between"
             )
         in_pieces(self.copied)[pieces] += 1
+        self._copies += len(pieces)
 
     def end_late_write(self, pieces: Array, data: Array, engine: int, stamp: int) -> None:
         """data: (n, 16)"""
         in_pieces(self.copied)[pieces] -= 1
+        self._copies -= len(pieces)
         in_pieces(self.data)[pieces] = data
         self.writes.note_engine(pieces, engine, stamp, alone=True)

@@ -97,14 +97,19 @@ class Registers:
         if token == "_":
             return
         old = self.values.get(token)
-        if old is None:
-            old = np.full(self.m.count, 0xA5, new.dtype)
         if type(old) is Pending:
             old.read(self.predicate)  # may not be on its way
+        elif self.predicate is self.m.mask and self.m.is_full:
+            old = None
         else:
+            old = np.full(self.m.count, 0xA5) if old is None else old
             old = old.astype(new.dtype)
         self.m.tensor.check_free(self, token)
-        self.values[token] = values.merge(self.predicate, new, old)
+        self.values[token] = (
+            values.rows(new, self.m.count)
+            if old is None
+            else values.merge(self.predicate, new, old)
+        )
         self.written[token] = self.m.event
 
     def spread(self, active: Any) -> Any:

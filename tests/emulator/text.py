@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import struct
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ _FIRST_TYPE = re.compile(
 )
 
 
+@functools.cache
 def dtype_of(type_: str) -> Any:
     """Of a scalar type, or of the elements of a vector."""
     element = type_.split(" x ")[1][:-1] if type_.startswith("<") else type_
@@ -30,6 +32,7 @@ def dtype_of(type_: str) -> Any:
     return DTYPES.get(element, object)
 
 
+@functools.cache
 def lanes_of(type_: str) -> int:
     """Elements of a vector; 0 for a scalar."""
     return int(type_[1:].split(" ", 1)[0]) if type_.startswith("<") else 0

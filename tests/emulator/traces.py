@@ -39,7 +39,7 @@ class WarpTrace:
     def _later(self, places: Array, warps: Array, table: Array, floor: Array) -> Array:
         when = self.when[places]
         late: Array = np.asarray(when > floor[warps][:, None])
-        if not late.any():
+        if not np.count_nonzero(late):
             return late
         rows, columns = np.nonzero(late)
         at, warps = places[rows, columns], warps[rows]
@@ -61,13 +61,14 @@ class WarpTrace:
     def note(self, places: Array, warps: Array) -> None:
         """Warps make an access. places: (n, bytes); warps: (n,)."""
         concurrent = self.unseen(places, warps)
-        mine = np.broadcast_to(warps[:, None], places.shape).astype(self.who.dtype)
+        mine = np.empty(places.shape, self.who.dtype)
+        mine[...] = warps[:, None]
         stamps = self._clocks.stamp[warps][:, None]
         self._stamps[mine, places] = stamps
         self.when[places] = stamps
         self.who[places] = mine
         mixed = concurrent | (self.who[places] != mine)
-        if mixed.any():
+        if np.count_nonzero(mixed):
             self.who[places[mixed]] = self._several
             latest = self._stamps[:, places[mixed]].max(0)
             for engine in self._engines.values():
@@ -122,7 +123,7 @@ class ThreadTrace:
         warps = (threads >> 5).astype(np.int64)
         when = self.when[places]
         late: Array = when > np.minimum(clocks.floor, clocks.stamp - 1)[warps][:, None]
-        if not late.any():
+        if not np.count_nonzero(late):
             return late
         rows, columns = np.nonzero(late)
         who, warps = self.who[places[rows, columns]], warps[rows]
@@ -143,17 +144,18 @@ class ThreadTrace:
 
     def note(self, places: Array, threads: Array, clocks: Clocks) -> None:
         """Threads make an access."""
-        mine = np.broadcast_to(threads.astype(np.int32)[:, None], places.shape)
+        mine = np.empty(places.shape, np.int32)
+        mine[...] = threads[:, None]
         before = self.who[places]
         concurrent = self.unseen(places, threads, clocks)
         self.who[places] = mine
         self.when[places] = clocks.stamp[threads >> 5][:, None]
         double = self.who[places] != mine
-        if concurrent.any():
+        if np.count_nonzero(concurrent):
             same = _warp_of(before) == mine >> 5
             self.who[places[concurrent & same]] = -2 - (mine >> 5)[concurrent & same]
             self.who[places[concurrent & ~same]] = _SEVERAL
-        if double.any():
+        if np.count_nonzero(double):
             self._note_double(places[double], mine[double])
 
     def _note_double(self, places: Array, mine: Array) -> None:

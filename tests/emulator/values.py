@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -55,6 +56,7 @@ def argument(value: Any, type_: str) -> Any:
     return dtype(int(value) & ((1 << (8 * np.dtype(dtype).itemsize)) - 1))
 
 
+@functools.cache
 def size_of(type_: str) -> int:
     """Bytes in memory."""
     if type_.startswith("["):
@@ -245,11 +247,28 @@ def wrapping(word: str, rest: str, flag: str, operand: Callable[[str, str], Read
     dtype = dtype_of(type_)
     bits = 128 if dtype is object else 8 * np.dtype(dtype).itemsize
     low, high = (-(1 << bits - 1), 1 << bits - 1) if flag == "nsw" else (0, 1 << bits)
+    if bits == 64 and word != "mul":
+        return _wraps_64(x, y, word == "add", flag == "nsw")
 
     def run(m: Any) -> Any:
         pair = (signed(v(m), type_) if flag == "nsw" else v(m) for v in (x, y))
         exact = function(*(np.asarray(v).astype(object if bits > 32 else np.int64) for v in pair))
         return (exact < low) | (exact >= high)
+
+    return run
+
+
+def _wraps_64(x: Reader, y: Reader, is_sum: bool, is_signed: bool) -> Reader:
+    """By the bits: a signed sum wraps where its sign is that of no operand, an unsigned one where
+    it is less than an operand; x - y = z is x = y + z."""
+
+    def run(m: Any) -> Any:
+        first, second = (np.asarray(v(m)) for v in (x, y))
+        whole, part = (first + second, first) if is_sum else (first, second)
+        if is_signed:
+            other = second if is_sum else first - second
+            return ((whole ^ part) & (whole ^ other)) >> np.uint64(63) != 0
+        return whole < part
 
     return run
 

@@ -183,15 +183,16 @@ class TensorCores:
         for name in names:
             self._busy[warp, name] = operation
 
-    def written(self, r: Any, token: str) -> Array:
-        """Event, per warp, at which a register was last written; constants are just now."""
+    def written(self, r: Any, token: str) -> Array | int:
+        """Event, per warp or for all, at which a register was last written; constants are just
+        now."""
         name = r.names.get(token, "")
-        event = np.full(self._m.warps, r.written.get(token, -1))
+        event: int = r.written.get(token, -1)
         if token in r.written or name in ("undef", "poison"):
             return event
         if name.startswith("%"):
             return self._defined.get(name, event)
-        return np.full_like(event, r.start)
+        return r.start
 
     def fence(self, mask: Array) -> None:
         self.fenced[self._active(mask, "wgmma.fence")] = self._m.event

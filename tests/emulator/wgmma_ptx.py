@@ -154,13 +154,17 @@ def _source(r: Registers, name: str, warp: int) -> Any:
 
 def _check_fenced(r: Registers, names: Sequence[str], warps: Sequence[int]) -> None:
     """wgmma.fence lies between ordinary writes to these registers and now."""
+    every = set(warps)
+    fenced = r.m.tensor.fenced[warps]
     for name in names:
         value = r.raw(name)
         pending = value.operations if type(value) is Pending else {}
+        if pending.keys() >= every:
+            continue
         written = r.m.tensor.written(r, name)
-        for warp in warps:
-            if warp not in pending and written[warp] >= r.m.tensor.fenced[warp]:
-                raise EmulationError(f"wgmma uses {name} with no wgmma.fence after it was written")
+        late = (written if isinstance(written, int) else written[warps]) >= fenced
+        if np.count_nonzero(late & [warp not in pending for warp in warps]):
+            raise EmulationError(f"wgmma uses {name} with no wgmma.fence after it was written")
 
 
 def _mark(r: Registers, names: Sequence[str], operations: Operations) -> None:
