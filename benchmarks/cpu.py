@@ -9,10 +9,11 @@
 FILE of a plot gets the number of threads in its name.
 
 Limits come first; every other figure is printed as a fraction of its limit and as a ratio to torch.
-Kernels are compared twice: `turns`, where each waits until the other's threads sleep, and `mixed`,
-one right behind the other, as a program that uses both has them. FILE gets this run behind those
-that it holds: all runs are kept, with the machine's state before and after each. `--predict` says
-what the machine of another file would do: the same fraction of its limits.
+Kernels are compared twice: `turns`, where each waits until the other's threads sleep, all threads
+on CPUs of their own, and `mixed`, one right behind the other, as a program that uses both has them.
+FILE gets this run behind those that it holds: all runs are kept, with the machine's state before
+and after each. `--predict` says what the machine of another file would do:
+the same fraction of its limits.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -36,6 +38,7 @@ from harness import (
     fix_threads,
     interleave,
     thread_counts,
+    threads_apart,
     versions,
 )
 from rich.console import Console
@@ -89,11 +92,14 @@ def measure_group(group: str, limits, threads: int, rounds: int, quick: bool) ->
         for mode, settle in SETTLE_MS.items():
             if threads == 1 and mode == "mixed":
                 continue  # with one thread nothing spins
-            case = interleave(
-                comparison.contestants, rounds, MIN_SAMPLE_MS, name=comparison.name,
-                baseline="torch", work=comparison.work, parameters=comparison.parameters,
-                settle_ms=settle if threads > 1 else 0.0,
-            )  # fmt: skip
+            for contestant in comparison.contestants.values():
+                contestant()  # its threads are there now
+            with threads_apart() if mode == "turns" and threads > 1 else nullcontext():
+                case = interleave(
+                    comparison.contestants, rounds, MIN_SAMPLE_MS, name=comparison.name,
+                    baseline="torch", work=comparison.work, parameters=comparison.parameters,
+                    settle_ms=settle if threads > 1 else 0.0,
+                )  # fmt: skip
             figures.append(
                 Figure(case, group, mode, threads, limit_of(limits, threads), comparison.bytes,
                        comparison.operations, limit_of)

@@ -33,9 +33,10 @@ import random
 import statistics
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -334,6 +335,35 @@ def fix_threads(count: int) -> None:
     except ModuleNotFoundError:
         return
     torch.set_num_threads(count)
+
+
+@contextmanager
+def threads_apart(tasks: Path = Path("/proc/self/task")) -> Iterator[None]:
+    """Meanwhile this thread has a CPU, and all others that there are have the rest, on Linux.
+
+    After a pause a kernel may wake a library's thread on the CPU of its caller though others are
+    idle: they take turns of some milliseconds then, which measures the kernel, not the library.
+    """
+    cpus = usable_cpus()
+    if len(cpus) < 2 or not tasks.exists():
+        yield
+        return
+    threads = [int(task.name) for task in tasks.iterdir()]
+    before = {thread: os.sched_getaffinity(thread) for thread in threads}
+    own = threading.get_native_id()
+    wanted = {thread: cpus[:1] if thread == own else cpus[1:] for thread in threads}
+    try:
+        _allow(wanted)
+        yield
+    finally:
+        _allow(before)
+
+
+def _allow(cpus: Mapping[int, Sequence[int] | set[int]]) -> None:
+    """Of threads; some may have ended."""
+    for thread, allowed in cpus.items():
+        with suppress(ProcessLookupError):
+            os.sched_setaffinity(thread, allowed)
 
 
 def thread_counts() -> dict[str, int | None]:

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import chain
@@ -18,6 +19,7 @@ from rich.console import Console
 from benchmarks import harness
 from benchmarks.harness import Case, Timing, Work, interleave, spread_of
 from tests.unit.testing.fake_clock import FakeClock
+from tilewright.support import usable_cpus
 
 
 @dataclass
@@ -297,3 +299,21 @@ def test_fix_threads_restarts_the_process_with_every_variable_set(tmp_path: Path
     assert done.returncode == 0, done.stderr
     expected = {**dict.fromkeys(harness.THREAD_VARIABLES, 3), "torch": None}
     assert done.stdout.strip() == f"xx ['--rounds', '2'] {sorted(expected.items(), key=str)}"
+
+
+@pytest.mark.skipif(sys.platform != "linux" or len(usable_cpus()) < 2, reason="needs two CPUs")
+def test_threads_are_apart_for_a_while() -> None:
+    end, usable = threading.Event(), set(usable_cpus())
+    other = threading.Thread(target=end.wait)
+    other.start()
+    threads = threading.get_native_id(), other.native_id
+    assert threads[1] is not None
+    with harness.threads_apart():
+        here, there = (os.sched_getaffinity(thread or 0) for thread in threads)
+    after = [os.sched_getaffinity(thread or 0) for thread in threads]
+    end.set()
+    other.join()
+    assert len(here) == 1 and here | there == usable and not here & there
+    assert after == [usable, usable]
+    with harness.threads_apart(Path("/nowhere")):
+        assert os.sched_getaffinity(0) == usable
