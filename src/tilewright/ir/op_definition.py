@@ -39,6 +39,8 @@ class Trait(Enum):
     CONSTANT = "its value is known"
     ENDLESS = "may run for ever"
 
+    __hash__ = object.__hash__  # Enum's is Python, and each check of a trait would call it
+
 
 class Effect(Enum):
     """What an op may do besides computing its results."""
@@ -48,6 +50,8 @@ class Effect(Enum):
     BARRIER = "orders memory operations around it"
     OBSERVE = "prints, asserts or stops the program"
     SHARED = "uses buffers, or orders what does; nothing else sees it"
+
+    __hash__ = object.__hash__
 
 
 @dataclass(frozen=True, slots=True)
