@@ -13,7 +13,7 @@ import pytest
 from tests.forking import needs_fork
 from tests.unit.backends.nvidia.requires import needs_ptxas
 from tilewright.backends.nvidia.arch import ARCHITECTURES, Arch, row_for
-from tilewright.backends.nvidia.assemble import ptx_emission
+from tilewright.backends.nvidia.assemble import ptx_emission, ptxas
 from tilewright.backends.nvidia.assemble.nvptx_legality import (
     GENERIC,
     INTRINSICS,
@@ -253,11 +253,19 @@ def module_of(intrinsics: list[Intrinsic]) -> str:
     return "".join([*map(declaration, intrinsics), *calls])
 
 
+@pytest.fixture
+def unoptimized(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ptxas says soon whether it takes a text."""
+    monkeypatch.setattr(ptxas, "is_long", lambda ptx: True)
+    monkeypatch.setattr(ptxas, "LESS_OPTIMIZED", 0)
+
+
 def available(row: Arch) -> list[Intrinsic]:
     return [i for i in INTRINSICS.values() if not i.needs or getattr(row, i.needs)]
 
 
 @needs_ptxas
+@pytest.mark.usefixtures("unoptimized")
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_listed_intrinsics_compile_and_assemble(row: Arch) -> None:
     intrinsics = available(row)
@@ -267,6 +275,7 @@ def test_listed_intrinsics_compile_and_assemble(row: Arch) -> None:
 
 
 @needs_ptxas
+@pytest.mark.usefixtures("unoptimized")
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 @pytest.mark.parametrize("width", [2, 3, 8])
 def test_generic_intrinsics_take_vectors(row: Arch, width: int) -> None:
@@ -335,6 +344,7 @@ def kernel_of(line: str, number: int, width: int) -> str:
 
 
 @needs_ptxas
+@pytest.mark.usefixtures("unoptimized")
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 @pytest.mark.parametrize("width", [1, 2, 4])
 def test_plain_instructions_compile_and_assemble(row: Arch, width: int) -> None:
