@@ -15,7 +15,7 @@ from tilewright.backends.cpu.lower.fusion import (
     recompute_cost,
 )
 from tilewright.ir import Function, Op, Value
-from tilewright.ops import ReduceOp, StoreOp
+from tilewright.ops import ForOp, ReduceOp, StoreOp
 
 _HEAD = """func @k(%X: ptr<f32>, %Y: ptr<f32>, %n: i32) {
   %i = tile.range {start = 0, end = 64} : tile<64xi32>
@@ -369,3 +369,32 @@ def test_a_short_function_of_one_load_is_computed_again_and_of_two_is_kept(
       %q = arith.sub %e, %ss : {T}
       mem.store %yp, %q""")
     assert plan.materialized == ({named(function, "e")} if kept else set())
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_what_a_loop_carries_is_computed_at_once_but_for_what_is_read_elsewhere(
+    elsewhere: bool,
+) -> None:
+    back = "tile.gather %d, %i {axis = 0}" if elsewhere else "arith.add %d, %x"
+    text = f"""{_HEAD}
+      %zero = arith.constant {{value = 0}} : i32
+      %one = arith.constant {{value = 1}} : i32
+      %x = mem.load %xp : {T}
+      %a, %b, %c = cf.for %zero, %n, %one, %x, %x, %x : {T}, {T}, {T} (%k: i32, %p: {T}, %q: {T},
+          %r: {T}) {{
+        %d = arith.div %p, %x : {T}
+        %e = {back} : {T}
+        %f = arith.mul %q, %e : {T}
+        %g = arith.sub %r, %d : {T}
+        cf.yield %e, %f, %g
+      }}
+      mem.store %yp, %c
+      cf.return
+    }}"""
+    function = function_of(text)
+    body = next(op for op in function.walk() if isinstance(op, ForOp)).body
+    plan = FusionPlanner(body, analyze_alignment(function)).run()
+    kept = [[v.name for v in nest.materialized] for nest in nests(plan) if nest.materialized]
+    assert kept == ([["d"], ["e", "f", "g"]] if elsewhere else [["e", "f", "g"]])
+    x = np.linspace(1, 2, 64, dtype=np.float32)
+    assert_as_interpreted(text, [x, np.zeros(64, np.float32), 3], tolerance=1e-6)
