@@ -260,7 +260,8 @@ def _program_loop(
 def lower_block(state: CpuLowering, block: Block) -> None:
     """Lower the ops of a block in the order of its plan."""
     attachment = state.code.attachment
-    for step in FusionPlanner(block, state.alignments).run().steps:
+    plan = state.plans.pop(block, None) or FusionPlanner(block, state.alignments).run()
+    for step in plan.steps:
         state.scratch.step()
         for op in step.sinks[:1] if isinstance(step, LoopNest) else [step]:
             state.code.locate(op.loc)

@@ -12,7 +12,7 @@ from math import prod
 
 from tilewright.analysis import Alignment
 from tilewright.backends.cpu.lower.evaluate_lanes import Environment, Evaluator
-from tilewright.backends.cpu.lower.fusion import Prefetch
+from tilewright.backends.cpu.lower.fusion import FusionPlan, Prefetch
 from tilewright.backends.cpu.lower.lane_values import Lanes
 from tilewright.backends.cpu.lower.scratch_memory import Scratch, ScratchBlock
 from tilewright.backends.cpu.lower.vector_access import Buffer, Element
@@ -46,6 +46,7 @@ class CpuLowering:
     entry: instructions in front of the body; dots: names of the micro-kernels emitted so far
     streams, streamed_nests: see streaming_stores.py
     this_program, next_program: arguments and program ids alone, for the addresses of prefetches
+    plans: of blocks that were planned before they are lowered
     assigned_buffers: where values go that are materialized later
     group: if it may be one of a group
     done_from_memory: the product that does most iterations of the loop that is being lowered
@@ -65,6 +66,7 @@ class CpuLowering:
     this_program: Environment = field(init=False)
     next_program: Environment = field(init=False)
     prefetches: Sequence[Prefetch] = ()
+    plans: dict[Block, FusionPlan] = field(default_factory=dict[Block, FusionPlan])
     assigned_buffers: dict[Value, Buffer] = field(default_factory=dict[Value, Buffer])
     dots: dict[DotSpec, str] = field(default_factory=dict[DotSpec, str])
     done_from_memory: DotSpec | None = None

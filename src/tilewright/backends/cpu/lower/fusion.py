@@ -305,7 +305,7 @@ class FusionPlanner:
 
     def _decide_materialization(self, op: Op, value: Value) -> None:
         """Decide, users before definitions, whether an inlinable value gets a buffer and where."""
-        nest_uses = self._uses_by_nest(value)
+        nest_uses = self.uses_by_nest(value)
         self.nest_uses[value] = nest_uses
         if not nest_uses or not is_tile(value):
             return
@@ -318,7 +318,8 @@ class FusionPlanner:
         # Its operands are needed where it is computed, no longer where it is used.
         self.nest_uses[value] = {id(nest): NestUse(nest, True)}
 
-    def _uses_by_nest(self, value: Value) -> dict[int, NestUse]:
+    def uses_by_nest(self, value: Value) -> dict[int, NestUse]:
+        """The nests that need a value, once those are known that need what is computed from it."""
         nest_uses: dict[int, NestUse] = {}
         for using in value.uses:
             user = self._in_this_block(using)

@@ -2,7 +2,8 @@
 
 A carried tile has two buffers. The body reads the current one and writes the next; the pointers
 swap from one iteration to the next, so nothing is copied. If the only reader of the current tile
-is the product that makes the next one (`acc = dot(a, b, acc)`), one buffer serves both.
+is the product that makes the next one (`acc = dot(a, b, acc)`), or the nest that computes it element
+by element, one buffer serves both.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import replace
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering, lowering
 from tilewright.backends.cpu.lower.emit_memory_product import MemoryProductEmitter
 from tilewright.backends.cpu.lower.evaluate_lanes import Evaluated
+from tilewright.backends.cpu.lower.fusion import FusionPlanner
 from tilewright.backends.cpu.lower.lane_values import Address, Lanes
 from tilewright.backends.cpu.lower.memory_order import reads_columns
 from tilewright.backends.cpu.lower.non_fusible import copy_into, microkernel_function
@@ -162,6 +164,21 @@ def _only_summed(arg: Value, yielded: Value) -> bool:
     return isinstance(op, DotOp) and op.acc is arg and list(arg.uses) == [op]
 
 
+def _updated_in_place(state: CpuLowering, loop: ForOp) -> list[bool]:
+    """Of each carried value, whether the nest that computes the next one is alone in reading it,
+    each element before it is written: then one buffer does, and half of the cache (Welford's sums
+    in three tiles of 8 KB, Emerald Rapids: 462 -> 432 us)."""
+    if not any(isinstance(arg.type, TileType) for arg in loop.carried):
+        return [False] * len(loop.carried)
+    planner = FusionPlanner(loop.body, state.alignments)
+    state.plans[loop.body] = planner.run()
+    readers = (planner.uses_by_nest(arg).values() for arg in loop.carried)
+    return [
+        all(use.elementwise and value in use.nest.materialized for use in uses)
+        for uses, value in zip(readers, _yielded(loop.body), strict=True)
+    ]
+
+
 def _strides_of_carried(state: CpuLowering, loop: ForOp, number: int) -> tuple[int, ...] | None:
     """Columns one after the other, for a matrix that takes in what memory holds in columns.
 
@@ -245,12 +262,14 @@ def lower_for(state: CpuLowering, op: ForOp) -> None:
         _carry(
             state,
             init,
-            isinstance(init.type, TileType) and _only_summed(arg, value),
+            isinstance(init.type, TileType) and (in_place or _only_summed(arg, value)),
             _strides_of_carried(state, op, n),
             filled=product is None or product.spec.accumulate,
             buffer=sums,
         )
-        for n, (init, arg, value) in enumerate(zip(op.inits, op.carried, yielded, strict=True))
+        for n, (init, arg, value, in_place) in enumerate(
+            zip(op.inits, op.carried, yielded, _updated_in_place(state, op), strict=True)
+        )
     ]
     whole = None
     if product is not None:

@@ -60,6 +60,29 @@ def test_a_carried_tile_is_not_copied():
     assert_as_interpreted(text(body), [*arrays(), 3])
 
 
+@pytest.mark.parametrize(
+    ("next_p", "next_q", "tiles"),
+    [("%s", "%t", 3), ("%t", "%s", 3), ("%s", "%s", 3), ("%s", "%p", 4), ("%f", "%t", 5)],
+    ids=["own", "other", "twice", "kept", "elsewhere"],
+)
+def test_a_carried_tile_that_one_nest_reads_where_it_writes_has_one_buffer(
+    next_p: str, next_q: str, tiles: int
+):
+    """But not where another nest, or another index, needs what was there before."""
+    body = f"""
+      %a, %b = cf.for %zero, %n, %one, %x, %ones : {T}, {T} (%k: i32, %p: {T}, %q: {T}) {{
+        %s = arith.add %p, %x : {T}
+        %t = arith.sub %q, %s : {T}
+        %f = tile.gather %s, %i {{axis = 0}} : {T}
+        cf.yield {next_p}, {next_q}
+      }}
+      mem.store %yp, %a
+      %r = arith.mul %a, %b : {T}
+      mem.store %xp, %r"""
+    assert lowered(text(body)).scratch_bytes == tiles * 64  # one of them is x
+    assert_as_interpreted(text(body), [*arrays(), 3])
+
+
 def test_reading_elsewhere_than_writing():
     """A reversed tile needs elements that one buffer would have lost."""
     body = f"""
