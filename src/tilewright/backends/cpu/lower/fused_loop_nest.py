@@ -116,7 +116,9 @@ class _NestEmitter:
         self.reduces = [s for s in nest.sinks if isinstance(s, ReduceOp)]
         self.stores = [s for s in nest.sinks if isinstance(s, StoreOp)]
         self.only_stores = bool(self.stores) and not self.reduces and not nest.materialized
-        self.ahead = RunAhead(state, nest, self.stores) if self.only_stores else None
+        carries = not nest.sinks and any(v in state.assigned_buffers for v in nest.materialized)
+        ahead = self.only_stores or carries
+        self.ahead = RunAhead(state, nest, self.stores) if ahead else None
         self.axis = self.reduces[0].axis if self.reduces else None
         self.vector_dim, self.width = self._choose_vectors()
         self.ev = state.evaluator(self.width, shifts)

@@ -19,9 +19,11 @@ ahead of it at the end of each page. Emerald Rapids, one thread, tiles of 1024, 
              tanh bf16   0.378 -> 0.369   0.317 -> 0.323   0.350 -> 0.324   0.713 -> 0.383
              exp fp32    0.202 -> 0.206   0.204 -> 0.197   0.291 -> 0.290   0.778 -> 0.682
              scale bf16  0.154 -> 0.155   0.105 -> 0.102   0.151 -> 0.146   0.228 -> 0.178
+             Welford's sums of 32 times 50,176 fp32, which tiles of 2048 carry: 432 -> 391 us
     with less than is asked for here:
              scale fp16  0.095 -> 0.101   0.048 -> 0.051   0.149 -> 0.152   0.307 -> 0.331
              add fp32    0.155 -> 0.187   0.386 -> 0.406   0.430 -> 0.421   0.887 -> 0.893
+             row sums of 1 MB 9.0 -> 14.6 us, of 8 MB 287 -> 254; in carried tiles 15.8 -> 16.9
 """
 
 from __future__ import annotations
@@ -62,6 +64,9 @@ class RunAhead:
     For nests of one dimension that go on in memory for longer than they fetch ahead: what follows
     such a tile is mostly the next program's. Of two dimensions only rows that are stored to, where
     little is computed from what is in the caches, as sums of products are.
+
+    A nest that computes the tiles of a loop's next iteration fetches what it loads if it computes
+    much: rows of the next iteration go on where those of this one end.
     """
 
     __slots__ = ("loads", "rows", "state", "stores")
@@ -69,6 +74,11 @@ class RunAhead:
     def __init__(self, state: CpuLowering, nest: LoopNest, stores: Sequence[StoreOp]) -> None:
         self.state = state
         self.loads, self.stores, self.rows = list[Value](), list[Value](), list[Value]()
+        if not stores:
+            moving = (pointer for pointer in nest.first_reads if _differs_by_iteration(pointer))
+            longest = max(nest.shape)
+            self.loads = [p for p in moving if longest * _bytes(p) >= 2 * _STORES_AHEAD]
+            return
         pointers = [op.pointer for op in stores]
         if len(nest.shape) == 1 and nest.shape[0] * min(map(_bytes, pointers)) >= 2 * _STORES_AHEAD:
             # fetched by the nest before, or read by it
@@ -95,6 +105,20 @@ class RunAhead:
             below = (ev.math.add(coords[0], literal(_ROWS_AHEAD)), coords[1])
             for line in (line for pointer in self.rows for line in _lines(ev, pointer, below)):
                 _fetch(ev.math.code, line, for_store=True)
+
+
+def _differs_by_iteration(pointer: Value) -> bool:
+    """Whether a pointer depends on an argument of the block that it is in."""
+    block = pointer.op.parent if pointer.op is not None else None
+    reached, stack = {pointer}, [pointer]
+    while stack:
+        value = stack.pop()
+        if value.op is None and value.owner is block:
+            return True
+        new = [v for v in (value.op.operands if value.op is not None else ()) if v not in reached]
+        reached.update(new)
+        stack += new
+    return False
 
 
 def _bytes(pointer: Value) -> int:

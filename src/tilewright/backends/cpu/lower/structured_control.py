@@ -2,8 +2,8 @@
 
 A carried tile has two buffers. The body reads the current one and writes the next; the pointers
 swap from one iteration to the next, so nothing is copied. If the only reader of the current tile
-is the product that makes the next one (`acc = dot(a, b, acc)`), or the nest that computes it element
-by element, one buffer serves both.
+is the product that makes the next one (`acc = dot(a, b, acc)`), or the nest that computes it
+element by element, one buffer serves both.
 """
 
 from __future__ import annotations

@@ -95,6 +95,48 @@ def test_rows_of_what_is_in_the_caches_are_fetched_before_they_are_stored_to():
     assert fetches(filling_kernel(4, 256)) == 0
 
 
+def adding_kernel(size: int, step: int, products: int = 20) -> str:
+    """y = the sum of three tiles of x, so many elements apart, multiplied by themselves."""
+    tile = f"tile<{size}xf32>"
+    lines = [f"%v{i + 1} = arith.mul %v{i}, %v{i} : {tile}" for i in range(products)]
+    return f"""func @k(%X: ptr<f32>, %Y: ptr<f32> {{aligned = 64}}) {{
+      {strided_offsets((size,), (1,))}
+      %low = arith.constant {{value = 0}} : i32
+      %step = arith.constant {{value = {step}}} : i32
+      %end = arith.constant {{value = {2 * step + 1}}} : i32
+      %zero = arith.constant {{value = 0.0}} : {tile}
+      %sum = cf.for %low, %end, %step, %zero : {tile} (%k: i32,
+          %s: {tile}) {{
+        %x = mem.offset %X, {"%k" if step > 1 else "%low"} : ptr<f32>
+        %xs = tile.splat %x {{shape = [{size}]}} : tile<{size}xptr<f32>>
+        %xp = mem.offset %xs, %at : tile<{size}xptr<f32>>
+        %v0 = mem.load %xp : {tile}
+        {" ".join(lines)}
+        %next = arith.add %s, %v{products} : {tile}
+        cf.yield %next
+      }}
+      %ys = tile.splat %Y {{shape = [{size}]}} : tile<{size}xptr<f32>>
+      %yp = mem.offset %ys, %at : tile<{size}xptr<f32>>
+      mem.store %yp, %sum
+      cf.return
+    }}"""
+
+
+def test_what_carried_sums_take_in_is_fetched():
+    assert fetches(adding_kernel(256, 256), for_store=False) == LINES
+
+
+@pytest.mark.parametrize(
+    ("size", "step", "products"),
+    [(128, 128, 20), (256, 1, 20), (256, 256, 0)],
+    ids=["short", "the same", "simple"],
+)
+def test_what_carried_sums_reach_in_time_or_load_again_is_not_fetched(
+    size: int, step: int, products: int
+):
+    assert fetches(adding_kernel(size, step, products), for_store=False) == 0
+
+
 def test_nothing_behind_an_array_is_changed():
     x, y = np.arange(256, dtype=np.float32), np.full(1024, 7.0, np.float32)
     run(power_kernel((256,)), [x, y])
