@@ -164,13 +164,13 @@ def record_lines() -> list[str]:
 
 
 def lines_before_program(group: ProductGroup, call: str) -> list[str]:
-    """In the loop over programs: find the group that %x begins, if it is in none, by a call."""
+    """In the loop over programs: find the group that %pid0 begins, if it is in none, by a call."""
     return f"""
 %own.place = load i64, ptr %place.at
 %begins = icmp eq i64 %own.place, 0
 br i1 %begins, label %begin.group, label %run
 begin.group:
-%row.left = sub i32 %grid0, %x
+%row.left = sub i32 %grid0, %pid0
 %row.wide = zext i32 %row.left to i64
 %range.left = sub i64 %end, %id
 %left = call i64 @llvm.umin.i64(i64 %row.wide, i64 %range.left)
@@ -182,8 +182,8 @@ ask:
 %total = phi i64 [ 0, %begin.group ], [ %total.with, %further ]
 %above = phi <8 x i64> [ zeroinitializer, %begin.group ], [ %there, %further ]
 %n.narrow = trunc i64 %n to i32
-%x.asked = add i32 %x, %n.narrow
-{call.replace("%x,", "%x.asked,")}
+%pid0.asked = add i32 %pid0, %n.narrow
+{call.replace("%pid0,", "%pid0.asked,")}
 %rows = load i64, ptr %rows.at
 %a_row = load i64, ptr %a_row.at
 %there = load <8 x i64>, ptr %a.at, align 8
