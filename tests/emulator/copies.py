@@ -36,16 +36,15 @@ class Copies:
         threads = np.flatnonzero(mask)
         warps = threads >> 5
         self._shared.begin_copy(target, size, warps)
+        data = self._read(source, taken, threads, size)
         for warp in np.unique(warps):
             of = warps == warp
-            copy = _Copy(target[of], source[of], taken[of], np.zeros((0, 0)), threads[of])
-            copy.data = self._read(copy, size)
+            copy = _Copy(target[of], source[of], taken[of], data[of], threads[of])
             self._groups[warp][-1].append(copy)
 
-    def _read(self, copy: _Copy, size: int) -> Array:
-        data = np.zeros((len(copy.target), size), np.uint8)
-        origin = copy.source[copy.taken]
-        data[copy.taken] = self._memory.load(origin, size, copy.threads[copy.taken])
+    def _read(self, source: Array, taken: Array, threads: Array, size: int) -> Array:
+        data = np.zeros((len(source), size), np.uint8)
+        data[taken] = self._memory.load(source[taken], size, threads[taken])
         return data
 
     def commit(self, mask: Array) -> None:
@@ -55,13 +54,24 @@ class Copies:
 
     def wait(self, mask: Array, pending: int) -> None:
         """All but the latest `pending` groups of these warps have arrived."""
+        by_size: dict[int, list[_Copy]] = {}
         for warp in np.unique(np.flatnonzero(mask) >> 5):
             groups = self._groups[warp]
             while len(groups) - 1 > pending:
                 for copy in groups.pop(0):
-                    self._arrive(copy)
+                    by_size.setdefault(copy.data.shape[1], []).append(copy)
+        for size, copies in by_size.items():
+            self._arrive(copies, size)
 
-    def _arrive(self, copy: _Copy) -> None:
-        if (self._read(copy, copy.data.shape[1]) != copy.data).any():
+    def _arrive(self, copies: list[_Copy], size: int) -> None:
+        """No two of them write one place, so they may be looked at together."""
+        source, taken = _joined(copies, "source"), _joined(copies, "taken")
+        data, threads = _joined(copies, "data"), _joined(copies, "threads")
+        if np.count_nonzero(self._read(source, taken, threads, size) != data):
             raise EmulationError("what a copy reads was changed while it was on its way")
-        self._shared.end_copy(copy.target, copy.data, copy.threads >> 5)
+        self._shared.end_copy(_joined(copies, "target"), data, threads >> 5)
+
+
+def _joined(copies: list[_Copy], name: str) -> Array:
+    """A field of all."""
+    return np.concatenate([getattr(copy, name) for copy in copies])

@@ -315,9 +315,9 @@ class Shared:
         if self.writes.pieces_unfenced(pieces, warp):
             lacking = "a barrier" if self.writes.pieces_unseen(pieces, warp) else "a proxy fence"
             raise EmulationError(f"{what} reads what was written without {lacking} between")
-        if in_pieces(self.copied)[pieces].any():
+        if self._copies and np.count_nonzero(in_pieces(self.copied)[pieces]):
             raise EmulationError(f"{what} reads what a copy may be writing")
-        if (in_pieces(self.writes.when)[pieces] <= 0).any():
+        if int(in_pieces(self.writes.when)[pieces].min(initial=1)) <= 0:
             raise EmulationError(f"{what} reads what nobody wrote")
 
     def begin_late_read(self, pieces: Array, warp: int, what: str) -> None:
@@ -334,9 +334,9 @@ class Shared:
         """From now on an engine may write, whenever it likes."""
         if self.has_reserved and in_pieces(self.reserved)[pieces].any():
             raise EmulationError(f"{what} where an mbarrier is")
-        if in_pieces(self.copied)[pieces].any():
+        if self._copies and np.count_nonzero(in_pieces(self.copied)[pieces]):
             raise EmulationError(f"{what} writes where another copy may be writing")
-        if in_pieces(self.pending_reads)[pieces].any():
+        if np.count_nonzero(in_pieces(self.pending_reads)[pieces]):
             raise EmulationError("shared memory is overwritten that an operation may yet read")
         if any(t.pieces_unseen(pieces, warp) for t in (self.reads, self.writes)):
             raise EmulationError(f"{what} overwrites what others use, without a barrier between")

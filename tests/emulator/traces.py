@@ -78,17 +78,22 @@ class WarpTrace:
     # -- in pieces of 16 bytes, by number: (n,) ---------------------------------------------------
 
     def pieces_unseen(self, pieces: Array, warp: int) -> bool:
-        return self._any_later(pieces, warp, self.unseen)
+        return self._any_later(pieces, warp, self.unseen, self._clocks.floor)
 
     def pieces_unfenced(self, pieces: Array, warp: int) -> bool:
-        return self._any_later(pieces, warp, self.unfenced)
+        return self._any_later(pieces, warp, self.unfenced, self._clocks.fenced_floor)
 
-    def _any_later(self, pieces: Array, warp: int, later: Callable[[Array, Array], Array]) -> bool:
+    def _any_later(
+        self, pieces: Array, warp: int, later: Callable[[Array, Array], Array], floor: Array
+    ) -> bool:
         """Mostly all bytes of a piece were touched at once; then one byte will do."""
-        when, who = (in_pieces(of)[pieces] for of in (self.when, self.who))
+        when = in_pieces(self.when)[pieces]
+        if int(when.max(initial=0)) <= floor[warp]:
+            return False
+        who = in_pieces(self.who)[pieces]
         alike = (when == when[:, :1]).all() and (who == who[:, :1]).all()
         places = pieces[:, None] * 16 + np.arange(1 if alike else 16)
-        return bool(later(places, np.full(len(pieces), warp)).any())
+        return bool(np.count_nonzero(later(places, np.full(len(pieces), warp))))
 
     def note_engine(self, pieces: Array, engine: int, stamp: int, alone: bool) -> None:
         """An engine has ended an access. alone: everything before is ordered before it."""

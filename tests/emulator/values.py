@@ -27,6 +27,8 @@ def rows(value: Any, count: int) -> Any:
 
 def merge(mask: Any, new: Any, old: Any) -> Any:
     """`new` for the threads of the mask."""
+    if type(new) is np.ndarray and type(old) is np.ndarray and new.shape == old.shape == mask.shape:
+        return np.where(mask, new, old)
     if type(new) is Pending or type(old) is Pending:
         return merged(mask, new, old)
     if isinstance(new, tuple):
