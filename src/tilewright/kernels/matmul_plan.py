@@ -111,9 +111,13 @@ class Plan:
 CPU_BLOCKS = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "GROUP_M": 1}
 """What keeps the operands of one step in the L2 of a core."""
 
-_GROUP_OF_TILES = 8
-"""GROUP_M where tiles multiply: B, copied, stays for all blocks of a group (on a Xeon 1.1 to 1.2
-times as fast; 2 to 4 % slower by vectors, which read a block of rows again from the L2)."""
+_GROUP_OF_TILES, _GROUP_OF_VECTORS = 8, 32
+"""GROUP_M where copies of B stay for all blocks of a group. On a Xeon by tiles 1.1 to 1.2 times as
+fast; by vectors, one thread, fp32 1024^3 1.04 times and 2048^3 1.07, fp64 1024^3 1.05."""
+
+_KEPT_BYTES = 1 << 22
+"""Of copies of B, as much as products by vectors keep: without them they are 2 to 4 % slower in
+groups, since they read a block of rows from the L2 again along columns."""
 
 _BLOCKS_OF_A_THREAD = 32
 """Threads take eighths of their share, and keep nothing from one to the next: with fewer than four
@@ -170,8 +174,9 @@ def blocks_for_threads(m: int, n: int, k: int, item_bytes: int, threads: int) ->
     rows, columns = min(blocks, key=lambda block: (time(block), block[0] * block[1], block[0]))
     depth = min(_powers(64), key=lambda block: cdiv(k, block) * (block + _DEPTH_STRIP))
     found = CPU_BLOCKS | {"BLOCK_M": rows, "BLOCK_N": columns, "BLOCK_K": depth}
-    stays = tiles and _stays(m, n, (rows, columns), threads)
-    return found | {"GROUP_M": _GROUP_OF_TILES} if stays else found
+    fits = tiles or k * columns * item_bytes <= _KEPT_BYTES
+    group = _GROUP_OF_TILES if tiles else _GROUP_OF_VECTORS
+    return found | {"GROUP_M": group} if fits and _stays(m, n, (rows, columns), threads) else found
 
 
 def _stays(m: int, n: int, block: tuple[int, int], threads: int) -> bool:

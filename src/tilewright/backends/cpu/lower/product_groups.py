@@ -7,8 +7,8 @@
 A product copies panels of B, for as many rows as its program has (`emit_memory_product.py`): for 32
 rows the copies take as long as the multiplications on CPUs with tiles. So the first program of a
 group multiplies all its rows, and leaves their sums in scratch memory that lasts from program to
-program; the others find theirs there. Where the next group multiplies by the same columns, too, and
-tiles multiply, the panels stay for it (`microkernel/tile_copies.py`).
+program; the others find theirs there. Where the next group multiplies by the same columns, too, the
+panels stay for it (`microkernel/tile_copies.py`).
 
     for each program of the range:                          the loop of `cpu_function.py`
         if it is in no group:

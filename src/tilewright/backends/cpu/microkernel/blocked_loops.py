@@ -29,6 +29,7 @@ from tilewright.backends.cpu.microkernel.register_blocking import (
     column_runs,
     row_runs,
 )
+from tilewright.backends.cpu.microkernel.tile_copies import KeptPanels
 from tilewright.llvm import llvm_type
 
 
@@ -306,59 +307,85 @@ class _MemoryKernel(_PackedKernel):
         self.rows_further: Size = 0  # bytes to the rows of A that come next; after the last, first
         self.adds = True  # to what is in C
         self.columns_ahead = ""  # rows of the next panel of B, to be fetched in the loop over K
+        self.b_pitch: Size = ""  # bytes from one of them to the next
+        self.kept: KeptPanels | None = None
         self.rows_ahead: Size = 1  # of the next panel of B, to be fetched with each row of A
 
     def column_panels(self) -> None:
         out, packing = self.out, self.packing
         packing.b_row = "%b.row"
         packing.reserve()
+        self.kept = KeptPanels(packing) if self.spec.keeps else None
         last = out.value("sub i64 %rows, 1")
         above = out.value(f"add i64 %rows, {self.spec.k - 1}")
         self.rows_ahead = out.value(f"udiv i64 {above}, %rows")
         self.blocks = blocks = MemoryBlocks(packing)
         self.a_start, self.b_start, groups = blocks.values
         self.depth = packing.groups = groups
+        if self.kept is not None:
+            self.kept.begin_block(blocks.index)
         for run, column in panels(out, column_runs(self.spec), self.lanes, "%columns"):
             width = packing.b_row if self.spec.b_columns else packing.size
             b = out.offset(self.b_start, out.distance(column, width))
             left = out.value(f"sub i64 %columns, {column}")
             self.b_row = run.size * self.width
             self.mask = lanes_below(out, run.size * self.lanes, left)
-            if not self.packs_first:
-                self.corrections = packing.pack_columns(b, run.size, left)
+            self.panel_of_columns(b, column, run.size, left)
             following = blocks.next_panel(b, run.size, left) if blocks.fetches else ""
-            c = out.offset("%c", out.times(self.spec.type.bytes, column))
-            self.memory_rows(run.size, b, c, last, following)
+            self.b_pitch = packing.b_row
+            if following and self.kept is not None:
+                following, self.b_pitch = self.kept.following(following, run.size)
+            self.memory_rows(run.size, b, column, last, following)
         blocks.close()
+
+    def panel_of_columns(self, b: str, column: Size, vectors: int, left: Size) -> None:
+        """Say where a panel is, and copy it, unless it is kept or copied with the first rows."""
+        packing, kept = self.packing, self.kept
+        if kept is None:
+            self.corrections = packing.pack_columns(b, vectors, left)
+            return
+        kept.find(column)
+        if not self.packs_first:
+            ready = kept.begin_panels()
+            packing.pack_columns(b, vectors, left)
+            kept.end_panels(ready)
 
     @property
     def packs_first(self) -> bool:
         """Whether panels of B are copied while the first rows are multiplied by them."""
         return not (self.spec.b_columns or self.packing.signed)
 
-    def memory_rows(self, vectors: int, b: str, c: str, last: str, following: str) -> None:
+    def memory_rows(self, vectors: int, b: str, column: Size, last: str, following: str) -> None:
         """All rows of a panel of columns; following: the panel of B to be fetched meanwhile."""
-        out, spec = self.out, self.spec
-        between = spec.operand.bytes if spec.a_columns else "%a.row"
-        runs = row_runs(spec, vectors)
+        out, start = self.out, "0"
+        c = out.offset("%c", out.times(self.spec.type.bytes, column))
+        runs = row_runs(self.spec, vectors)
         if self.packs_first:
-            first = runs[0]
-            runs = tuple(r for r in (Run(1, first.size), Run(first.times - 1, first.size),
-                                     *runs[1:]) if r.times)  # fmt: skip
-        for index, (run, row) in enumerate(panels(out, runs, 1, "%rows")):
-            panel = _Panel(run.size, vectors, masked=False)
-            rows = [out.value(f"add i64 {row}, {i}") for i in range(run.size)]
-            self.places = [out.distance(out.smaller(i, last), between) for i in rows]
-            below = out.value(f"add i64 {row}, {run.size}")
-            there = out.value(f"icmp ule i64 {below}, {last}")
-            below = out.value(f"select i1 {there}, i64 {below}, i64 0")
-            self.rows_further = out.distance(out.value(f"sub i64 {below}, {row}"), between)
-            self.columns_ahead = self.fetched_panel(panel, row, following) if following else ""
-            if self.packs_first and index == 0:
-                sums = self.sums_and_copies(panel, b)
-            else:
-                sums = self.sums(panel, self.a_start, self.packing.columns)
+            assert self.kept is not None
+            size, before = runs[0].size, out.block
+            after = self.kept.begin_panels()
+            panel = self.begin_rows(0, size, vectors, last, following)
+            self.write_back(panel, c, self.sums_and_copies(panel, b))
+            end = out.block
+            self.kept.end_panels(after)
+            start = out.value(f"phi i64 [ 0, %{before} ], [ {size}, %{end} ]")
+        for run, row in panels(out, runs, 1, "%rows", start if self.packs_first else 0):
+            panel = self.begin_rows(row, run.size, vectors, last, following)
+            sums = self.sums(panel, self.a_start, self.packing.columns)
             self.write_back(panel, out.offset(c, out.times(self.c_row, row)), sums)
+
+    def begin_rows(self, row: Size, count: int, vectors: int, last: str, following: str) -> _Panel:
+        """Where the rows of a panel are, and what is fetched while they are multiplied."""
+        out, panel = self.out, _Panel(count, vectors, masked=False)
+        between = self.spec.operand.bytes if self.spec.a_columns else "%a.row"
+        rows = [out.value(f"add i64 {row}, {i}") for i in range(count)]
+        self.places = [out.distance(out.smaller(i, last), between) for i in rows]
+        below = out.value(f"add i64 {row}, {count}")
+        there = out.value(f"icmp ule i64 {below}, {last}")
+        below = out.value(f"select i1 {there}, i64 {below}, i64 0")
+        self.rows_further = out.distance(out.value(f"sub i64 {below}, {row}"), between)
+        self.columns_ahead = self.fetched_panel(panel, row, following) if following else ""
+        return panel
 
     def fetched_panel(self, panel: _Panel, row: Size, following: str) -> str:
         """Where in the next panel of B begins what is fetched with some rows of C, if not here."""
@@ -366,11 +393,15 @@ class _MemoryKernel(_PackedKernel):
         if self.spec.b_columns:  # two columns
             most = panel.vectors * self.lanes - 2
             column = out.smaller(out.value(f"lshr i64 {row}, 2"), most)
-            return out.offset(following, out.distance(column, "%b.row"))
-        place = out.offset(following, out.distance(out.distance(row, self.rows_ahead), "%b.row"))
+            return out.offset(following, out.distance(column, self.b_pitch))
+        place = out.offset(
+            following, out.distance(out.distance(row, self.rows_ahead), self.b_pitch)
+        )
         if not self.spec.unit.bursts:
             return place
-        self.blocks.fetch(place, out.times(panel.rows, self.rows_ahead), panel.vectors)
+        self.blocks.fetch(
+            place, out.times(panel.rows, self.rows_ahead), panel.vectors, self.b_pitch
+        )
         return ""
 
     def sums(self, panel: _Panel, a: str, b: str) -> Sequence[str]:
@@ -446,14 +477,14 @@ class _MemoryKernel(_PackedKernel):
         if self.columns_ahead and self.spec.b_columns:
             place = out.offset(self.columns_ahead, out.times(CACHE_LINE, number))
             out.emit(fetch_line(place, 2))
-            out.emit(fetch_line(out.offset(place, "%b.row"), 2))
+            out.emit(fetch_line(out.offset(place, self.b_pitch), 2))
         elif self.columns_ahead:
             rounds = self.spec.k // self.spec.operand.group // self.spec.line_groups
             count = out.times(panel.rows, self.rows_ahead)
             row = out.value(f"udiv i64 {out.distance(number, count)}, {rounds}")
-            place = out.offset(self.columns_ahead, out.distance(row, "%b.row"))
+            place = out.offset(self.columns_ahead, out.distance(row, self.b_pitch))
             self.fetch_columns(panel, place)
-            self.fetch_columns(panel, out.offset(place, "%b.row"))
+            self.fetch_columns(panel, out.offset(place, self.b_pitch))
 
     def fetch_columns(self, panel: _Panel, place: str) -> None:
         for byte in range(0, int(self.packing.panel_step(panel.vectors)), CACHE_LINE):

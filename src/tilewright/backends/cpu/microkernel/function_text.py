@@ -146,29 +146,34 @@ class Run(NamedTuple):
     size: int
 
 
-def panels(out: Writer, runs: Sequence[Run], unit: int, extent: Size) -> Iterator[tuple[Run, Size]]:
+def panels(
+    out: Writer, runs: Sequence[Run], unit: int, extent: Size, start: Size = 0
+) -> Iterator[tuple[Run, Size]]:
     """Loops over the panels that begin before an extent, 1 at least, with the place where each
     begins; the body is emitted for each run between two steps of the iterator.
 
-    unit: rows (or columns) of a panel of size 1; extent: a number is that of all runs
+    unit: rows (or columns) of a panel of size 1; extent: a number is that of all runs; start: in
+    the first run, a number is 0
     """
-    first = 0
+    end = 0
     for index, run in enumerate(runs):
-        step, after = run.size * unit, ""
+        step, after, first = run.size * unit, "", end if end else start
         turns: Size = run.times
+        end += run.times * step
         if first and isinstance(extent, str):
             after, inside = out.label(), out.label()
             begins = out.value(f"icmp ugt i64 {extent}, {first}")
             out.emit(f"br i1 {begins}, label %{inside}, label %{after}")
             out.start_block(inside)
-        if run.times > 1 and isinstance(extent, str):
-            turns = out.part(out.value(f"add i64 {extent}, {step - 1 - first}"), step)
-            turns = turns if index == len(runs) - 1 else out.smaller(turns, run.times)
+        counts = run.times > 1 or isinstance(first, str)
+        if counts and isinstance(extent, str):
+            last = extent if index == len(runs) - 1 else out.smaller(extent, end)
+            left = out.value(f"sub i64 {last}, {first}") if first else last
+            turns = out.part(out.value(f"add i64 {left}, {step - 1}"), step)
         loop = Loop(out, turns, [("i64", str(first))])
-        place: Size = loop.values[0] if run.times > 1 else first
+        place: Size = loop.values[0] if counts else first
         yield run, place
-        loop.close([out.value(f"add i64 {place}, {step}")] if run.times > 1 else [""])
+        loop.close([out.value(f"add i64 {place}, {step}")] if counts else [""])
         if after:
             out.emit(f"br label %{after}")
             out.start_block(after)
-        first += run.times * step

@@ -294,15 +294,15 @@ class MemoryBlocks:
         behind = out.offset(b, packing.panel_step(vectors))
         return out.value(f"select i1 {ends}, ptr {self._following}, ptr {behind}")
 
-    def fetch(self, rows: str, count: Size, vectors: int) -> None:
-        """Fetch rows of a panel that begin at `rows`."""
+    def fetch(self, rows: str, count: Size, vectors: int, pitch: Size) -> None:
+        """Fetch rows of a panel that begin at `rows`, so many bytes apart."""
         out, packing = self.packing.out, self.packing
         loop = Loop(out, count, [("ptr", rows)])
         (place,) = loop.values
         for byte in range(0, int(packing.panel_step(vectors)), CACHE_LINE):
             line = out.offset(place, byte)
             out.emit(fetch_line(line, 2))
-        loop.close([out.offset(place, packing.b_row)])
+        loop.close([out.offset(place, pitch)])
 
     def close(self) -> None:
         out, packing = self.packing.out, self.packing

@@ -165,8 +165,9 @@ class DotSpec:
 
     @property
     def keeps(self) -> bool:
-        """Whether panels of B may be kept for the next product: see `tile_copies.py`."""
-        return self.from_memory and self.by_tiles
+        """Whether panels of B may be kept for the next product: see `tile_copies.py`. Not those
+        from whose copies sums start."""
+        return self.from_memory and (self.by_tiles or self.element != "i8")
 
     @property
     def panel_vectors(self) -> int:
@@ -241,7 +242,7 @@ def kept_rows_blocks(spec: DotSpec) -> int:
 
 def kept_bytes(spec: DotSpec) -> int:
     """Of memory for all that is kept."""
-    rows = KEPT_ROWS * kept_rows_blocks(spec) * copied_bytes(spec)
+    rows = KEPT_ROWS * kept_rows_blocks(spec) * copied_bytes(spec) if spec.by_tiles else 0
     return kept_columns_bytes(spec) + rows
 
 

@@ -1,4 +1,4 @@
-"""Copies for products by tiles of matrices in memory: rows of A, and panels of B that are kept.
+"""Copies for products of matrices in memory: panels of B that are kept, and for tiles rows of A.
 
 A tile is loaded from 16 rows of A, a cache line of each. Where rows do not begin with cache lines,
 it takes twice as many, and rows that lie a power of two apart push each other out of the L2 cache.
@@ -257,10 +257,24 @@ class KeptPanels:
         lane = self.vector // self.packing.lanes
         self.width = out.value(f"select i1 {here}, i64 {lane}, i64 0")
 
-    def begin_panels(self, column: Size) -> str:
-        """Say where panels that begin with a column are; skip what follows if they are there."""
+    def find(self, column: Size) -> None:
+        """Say where panels that begin with a column are."""
         out = self.out
         self.packing.columns = out.offset(self.start, out.distance(column, self.width))
+
+    def following(self, place: str, vectors: int) -> tuple[str, str]:
+        """Where the next panel is read, and bytes from row (or column) to row: here if it is kept,
+        else at a place in B."""
+        out, packing = self.out, self.packing
+        size, depth = packing.panel_bytes(vectors), packing.spec.k
+        behind = out.offset(packing.columns, size)
+        row = depth * packing.size if packing.spec.b_columns else size // depth
+        place = out.value(f"select i1 {self.ready}, ptr {behind}, ptr {place}")
+        return place, out.value(f"select i1 {self.ready}, i64 {row}, i64 {packing.b_row}")
+
+    def begin_panels(self) -> str:
+        """Skip what follows if the panels are there."""
+        out = self.out
         copy, ready = out.label(), out.label()
         out.emit(f"br i1 {self.ready}, label %{ready}, label %{copy}")
         out.start_block(copy)

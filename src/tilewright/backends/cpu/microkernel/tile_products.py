@@ -131,7 +131,8 @@ class _TileKernel:
                 left = out.value(f"sub i64 {left}, {column}")
             across, ready = min(run.size, PAIR), ""
             if self.kept is not None:
-                ready = self.kept.begin_panels(column)
+                self.kept.find(column)
+                ready = self.kept.begin_panels()
             packing.pack_columns(out.offset(b, out.distance(column, width)), run.size, left)
             if self.kept is not None:
                 for n in range(0, run.size, across):

@@ -10,14 +10,17 @@ import pytest
 
 from tests.unit.backends.cpu.microkernel.test_products_from_memory import (
     AMX,
+    BURSTS,
     KEEPS_NOTHING,
+    SUMS,
+    TYPES,
     module,
     spec_of,
 )
-from tilewright.backends.cpu.microkernel import KEY_NUMBERS, kept_bytes
+from tilewright.backends.cpu.microkernel import AVX512, GENERIC, KEY_NUMBERS, VectorUnit, kept_bytes
 from tilewright.llvm import compile_ir, host_target, load_object
 
-ROWS, COLUMNS, DEPTH = 48, 80, 2 * 1024 + 68
+ROWS, COLUMNS, DEPTH = 48, 80, 2 * 1024 + 72
 
 Product = Callable[[int, int, bool], Any]
 
@@ -29,10 +32,10 @@ def matrices(*shape: int) -> tuple[Any, Any]:
     return first, second
 
 
-def product_of(a: Any, b: Any) -> Product:
+def product_of(a: Any, b: Any, element: str = "i8", unit: VectorUnit = AMX) -> Product:
     """A function of rows, columns, and whether to keep panels, that keeps what it may."""
     b_columns = b.flags.f_contiguous
-    spec = replace(spec_of("i8", AMX, b_columns, ROWS, COLUMNS), accumulate=False)
+    spec = replace(spec_of(element, unit, b_columns, ROWS, COLUMNS), accumulate=False)
     text = module(spec).replace(KEEPS_NOTHING, "ptr @key, ptr @kept, i1 %keep")
     text = text.replace("i1 %adds) {\n", "i1 %adds, i1 %keep) {\n")
     text = text.replace("@dot(ptr noalias", "@dot_(ptr noalias").replace("@dot(", "@dot_(")
@@ -43,25 +46,31 @@ def product_of(a: Any, b: Any) -> Product:
     loaded = load_object(compile_ir(text, host_target()).obj, ["run"])
     kinds = *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 5, *[ctypes.c_bool] * 2
     run = ctypes.CFUNCTYPE(None, *kinds)(loaded["run"])
-    memory = np.zeros(ROWS * COLUMNS * 4 + 64, np.uint8)
+    size, summed = ROWS * COLUMNS * spec.type.bytes, SUMS.get(element, np.int32)
+    memory = np.zeros(size + 64, np.uint8)
     start = -memory.ctypes.data % 64
-    c = memory[start : start + ROWS * COLUMNS * 4].view(np.int32).reshape(ROWS, COLUMNS)
+    c = memory[start : start + size].view(summed).reshape(ROWS, COLUMNS)
 
     def product(rows: int, columns: int, keep: bool) -> Any:
         assert loaded  # whose code runs
         places = (x.ctypes.data for x in (c, a, b))
-        run(*places, DEPTH, max(b.strides), DEPTH, rows, columns, False, keep)
+        run(*places, max(a.strides), max(b.strides), DEPTH, rows, columns, False, keep)
         return c[:rows, :columns].copy()
 
     return product
 
 
 @pytest.mark.parametrize("b_columns", [False, True])
-def test_panels_are_kept_for_the_same_columns(b_columns: bool):
+@pytest.mark.parametrize(
+    ("element", "unit"),
+    [("i8", AMX), ("float", GENERIC), ("double", AVX512), ("u8", AVX512), ("float", BURSTS)],
+)
+def test_panels_are_kept_for_the_same_columns(element: str, unit: VectorUnit, b_columns: bool):
     """B is changed between two products, which shows in the second if its panels are copied."""
-    a, (first, second) = matrices(ROWS, DEPTH)[0], matrices(DEPTH, COLUMNS)
-    b = np.asfortranarray(first) if b_columns else first.copy()
-    product = product_of(a, b)
+    a, (first, second) = abs(matrices(ROWS, DEPTH)[0]), matrices(DEPTH, COLUMNS)
+    kind = np.int8 if element == "u8" else TYPES[element]
+    a, b = a.astype(kind), (np.asfortranarray(first) if b_columns else first).astype(kind)
+    product = product_of(a, b, element, unit)
     old, new = (a.astype(np.int32) @ x for x in (first, second))
     for keep in (False, True):
         np.testing.assert_array_equal(product(ROWS, COLUMNS, keep), old)
