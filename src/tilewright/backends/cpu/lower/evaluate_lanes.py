@@ -16,8 +16,9 @@ from tilewright.backends.cpu.lower.affine_lanes import AFFINE, Evaluated
 from tilewright.backends.cpu.lower.lane_values import LaneMath, Lanes, uniform
 from tilewright.backends.cpu.lower.vector_access import Buffer, memory_type, read_buffer
 from tilewright.ir import Block, Op, Trait, Value
-from tilewright.ir.types import PointerType, TileType, element_of
+from tilewright.ir.types import PointerType, TileType, element_of, f16, f32
 from tilewright.llvm import Code, Val, lower_elementwise
+from tilewright.ops import CastOp, DivOp
 from tilewright.support.data_class import dataclass
 
 Coords = tuple[Lanes, ...]
@@ -201,7 +202,23 @@ class Evaluator:
         if all(lanes.is_uniform for lanes in operands):
             return uniform(lower_elementwise(self.code, op, [lanes.base for lanes in operands]))
         vectors = [self.math.vector(lanes) for lanes in operands]
+        if _rounds_quotient(op):
+            vectors = [self.code.fenced(vectors[0], 32 * vectors[0].width)]
         return self.math.wrap(lower_elementwise(self.code, op, vectors))
+
+
+def _rounds_quotient(op: Op) -> bool:
+    """Whether an op rounds a quotient of f32 to f16.
+
+    LLVM would divide numbers of f16 instead, of which the result is the same: a third slower where
+    a CPU has instructions for that (2^14 numbers on Emerald Rapids: 0.34 ns each, in f32 0.24).
+    """
+    return (
+        isinstance(op, CastOp)
+        and element_of(op.result.type) is f16
+        and element_of(op.x.type) is f32
+        and isinstance(op.x.op, DivOp)
+    )
 
 
 INDEX_FUNCTIONS: dict[type[Op], Callable[[Evaluator, Any, Value, Coords], Steps]] = {}
