@@ -36,7 +36,7 @@ from tilewright.backends.cpu.driver.thread_pool_program import (
     pool_program,
 )
 from tilewright.llvm import LoadedObject, host_cpu, load_object
-from tilewright.native import NativeProgram
+from tilewright.native import METH_FASTCALL, NativeProgram, builtin_function
 from tilewright.support import ForkLock, operating_system, settings, thread_count
 
 __all__ = ["Grid", "NativePool", "Pool", "PythonPool", "pool_object", "shared_pool"]
@@ -84,8 +84,8 @@ class Pool(Protocol):
 
     @property
     def start(self) -> Callable[..., int]:
-        """`start(address of a KernelRecord, args, x, y, z, scratch_bytes)` launches as `launch`
-        does; what it returns is for `check`, unless it is 0."""
+        """`start(address of a KernelRecord, bytes of args, x, y, z, scratch_bytes)` launches as
+        `launch` does; what it returns is for `check`, unless it is 0."""
         ...
 
     def check(self, status: int, scratch_bytes: int) -> None:
@@ -117,7 +117,9 @@ class NativePool:
     def __init__(self, threads: int, spin_us: float = SPIN_MICROSECONDS) -> None:
         code = load_object(pool_object(), _program().exports)
         self._code.append(code)
-        self.start = _LAUNCH(code["tw_launch"])
+        self._launch = _LAUNCH(code["tw_launch"])
+        start = builtin_function("start", code["tw_start"], METH_FASTCALL, 0, keep=code)
+        self.start: Callable[..., int] = start
         self.launch_words = code["tw_launch_words"]
         self._configure = _CONFIGURE(code["tw_configure"])
         self._stop = _ACTION(code["tw_stop"])
@@ -139,7 +141,8 @@ class NativePool:
         self, kernel: KernelRecord, args: int | bytes, grid: Grid, scratch_bytes: int
     ) -> None:
         """See `Pool.launch`."""
-        self.check(self.start(ctypes.addressof(kernel), args, *grid, scratch_bytes), scratch_bytes)
+        status = self._launch(ctypes.addressof(kernel), args, *grid, scratch_bytes)
+        self.check(status, scratch_bytes)
 
     def check(self, status: int, scratch_bytes: int) -> None:
         """Raise what a launch has returned."""

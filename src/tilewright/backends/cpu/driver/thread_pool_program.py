@@ -43,8 +43,8 @@ _LINES_BYTES = 128
 """Two cache lines: processors fetch them in pairs."""
 
 _SYMBOLS = (
-    "tw_launch", "tw_launch_words", "tw_configure", "tw_stop", "tw_reset", "tw_pause", "tw_workers",
-    "tw_raised", "tw_report_crashes",
+    "tw_launch", "tw_launch_words", "tw_start", "tw_configure", "tw_stop", "tw_reset", "tw_pause",
+    "tw_workers", "tw_raised", "tw_report_crashes",
 )  # fmt: skip
 _FILES = (
     "thread_pool_state.ll",

@@ -145,6 +145,22 @@ def test_each_program_runs_once(pool: NativePool, grid: tuple[int, int, int]) ->
     assert_runs_once(pool, grid)
 
 
+@pytest.mark.parametrize("alone", [0, 100])
+def test_a_launch_by_a_function_of_python_is_the_same(pool: NativePool, alone: int) -> None:
+    """Of a grid for all threads, without the GIL, and of one for the caller alone, with it."""
+    launch = Launch(60)
+    launch.kernel.alone = alone
+    record = ctypes.addressof(launch.kernel)
+    assert pool.start(record, launch.args.tobytes(), 3, 4, 5, launch.scratch) == 0
+    launch.assert_each_ran(times=1)
+    assert tuple(launch.shape[:3]) == (3, 4, 5)
+    with pytest.raises(TypeError):
+        pool.start(record, launch.args.tobytes(), 3.5, 4, 5, launch.scratch)
+    with pytest.raises(TypeError):
+        pool.start(record, 0, 3, 4, 5, launch.scratch)
+    launch.assert_each_ran(times=1)
+
+
 def test_every_small_grid(pool: NativePool) -> None:
     for programs in range(1, 200):
         assert_runs_once(pool, (programs, 1, 1))
