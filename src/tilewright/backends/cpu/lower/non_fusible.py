@@ -22,7 +22,7 @@ from tilewright.backends.cpu.lower.vector_access import (
     to_memory,
     write_buffer,
 )
-from tilewright.backends.cpu.microkernel import DotSpec, memory_step
+from tilewright.backends.cpu.microkernel import DotSpec, are_whole_panels, memory_step
 from tilewright.backends.cpu.ops import Bf16DotOp, BlockTransposeOp
 from tilewright.backends.device_messages import packed
 from tilewright.ir import Op, Value
@@ -119,14 +119,16 @@ def lower_dot(state: CpuLowering, op: DotOp) -> None:
 
 def _same_product_from_memory(state: CpuLowering, spec: DotSpec) -> DotSpec | None:
     """What does most iterations of the loop, if it can do one of those that are left, too: code for
-    a few iterations alone would take as long to compile as that. Not that of a group of programs,
-    whose last block of rows may be of two programs."""
+    a few iterations alone would take as long to compile as that. Not that of a group of programs
+    where a panel of rows may be of two programs."""
     whole = state.done_from_memory
-    if whole is None or whole.by_tiles or whole.m != spec.m or spec.k % memory_step(whole):
+    if whole is None or whole.by_tiles or spec.k % memory_step(whole):
+        return None
+    if whole.m != spec.m and not are_whole_panels(whole, spec.m):
         return None
     alike = replace(
-        whole, k=spec.k, lda=spec.lda, ldb=spec.ldb, aligned=spec.aligned, accumulate=True,
-        from_memory=False,
+        whole, m=spec.m, k=spec.k, lda=spec.lda, ldb=spec.ldb, aligned=spec.aligned,
+        accumulate=True, from_memory=False,
     )  # fmt: skip
     return whole if alike == spec else None
 

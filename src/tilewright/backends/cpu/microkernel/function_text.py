@@ -16,6 +16,7 @@ class Writer:
         self.lines = ["entry:"]
         self.block = "entry"
         self._names = 0
+        self._places: dict[tuple[str, Size], str] = {}
 
     def name(self) -> str:
         """A value name that is not used yet."""
@@ -40,6 +41,7 @@ class Writer:
     def start_block(self, label: str) -> None:
         self.lines.append(f"{label}:")
         self.block = label
+        self._places.clear()
 
     def times(self, count: int, size: Size) -> Size:
         """Their product."""
@@ -68,10 +70,14 @@ class Writer:
         return self.value(f"call i64 @llvm.umin.i64(i64 {x}, i64 {y})")
 
     def offset(self, pointer: str, distance: Size) -> str:
-        """`pointer` moved by `distance` bytes."""
+        """`pointer` moved by `distance` bytes; once in a block."""
         if not distance:
             return pointer
-        return self.value(f"getelementptr inbounds i8, ptr {pointer}, i64 {distance}")
+        place = self._places.get((pointer, distance))
+        if place is None:
+            place = self.value(f"getelementptr inbounds i8, ptr {pointer}, i64 {distance}")
+            self._places[pointer, distance] = place
+        return place
 
 
 class Loop:

@@ -328,3 +328,9 @@ def column_runs(spec: DotSpec) -> tuple[Run, ...]:
     full, rest = divmod(spec.n // spec.lanes, spec.packed_vectors)
     runs = (Run(full, spec.packed_vectors), Run(rest // panel, panel), Run(1, rest % panel))
     return tuple(run for run in runs if run.times * run.size)
+
+
+def are_whole_panels(spec: DotSpec, rows: int) -> bool:
+    """Whether panels of a product end where its first rows, so many, do."""
+    runs = [row_runs(spec, columns.size) for columns in column_runs(spec)]
+    return all(len(run) == 1 and rows % run[0].size == 0 for run in runs)

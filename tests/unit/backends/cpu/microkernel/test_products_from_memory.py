@@ -12,6 +12,7 @@ from tests.unit.backends.cpu.amx_functions import without_amx
 from tests.unit.backends.cpu.microkernel.grouped_products import KINDS
 from tests.unit.backends.cpu.microkernel.test_grouped_products import emulated
 from tilewright.backends.cpu.microkernel import (
+    AVX2,
     AVX512,
     CACHE_LINE,
     GENERIC,
@@ -19,6 +20,7 @@ from tilewright.backends.cpu.microkernel import (
     TILE_CONFIGURATION,
     DotSpec,
     VectorUnit,
+    are_whole_panels,
     blocked_loops,
     memory_depth,
     memory_step,
@@ -199,3 +201,11 @@ def test_products_that_are_not_done_from_memory():
     assert memory_step(halves) == 2
     for other in ({"accumulate": True}, {"m": 24}, {"m": 512}, {"unit": AVX512}):
         assert memory_step(replace(halves, **other)) == 0
+
+
+def test_rows_of_a_program_that_end_with_a_panel_of_its_group():
+    group = DotSpec(256, 64, 64, "float", AVX512, from_memory=True)
+    assert are_whole_panels(group, 32)
+    assert not are_whole_panels(group, 12)
+    # of 256 rows some panels have six, others five
+    assert not are_whole_panels(replace(group, unit=AVX2), 32)
