@@ -8,8 +8,8 @@ LLVM 1.9 ms (of 10.5 of an addition, 20.5 of a softmax, Intel).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from tilewright.analysis import analyze_alignment
 from tilewright.backends.cpu.lower import (
@@ -22,6 +22,7 @@ from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering, lowering
 from tilewright.backends.cpu.lower.fused_loop_nest import emit_loop_nest
 from tilewright.backends.cpu.lower.fusion import FusionPlanner, LoopNest
 from tilewright.backends.cpu.lower.lane_values import Address, Lanes, uniform
+from tilewright.backends.cpu.lower.product_windows import loop_of_windows
 from tilewright.backends.cpu.lower.program_cost import programs_alone, run_together
 from tilewright.backends.cpu.lower.region_functions import define_region_functions
 from tilewright.backends.cpu.lower.split_blocks import split_long_block
@@ -97,13 +98,11 @@ def lower_function(
         module.functions.append("\n".join([head, "entry:", *first, *body, "}"]))
         call = f"call void @program({signature})"
         first = product_groups.record_lines()
-        before = product_groups.lines_before_program(state.group, call)
-        loop = [*before, call, *product_groups.LINES_AFTER_PROGRAM]
-        programs, place = _Programs(loop, "run"), ""
+        loop, place = partial(loop_of_windows, state.group, call), ""
     else:
-        programs = _Programs([*map(_going_on, body), f"{_RAN}:"], _RAN)
+        loop = partial(_program_loop, [*map(_going_on, body), f"{_RAN}:"])
     head = f"{_head(function, attributes)}{place} {{"
-    entry = _entry(state, function, stream_above, first, programs)
+    entry = _entry(state, function, stream_above, first, loop)
     module.functions.append("\n".join([head, *entry]))
     module.footer += lines.footer() if lines else ()
     # No triple and layout: `compile_ir` sets those of its target.
@@ -115,13 +114,6 @@ def lower_function(
 _NEXT_PROGRAM = "%pid_next = add i32 %pid0, 1"
 _RAN = "ran"
 """The label behind a program in the loop."""
-
-
-class _Programs(NamedTuple):
-    """Lines that run one program in the loop over them, which end in the block `latch`."""
-
-    lines: Sequence[str]
-    latch: str
 
 
 def _passed(state: CpuLowering, parameters: Sequence[str]) -> str:
@@ -191,9 +183,10 @@ def _entry(
     function: Function,
     stream_above: int,
     first: Sequence[str],
-    programs: _Programs,
+    loop: Callable[[list[str]], list[str]],
 ) -> list[str]:
-    """The body of the entry; first: lines before the loop."""
+    """The body of the entry; first: lines before the loop over programs, which is given those that
+    stand behind it."""
     lines = ["entry:"]
     for i, arg in enumerate(function.args):
         lines.append(f"%slot.{i} = getelementptr i64, ptr %args, i64 {i}")
@@ -220,7 +213,7 @@ def _entry(
         fence = ["call void @llvm.x86.sse.sfence()"]
     lines += _streaming_lines(state, function, stream_above)
     configure, release = _tile_lines(state)
-    return [*lines, *first, *configure, *_program_loop(programs, [*fence, *release])]
+    return [*lines, *first, *configure, *loop([*fence, *release])]
 
 
 def _tile_lines(state: CpuLowering) -> tuple[list[str], list[str]]:
@@ -235,9 +228,9 @@ def _tile_lines(state: CpuLowering) -> tuple[list[str], list[str]]:
     return ["call void @llvm.x86.ldtilecfg(ptr @tiles)"], ["call void @llvm.x86.tilerelease()"]
 
 
-def _program_loop(programs: _Programs, at_end: list[str]) -> list[str]:
-    """The loop over the programs, which ends after one if *poll is set."""
-    latch = programs.latch
+def _program_loop(program: Sequence[str], at_end: list[str]) -> list[str]:
+    """The loop over the programs, which ends after one if *poll is set; program: lines that run
+    one and end in the block `_RAN`; at_end: lines behind the loop."""
     return [
         "%any = icmp slt i64 %begin, %end",
         "br i1 %any, label %place, label %done",
@@ -251,11 +244,11 @@ def _program_loop(programs: _Programs, at_end: list[str]) -> list[str]:
         "%z.first = trunc i64 %z.wide to i32",
         "br label %head",
         "head:",
-        f"%id = phi i64 [ %begin, %place ], [ %next, %{latch} ]",
-        f"%pid0 = phi i32 [ %x.first, %place ], [ %x.next, %{latch} ]",
-        f"%pid1 = phi i32 [ %y.first, %place ], [ %y.next, %{latch} ]",
-        f"%pid2 = phi i32 [ %z.first, %place ], [ %z.next, %{latch} ]",
-        *programs.lines,
+        f"%id = phi i64 [ %begin, %place ], [ %next, %{_RAN} ]",
+        f"%pid0 = phi i32 [ %x.first, %place ], [ %x.next, %{_RAN} ]",
+        f"%pid1 = phi i32 [ %y.first, %place ], [ %y.next, %{_RAN} ]",
+        f"%pid2 = phi i32 [ %z.first, %place ], [ %z.next, %{_RAN} ]",
+        *program,
         # Counted, since two divisions take as long as a small program.
         "%x.after = add i32 %pid0, 1",
         "%x.ends = icmp eq i32 %x.after, %grid0",
@@ -274,7 +267,7 @@ def _program_loop(programs: _Programs, at_end: list[str]) -> list[str]:
         "%goes.on = and i1 %more, %runs",
         "br i1 %goes.on, label %head, label %done",
         "done:",
-        f"%reached = phi i64 [ %begin, %entry ], [ %next, %{latch} ]",
+        f"%reached = phi i64 [ %begin, %entry ], [ %next, %{_RAN} ]",
         *at_end,
         "ret i64 %reached",
         "}",

@@ -28,13 +28,24 @@ from tilewright.support.data_class import dataclass
 class ProductGroup:
     """Programs whose products are done at once; see product_groups.py.
 
-    most: programs; rows: of each; row_bytes: from one row of A to the next, 0: as the program finds
+    rows, columns: of each program; most_rows, most_columns: programs of a group
+    by_tiles: whether AMX multiplies
+    operand_bytes: of an element of A and B; a_row_bytes, b_column_bytes: from one row of A, and one
+        column of B, to the next, 0: as the program finds
+    down_bytes, across_bytes: from one program's sums to those of the next below, and to its right
     sums, kept: scratch memory that lasts from program to program; None: no panels of B are kept
     """
 
-    most: int
     rows: int
-    row_bytes: int
+    columns: int
+    most_rows: int
+    most_columns: int
+    by_tiles: bool
+    operand_bytes: int
+    a_row_bytes: int
+    b_column_bytes: int
+    down_bytes: int
+    across_bytes: int
     sums: ScratchBlock
     kept: ScratchBlock | None
 

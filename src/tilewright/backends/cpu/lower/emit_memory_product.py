@@ -32,9 +32,10 @@ from tilewright.backends.cpu.lower.loop_clipping import ClippingBound, IndexedVa
 from tilewright.backends.cpu.lower.non_fusible import call_of_memory_product
 from tilewright.backends.cpu.lower.product_groups import (
     answer_if_asked,
-    end_group_unless,
     kept_panels,
     multiply_group,
+    note_failure,
+    unless_failed,
 )
 from tilewright.backends.cpu.lower.products_from_memory import MemoryProduct, Operand
 from tilewright.backends.cpu.lower.vector_access import memory_type
@@ -103,19 +104,22 @@ class MemoryProductEmitter:
         fill()
         for line in (f"br label %{filled}", f"{filled}:", f"br label %{done}", f"{then}:"):
             code.line(line)
-        ends = [then]
+        may_fail, ends = self.found.spec.may_fail, [then]
         if self.grouped:
-            ends.append(code.label("multiply"))
-            rows = multiply_group(self.state, ends[-1], done)
+            there = code.label("there") if may_fail else done
+            ends = [there if may_fail else then, code.label("multiply")]
+            rows, columns = multiply_group(self.state, ends[-1], there)
         sizes = (a_row, b_row, depth, rows, columns)
         kept = kept_panels(self.state) if self.grouped else ()
         numbers = call_of_memory_product(self.found.spec, sizes, adds=False, kept=kept)
         call = f"@{name}({sums.typed}, {a.typed}, {b.typed}, {numbers})"
-        if self.found.spec.may_fail:
+        if may_fail:
             right = code.let_here(f"call i1 {call}", "i1")
             if self.grouped:
-                end_group_unless(self.state, right)
+                note_failure(self.state, right)
             code.line(f"br i1 {right}, label %{done}, label %{other}")
+            if self.grouped:
+                unless_failed(self.state, ends[0], done, other)
         else:
             code.line(f"call void {call}")
             code.line(f"br label %{done}")

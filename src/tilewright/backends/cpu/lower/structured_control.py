@@ -9,7 +9,6 @@ element by element, one buffer serves both.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering, lowering
 from tilewright.backends.cpu.lower.emit_memory_product import MemoryProductEmitter
@@ -18,7 +17,7 @@ from tilewright.backends.cpu.lower.fusion import FusionPlanner
 from tilewright.backends.cpu.lower.lane_values import Address, Lanes
 from tilewright.backends.cpu.lower.memory_order import reads_columns
 from tilewright.backends.cpu.lower.non_fusible import copy_into, microkernel_function
-from tilewright.backends.cpu.lower.product_groups import sums_of_group
+from tilewright.backends.cpu.lower.product_groups import group_spec, sums_of_group
 from tilewright.backends.cpu.lower.products_from_memory import MemoryProduct, memory_product
 from tilewright.backends.cpu.lower.split_blocks import split_loop_rows
 from tilewright.backends.cpu.lower.vector_access import Buffer
@@ -308,8 +307,9 @@ def lower_for(state: CpuLowering, op: ForOp) -> None:
 
 
 def _spec_of_group(state: CpuLowering, product: MemoryProduct, of_group: Buffer | None) -> DotSpec:
-    most = state.group.most if of_group is not None and state.group is not None else 1
-    return replace(product.spec, m=most * product.spec.m)
+    if of_group is None or state.group is None:
+        return product.spec
+    return group_spec(product.spec, state.group.most_rows, state.group.most_columns)
 
 
 def _multiply_whole_iterations(

@@ -101,6 +101,8 @@ class DotSpec:
     a_columns, b_columns: A or B is column-major: A only without groups, B only if n is a multiple
         of the lanes and k of as many groups.
     lda, ldb, ldc: elements from one row (or column) to the next; 0: as `preferred_strides` says.
+    c_columns: so many of C lie together, all m rows of them before the next ones; 0: all. For tiles
+        from memory: a multiple of those of a panel.
     aligned: the three buffers start at a multiple of 64 bytes.
     accumulate: add to C; otherwise C is only written, from memory unless a last argument (i1) says
         that it is to be added to.
@@ -114,6 +116,7 @@ class DotSpec:
     lda: int = 0
     ldb: int = 0
     ldc: int = 0
+    c_columns: int = 0
     aligned: bool = True
     accumulate: bool = True
     a_columns: bool = False
@@ -128,7 +131,9 @@ class DotSpec:
             (self.m if self.a_columns else self.k),
             (self.k if self.b_columns else self.n),
         )
-        assert lda >= rows_of_a and ldb >= rows_of_b and ldc >= self.n, f"rows overlap: {self}"
+        assert lda >= rows_of_a and ldb >= rows_of_b and ldc >= (self.c_columns or self.n), (
+            f"rows overlap: {self}"
+        )
 
     @property
     def operand(self) -> Element:

@@ -110,21 +110,31 @@ def parts_of_groups(out: Writer, groups: str, kind: str) -> list[str]:
     return [out.value(f"bitcast {words} {x} to {kind}") for x in joined]
 
 
-def sums_are_numbers(out: Writer, c_row: int) -> str:
+def sums_of_column(out: Writer, spec: DotSpec, column: Size) -> str:
+    """Where the sums of a column begin; of columns that lie together it is the first of a tile."""
+    size, wide = spec.type.bytes, spec.c_columns or spec.n
+    if wide == spec.n:
+        return out.offset("%c", out.times(size, column))
+    group = out.part(column, wide)
+    past = out.value(f"urem i64 {column}, {wide}")
+    start = out.offset("%c", out.times(size * spec.m * wide, group))
+    return out.offset(start, out.times(size, past))
+
+
+def sums_are_numbers(out: Writer, spec: DotSpec) -> str:
     """Whether no sum is NaN (i1)."""
     none, vector = f"<{TILE_ROWS} x i1>", f"<{TILE_ROWS} x float>"
     above = out.value(f"add i64 %columns, {TILE_ROWS - 1}")
-    turns = out.part(above, TILE_ROWS)
-    rows = Loop(out, "%rows", [("ptr", "%c"), (none, "zeroinitializer")])
-    row, seen = rows.values
-    along = Loop(out, turns, [("ptr", row), ("i64", "%columns"), (none, seen)])
-    place, left, before = along.values
+    across = Loop(out, out.part(above, TILE_ROWS), [("i64", "%columns"), (none, "zeroinitializer")])
+    left, seen = across.values
+    top = sums_of_column(out, spec, out.value(f"mul i64 {across.index}, {TILE_ROWS}"))
+    down = Loop(out, "%rows", [("ptr", top), (none, seen)])
+    place, before = down.values
     sums = out.value(f"load {vector}, ptr {place}, align {CACHE_LINE}")
     odd = out.value(f"fcmp uno {vector} {sums}, zeroinitializer")
     inside = out.value(f"and {none} {odd}, {lanes_below(out, TILE_ROWS, left)}")
     after = out.value(f"or {none} {before}, {inside}")
-    rest = out.value(f"sub i64 {left}, {TILE_ROWS}")
-    along.close([out.offset(place, TILE_ROW_BYTES), rest, after])
-    rows.close([out.offset(row, c_row), after])
+    down.close([out.offset(place, spec.strides.ldc * spec.type.bytes), after])
+    across.close([out.value(f"sub i64 {left}, {TILE_ROWS}"), after])
     bits = out.value(f"bitcast {none} {after} to i{TILE_ROWS}")
     return out.value(f"icmp eq i{TILE_ROWS} {bits}, 0")

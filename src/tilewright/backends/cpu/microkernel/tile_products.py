@@ -45,6 +45,7 @@ from tilewright.backends.cpu.microkernel.split_halves import (
     SplitRowsOfA,
     parts_of_groups,
     sums_are_numbers,
+    sums_of_column,
 )
 from tilewright.backends.cpu.microkernel.tile_copies import CopiesOfA, KeptPanels, RowsOfA
 
@@ -78,7 +79,7 @@ def dot_function(name: str, spec: DotSpec) -> str:
     """See `blocked_loops.dot_function`; the caller has loaded TILE_CONFIGURATION."""
     kernel = _TileKernel(spec)
     kernel.blocks()
-    result = sums_are_numbers(kernel.out, kernel.c_row) if spec.may_fail else ""
+    result = sums_are_numbers(kernel.out, spec) if spec.may_fail else ""
     return function(name, spec, kernel.out, result)
 
 
@@ -142,12 +143,14 @@ class _TileKernel:
             if isinstance(left, str) and turns != 1:
                 begun = out.value(f"add i64 {left}, {across * TILE_ROWS - 1}")
                 turns = out.smaller(out.part(begun, across * TILE_ROWS), turns)
-            c = out.offset("%c", out.times(4, column))
-            loop = Loop(out, turns, [("ptr", c), ("ptr", packing.columns)])
-            c, self.b_panel = loop.values
-            self.row_panels(c, a, across)
-            behind = out.offset(self.b_panel, packing.panel_bytes(across))
-            loop.close([out.offset(c, across * TILE_ROW_BYTES), behind])
+            loop = Loop(out, turns, [("ptr", packing.columns)])
+            (self.b_panel,) = loop.values
+            begins = column
+            if turns != 1:
+                inside = out.times(across * TILE_ROWS, loop.index)
+                begins = out.value(f"add i64 {column}, {inside}")
+            self.row_panels(sums_of_column(out, self.spec, begins), a, across)
+            loop.close([out.offset(self.b_panel, packing.panel_bytes(across))])
 
     def pad_groups(self, panel: str, across: int) -> None:
         """Zeros behind a packed panel, up to a whole number of tiles."""

@@ -36,6 +36,8 @@ def ordered_kernel(
         pid_m, pid_n = first + inside % height, inside // height
     elif ORDER == "rows":
         pid_m, pid_n = pid // across, pid % across
+    elif ORDER == "grid":
+        pid_m, pid_n = tl.program_id(1), pid
     else:
         pid_m, pid_n = down - 1 - pid % down, pid // down
     rows, columns = pid_m * BM + tl.arange(0, BM), pid_n * BN + tl.arange(0, BN)
@@ -89,14 +91,31 @@ def test_products_of_halves_that_tiles_cannot_do_are_left_to_the_loop(emulate: b
     kernel = ordered_kernel[(grid,)](a, b, bias, c, m, n, k, **options)
     if emulate:
         c[:] = -1
-        launch_by_tiles(kernel.asm["ttir"], grid, a, b, bias, c, m, n, k)
+        launch_by_tiles(kernel.asm["ttir"], (grid,), a, b, bias, c, m, n, k)
     with np.errstate(invalid="ignore"):
         expected = a.astype(np.float32) @ b.astype(np.float32) + bias
     assert np.isnan(expected).sum() > m
     np.testing.assert_array_equal(c, expected)
 
 
-def launch_by_tiles(text: str, grid: int, *args: Any) -> None:
+@pytest.mark.parametrize("order", ["groups", "grid"])
+def test_groups_of_tiles_are_as_wide_as_tall_in_every_order_of_programs(order: str):
+    """Bands of 3 of the 18 rows of blocks, a group of 16 x 16 and what is left, beside each other
+    and below."""
+    random = np.random.default_rng(3)
+    m, n, k = 285, 519, 34
+    a, b = (random.integers(-9, 10, shape).astype(np.float16) for shape in ((m, k), (k, n)))
+    bias, c = random.integers(-9, 10, n).astype(np.float32), np.full((m, n), -1, np.float32)
+    grid = (17, 18) if order == "grid" else (17 * 18,)
+    kernel = ordered_kernel[grid](a, b, bias, c, m, n, k, BM=16, BN=32, BK=32, ORDER=order)
+    expected = a.astype(np.float32) @ b.astype(np.float32) + bias
+    np.testing.assert_array_equal(c, expected)
+    c[:] = -1
+    launch_by_tiles(kernel.asm["ttir"], grid, a, b, bias, c, m, n, k)
+    np.testing.assert_array_equal(c, expected)
+
+
+def launch_by_tiles(text: str, grid: tuple[int, ...], *args: Any) -> None:
     function, cpu = function_of(text), replace(host_cpu(), vector_bits=512)
     Legalize(cpu.has_fma, (), ("bf16",)).run(function)
     unit = AVX512._replace(tiles=frozenset(["bfloat", "half"]))
@@ -106,7 +125,8 @@ def launch_by_tiles(text: str, grid: int, *args: Any) -> None:
     types = [str(a.type) for a in function.args]
     obj = compile_ir(without_amx(kernel.text), host_target()).obj
     launcher = CpuLauncher(obj, metadata, types, 1)
-    launcher.launch((grid, 1, 1), [x if isinstance(x, int) else x.ctypes.data for x in args])
+    words = [x if isinstance(x, int) else x.ctypes.data for x in args]
+    launcher.launch((grid[0], grid[1] if len(grid) > 1 else 1, 1), words)
 
 
 @tw.jit
