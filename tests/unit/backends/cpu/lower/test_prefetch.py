@@ -95,10 +95,9 @@ def test_rows_of_what_is_in_the_caches_are_fetched_before_they_are_stored_to():
     assert fetches(filling_kernel(4, 256)) == 0
 
 
-def adding_kernel(size: int, step: int, products: int = 20) -> str:
-    """y = the sum of three tiles of x, so many elements apart, multiplied by themselves."""
+def adding_kernel(size: int, step: int) -> str:
+    """y = the sum of three tiles of x, so many elements apart."""
     tile = f"tile<{size}xf32>"
-    lines = [f"%v{i + 1} = arith.mul %v{i}, %v{i} : {tile}" for i in range(products)]
     return f"""func @k(%X: ptr<f32>, %Y: ptr<f32> {{aligned = 64}}) {{
       {strided_offsets((size,), (1,))}
       %low = arith.constant {{value = 0}} : i32
@@ -110,9 +109,8 @@ def adding_kernel(size: int, step: int, products: int = 20) -> str:
         %x = mem.offset %X, {"%k" if step > 1 else "%low"} : ptr<f32>
         %xs = tile.splat %x {{shape = [{size}]}} : tile<{size}xptr<f32>>
         %xp = mem.offset %xs, %at : tile<{size}xptr<f32>>
-        %v0 = mem.load %xp : {tile}
-        {" ".join(lines)}
-        %next = arith.add %s, %v{products} : {tile}
+        %v = mem.load %xp : {tile}
+        %next = arith.add %s, %v : {tile}
         cf.yield %next
       }}
       %ys = tile.splat %Y {{shape = [{size}]}} : tile<{size}xptr<f32>>
@@ -126,15 +124,9 @@ def test_what_carried_sums_take_in_is_fetched():
     assert fetches(adding_kernel(256, 256), for_store=False) == LINES
 
 
-@pytest.mark.parametrize(
-    ("size", "step", "products"),
-    [(128, 128, 20), (256, 1, 20), (256, 256, 0)],
-    ids=["short", "the same", "simple"],
-)
-def test_what_carried_sums_reach_in_time_or_load_again_is_not_fetched(
-    size: int, step: int, products: int
-):
-    assert fetches(adding_kernel(size, step, products), for_store=False) == 0
+@pytest.mark.parametrize(("size", "step"), [(128, 128), (256, 1)], ids=["short", "the same"])
+def test_short_rows_and_what_is_loaded_again_are_not_fetched(size: int, step: int):
+    assert fetches(adding_kernel(size, step), for_store=False) == 0
 
 
 def test_nothing_behind_an_array_is_changed():
