@@ -12,8 +12,8 @@ Limits come first; every other figure is printed as a fraction of its limit and 
 Kernels are compared twice: `turns`, where each waits until the other's threads sleep, all threads
 on CPUs of their own, and `mixed`, one right behind the other, as a program that uses both has them.
 FILE gets this run behind those that it holds: all runs are kept, with the machine's state before
-and after each. `--predict` says what the machine of another file would do:
-the same fraction of its limits.
+and after each. `--predict` says what the machine of another file would do: the same fraction of its
+limits.
 """
 
 from __future__ import annotations

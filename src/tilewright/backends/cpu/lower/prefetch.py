@@ -35,7 +35,11 @@ from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering
 from tilewright.backends.cpu.lower.evaluate_lanes import Coords, Evaluator
 from tilewright.backends.cpu.lower.fusion import EXPENSIVE, LoopNest, Prefetch, recompute_cost
 from tilewright.backends.cpu.lower.lane_values import Lanes, literal
-from tilewright.backends.cpu.lower.streaming_stores import differs_by_program, may_stream
+from tilewright.backends.cpu.lower.streaming_stores import (
+    depends,
+    differs_by_program,
+    may_stream,
+)
 from tilewright.backends.cpu.lower.vector_access import memory_type
 from tilewright.backends.cpu.microkernel import CACHE_LINE
 from tilewright.ir import Value
@@ -112,15 +116,7 @@ class RunAhead:
 def _differs_by_iteration(pointer: Value) -> bool:
     """Whether a pointer depends on an argument of the block that it is in."""
     block = pointer.op.parent if pointer.op is not None else None
-    reached, stack = {pointer}, [pointer]
-    while stack:
-        value = stack.pop()
-        if value.op is None and value.owner is block:
-            return True
-        new = [v for v in (value.op.operands if value.op is not None else ()) if v not in reached]
-        reached.update(new)
-        stack += new
-    return False
+    return depends(pointer, lambda value: value.op is None and value.owner is block)
 
 
 def _bytes(pointer: Value) -> int:

@@ -12,7 +12,7 @@ What a grid works on is what its tiles load and store at addresses that depend o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering
@@ -74,12 +74,17 @@ def bytes_of_program(function: Function) -> int:
 
 def differs_by_program(pointer: Value) -> bool:
     """Whether a pointer depends on the program's place in the grid."""
-    reached, stack = {pointer}, [pointer]
+    return depends(pointer, lambda value: isinstance(value.op, ProgramIdOp))
+
+
+def depends(value: Value, on: Callable[[Value], bool]) -> bool:
+    """Whether a value, or any that it is computed from, is such a one."""
+    reached, stack = {value}, [value]
     while stack:
-        op = stack.pop().op
-        if isinstance(op, ProgramIdOp):
+        value = stack.pop()
+        if on(value):
             return True
-        new = [v for v in (op.operands if op is not None else ()) if v not in reached]
+        new = [v for v in (value.op.operands if value.op is not None else ()) if v not in reached]
         reached.update(new)
         stack += new
     return False
