@@ -257,6 +257,9 @@ def test_an_illegal_address_names_kernel_and_launch(torch: Any, blocking: bool) 
     )
     assert "alive" in done.stdout, done.stderr
     assert ("launched" in done.stdout) != blocking
-    assert "an access to an illegal address in the launch far[(3, 1, 1)]" in done.stdout
+    told = next(line for line in done.stdout.splitlines() if "an illegal address" in line)
+    one = told.startswith("an access to an illegal address in the launch far[(3, 1, 1)]")
+    # A busy GPU may start the launch after later ones were asked for.
+    assert one or (not blocking and "latest launches" in told and "far[(3, 1, 1)]" in told), told
     assert "context of this process is lost" in done.stdout
     assert "again: KernelFault" in done.stdout
