@@ -29,6 +29,7 @@ from tilewright.frontend import FrontendOptions
 from tilewright.ir import Module
 from tilewright.support import (
     CompilationSettings,
+    collection_paused,
     errors,
     import_late,
     kernel_hooks,
@@ -260,7 +261,8 @@ class _Compilation:
 
 def _run_stages() -> Any:
     # a kernel from the disk cache needs none of it
-    return import_late("tilewright.compiler.run_stages")
+    with collection_paused():
+        return import_late("tilewright.compiler.run_stages")
 
 
 def _entry(metadata: dict[str, Any], made: Mapping[str, Artifact]) -> Entry:

@@ -8,6 +8,7 @@ import hashlib
 from functools import cache
 from typing import Any, NamedTuple
 
+from tilewright.llvm.library_file import load_library
 from tilewright.support import import_late, operating_system
 from tilewright.support.disk_cache import Documents
 
@@ -49,6 +50,7 @@ def detected_host(llvm_version: str) -> DetectedHost:
 
 
 def _detect() -> DetectedHost:
+    load_library()
     binding: Any = import_late("llvmlite.binding")
     features = binding.get_host_cpu_features().flatten()
     return DetectedHost(binding.get_host_cpu_name(), features, binding.get_process_triple())

@@ -1,7 +1,9 @@
 """The garbage collector is off while kernels are compiled, and afterwards as before."""
 
 import gc
+import sys
 from collections.abc import Iterator
+from types import ModuleType
 
 import pytest
 
@@ -43,6 +45,44 @@ def test_errors_end_the_pause():
     with pytest.raises(ZeroDivisionError), collection_paused():
         raise ZeroDivisionError
     assert gc.isenabled()
+
+
+def _pause_that_imports(monkeypatch: pytest.MonkeyPatch, modules: int) -> list[object]:
+    """A container that is made in a pause, in which modules are imported."""
+    with collection_paused():
+        for number in range(modules):
+            monkeypatch.setitem(sys.modules, f"imported_{number}", ModuleType("imported"))
+        return [object()]
+
+
+def _is_young(made: object) -> bool:
+    return any(one is made for one in gc.get_objects(generation=0))
+
+
+@pytest.fixture
+def nothing_frozen() -> Iterator[None]:
+    """The tests freeze what they import."""
+    gc.unfreeze()
+    yield
+    gc.freeze()
+
+
+@pytest.mark.usefixtures("nothing_frozen")
+def test_what_is_imported_in_a_pause_is_not_walked_behind_it(monkeypatch: pytest.MonkeyPatch):
+    assert not _is_young(_pause_that_imports(monkeypatch, 100))
+    assert gc.get_freeze_count() == 0
+
+
+@pytest.mark.usefixtures("nothing_frozen")
+def test_what_is_made_in_a_pause_without_imports_stays_young(monkeypatch: pytest.MonkeyPatch):
+    gc.collect()
+    assert _is_young(_pause_that_imports(monkeypatch, 0))
+
+
+def test_what_was_frozen_stays_frozen(monkeypatch: pytest.MonkeyPatch):
+    gc.freeze()
+    assert _is_young(_pause_that_imports(monkeypatch, 100))
+    assert gc.get_freeze_count() > 0
 
 
 class _Watcher(ListRecorder):
