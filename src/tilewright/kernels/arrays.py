@@ -7,22 +7,12 @@ from typing import Any
 Array = Any
 """A NumPy array, a torch tensor or a CuPy array."""
 
-Layout = tuple[tuple[int, ...], tuple[int, ...], Any]
-"""Shape, strides and element type as the array's library gives them."""
-
 
 def strides(array: Array) -> tuple[int, ...]:
     """Strides in elements."""
     if hasattr(array, "stride"):
         return tuple(array.stride())
     return tuple(step // array.itemsize for step in array.strides)
-
-
-def layout(array: Array) -> Layout:
-    """What of an array decides how it is computed with."""
-    if hasattr(array, "stride"):
-        return array.shape, array.stride(), array.dtype
-    return array.shape, array.strides, array.dtype
 
 
 def empty(like: Array, shape: tuple[int, ...], dtype: str | None = None) -> Array:

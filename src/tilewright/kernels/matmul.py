@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from typing import Any
 
 import tilewright.language as tl
-from tilewright.kernels.arrays import Array, dtype_name, empty, is_on_cpu, layout, strides
+from tilewright.kernels.arrays import Array, dtype_name, empty, is_on_cpu, strides
 from tilewright.kernels.matmul_plan import (
     HOPPER,
     Plan,
@@ -180,12 +178,8 @@ def matmul(
     Raises ValueError for shapes that do not fit, an unknown activation, and one other than relu
     of an integer result. Sums of the same shapes are added in the same order in every run.
     """
-    if out is not None and not tune and is_on_cpu(a):
-        kind = activation if slope is None else "leaky_relu"
-        prepared = _prepared.get(_key(a, b, out, bias, kind, slope))
-        if prepared is not None and prepared.holds():
-            prepared.run(a, b, out, bias)
-            return out
+    if out is not None and not tune and _prepared.launch(a, b, out, bias, activation, slope):
+        return out
     product = product_of(a, b, out, bias, activation, slope)
     result = product.c
     if 0 in result.shape:
@@ -193,63 +187,37 @@ def matmul(
     if tune:
         tuned_matmul_kernel[product.grid](*product.arguments, **product.constants)
     elif is_on_cpu(a):
-        multiply_on_cpu(product, slope)
+        multiply_on_cpu(product, activation, slope)
     else:
         multiply_on_gpu(product)
     return result
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedProduct:
-    """A launch for arrays of known layouts: half of the time of 64^3 was to find out what it is.
+_prepared = matmul_kernel.prepared_launches("a_ptr", "b_ptr", "c_ptr", "bias_ptr", "", "")
+"""Half of the time of 64^3 was to find out what to launch."""
 
-    numbers, constants: the arguments before and behind the bias, by position, which takes a quarter
-    less than by name
+
+def multiply_on_cpu(product: Product, activation: str, slope: float | None) -> None:
+    """Launch in blocks for the cores; the next time arrays lie so, the launch is prepared.
+
+    activation, slope: as they were given
     """
-
-    launch: Callable[..., object]
-    numbers: tuple[float, ...]
-    constants: tuple[object, ...]
-    threads: int | None
-
-    def holds(self) -> bool:
-        """Whether it is for as many threads as there are now; to ask takes half a microsecond, so
-        small products, which one thread does, do not (threads is None)."""
-        return self.threads is None or self.threads == settings().cpu.threads
-
-    def run(self, a: Array, b: Array, c: Array, bias: Array | None) -> None:
-        self.launch(a, b, c, *self.numbers, bias, *self.constants)
-
-
-_prepared: dict[Hashable, PreparedProduct] = {}
-_MOST_PREPARED = 1024
-_CONSTANTS = 9  # parameters of `matmul_kernel` behind the bias
-
-
-def _key(
-    a: Array, b: Array, c: Array, bias: Array | None, activation: str, slope: float | None
-) -> Hashable:
-    """What a prepared launch depends on."""
-    of_bias = None if bias is None else layout(bias)
-    return layout(a), layout(b), layout(c), of_bias, activation, slope
-
-
-def multiply_on_cpu(product: Product, slope: float | None) -> None:
-    """Launch in blocks for the cores; the next time arrays lie so, the launch is known."""
-    sizes = product.sizes
+    sizes, bias = product.sizes, product.bias
     blocks = blocks_for_threads(*sizes, int(product.a.itemsize), threads_for(*sizes))
-    threads = settings().cpu.threads if is_worth_threads(*sizes) else None
     words = {**product.constants, **blocks}
-    bias = words["bias_ptr"]
-    numbers = *product.numbers, product.slope
-    constants = tuple(words[name] for name in matmul_kernel.arg_names[-_CONSTANTS:])
-    launch = matmul_kernel[product.grid(blocks)]
-    prepared = PreparedProduct(launch, numbers, constants, threads)
-    if len(_prepared) >= _MOST_PREPARED:
-        _prepared.clear()
-    arrays = product.a, product.b, product.c, bias
-    _prepared[_key(*arrays, product.activation, slope)] = prepared
-    prepared.run(*arrays)
+    # by position, which takes a quarter less than by name
+    constants = (words[name] for name in matmul_kernel.arg_names[len(product.arguments) :])
+    arguments = *product.arguments, *constants
+    grid = product.grid(blocks)
+    matmul_kernel[grid](*arguments)
+    objects = product.a, product.b, product.c, bias, activation, slope
+    # to ask takes half a microsecond, so small products, which one thread does, do not
+    threads = [(_threads, None, settings().cpu.threads)] if is_worth_threads(*sizes) else []
+    _prepared.add(objects, grid, arguments, threads)
+
+
+def _threads(_: object) -> int:
+    return settings().cpu.threads
 
 
 def multiply_on_gpu(product: Product) -> None:

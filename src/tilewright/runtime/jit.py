@@ -36,6 +36,7 @@ from tilewright.runtime.kernel_interface import KernelInterface
 from tilewright.runtime.launch.bound_call import BoundCall
 from tilewright.runtime.launch.compile_hooks import CompileSkipped
 from tilewright.runtime.launch.launch_function import LaunchFunction
+from tilewright.runtime.launch.prepared_launches import NativeLaunches, PreparedLaunches
 from tilewright.runtime.launch.variant import RecordedLaunch
 from tilewright.runtime.launch.variant_cache import VariantCache
 from tilewright.runtime.launch_hooks import launch_enter, launch_exit
@@ -338,6 +339,24 @@ class JITFunction(DeviceFunction, KernelInterface):
         )
         self.variants.add(dispatcher)
         return dispatcher.launch
+
+    def prepared_launches(self, *parameters: str) -> PreparedLaunches:
+        """Launches that are found by the layouts of some objects, as many as parameters are named:
+        of each the parameter that it is passed for if it is an array, or ""."""
+        return PreparedLaunches(partial(self._prepared, parameters) if self.dispatchable else None)
+
+    def _prepared(self, parameters: Sequence[str]) -> NativeLaunches:
+        module = import_late("tilewright.runtime.launch.native_prepared")
+        return module.PreparedDispatcher(
+            self.__name__,
+            parameters,
+            self.recorded_launch,
+            assigned=self._assigned,
+            enter=launch_enter,
+            exit=launch_exit,
+            before=self.pre_run_hooks,
+            overlaps=self.variants.overlaps,
+        )
 
     def recorded_launch(
         self, args: Sequence[object], keywords: Mapping[str, object]

@@ -11,6 +11,7 @@ declare i64 @PyLong_AsUnsignedLongLong(ptr)
 declare ptr @PyLong_FromUnsignedLongLong(i64)
 declare double @PyFloat_AsDouble(ptr)
 declare ptr @PyFloat_FromDouble(double)
+declare ptr @PyBool_FromLong(i64)
 declare ptr @PyBytes_FromStringAndSize(ptr, i64)
 declare i64 @PyTuple_Size(ptr)
 declare ptr @PyTuple_GetItem(ptr, i64)   ; borrowed
@@ -229,14 +230,20 @@ define internal void @add_item(ptr %call, ptr %object) nounwind alwaysinline {
 define internal i64 @hash_descriptors(ptr %call) nounwind alwaysinline {
   %words = call i64 @descriptor_words(ptr %call)
   %descriptors = call ptr @DispatchCall.at_descriptors(ptr %call)
+  %hash = call i64 @hash_words(ptr %descriptors, i64 %words)
+  ret i64 %hash
+}
+
+; The hash of %count words.
+define internal i64 @hash_words(ptr %words, i64 %count) nounwind alwaysinline {
   br label %test
 test:
   %i = phi i64 [ 0, %0 ], [ %next, %mix ]
   %hash = phi i64 [ 0, %0 ], [ %hash_next, %mix ]
-  %more = icmp ult i64 %i, %words
+  %more = icmp ult i64 %i, %count
   br i1 %more, label %mix, label %done
 mix:
-  %word_at = getelementptr i64, ptr %descriptors, i64 %i
+  %word_at = getelementptr i64, ptr %words, i64 %i
   %word = load i64, ptr %word_at
   %hash_next = call i64 @mixed(i64 %hash, i64 %word)
   %next = add i64 %i, 1
@@ -284,6 +291,13 @@ define internal ptr @find_entry(ptr %call, i64 %slot) nounwind alwaysinline {
   %table = call ptr @DispatchRecord.table(ptr %record)
   %descriptors = call ptr @DispatchCall.at_descriptors(ptr %call)
   %size = call i64 @descriptor_words(ptr %call)
+  %entry = call ptr @find_in_table(ptr %table, i64 %slot, ptr %descriptors, i64 %size)
+  ret ptr %entry
+}
+
+; The entry of a table that is for these descriptors, %size words of them.
+define internal ptr @find_in_table(ptr %table, i64 %slot, ptr %descriptors, i64 %size)
+    nounwind alwaysinline {
   %probes = call i64 @PROBES()
   %last = add i64 %slot, %probes
   br label %probe

@@ -16,7 +16,6 @@ import struct
 import sys
 from array import array
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import field
 from itertools import accumulate
 from math import prod
 from typing import Any, Protocol, cast
@@ -25,22 +24,14 @@ from tilewright.analysis import Sum
 from tilewright.backends import DirectLaunch, WordLaunch
 from tilewright.ir.types import DType, PointerType
 from tilewright.language import DeviceFunction, TensorDescriptor, dtype
-from tilewright.llvm import LoadedObject
 from tilewright.native import METH_FASTCALL, METH_KEYWORDS, builtin_function
 from tilewright.runtime.arguments.descriptor_arguments import DescriptorKey
-from tilewright.runtime.arguments.host_arrays import (
-    has_device_tensors,
-    is_tensor_type,
-    reads_numpy_header,
-)
 from tilewright.runtime.arguments.kernel_parameters import Declared, KernelParam
 from tilewright.runtime.arguments.specialization import Spec, TupleKey
-from tilewright.runtime.arguments.torch_tensors import tensor_header
 from tilewright.runtime.launch.bound_call import BoundCall
 from tilewright.runtime.launch.native_dispatch_structures import (
     BY_VALUE,
     CONSTEXPR,
-    DISPATCH,
     DISPATCH_SYMBOL,
     FLOAT,
     MAX_ARGUMENTS,
@@ -50,19 +41,17 @@ from tilewright.runtime.launch.native_dispatch_structures import (
     SIGNED,
     SLOT_KINDS,
     SLOTS,
-    TENSOR_TYPES,
     UNALIGNED,
     UNSPECIALIZED,
     CacheEntry,
     DispatchRecord,
-    KnownObjects,
     OverlapPair,
 )
+from tilewright.runtime.launch.native_memory import Memory, free_position, global_checks
+from tilewright.runtime.launch.native_types import dispatch_code, known_types
 from tilewright.runtime.launch.overlap_warning import OverlapWatch
-from tilewright.runtime.launch.used_globals import GlobalCheck
 from tilewright.runtime.launch.variant import RecordedLaunch, Variant
 from tilewright.support import ForkLock, user_boundary
-from tilewright.support.data_class import dataclass
 
 __all__ = ["Dispatcher", "Finder"]
 
@@ -92,35 +81,7 @@ class Finder(Protocol):
         ...
 
 
-@dataclass
-class _Memory:
-    """C structures, and what they point to; neither moves as long as this lives."""
-
-    kept: list[object] = field(default_factory=list[object])
-
-    def words(self, values: Sequence[int]) -> int:
-        """Address of an array of 64-bit words."""
-        array = (ctypes.c_uint64 * max(len(values), 1))(*values)
-        self.kept.append(array)
-        return ctypes.addressof(array)
-
-    def objects(self, objects: Sequence[object]) -> int:
-        """Address of an array of objects."""
-        self.kept.extend(objects)
-        return self.words([id(item) for item in objects])
-
-    def object(self, item: object) -> int:
-        """Address of an object."""
-        self.kept.append(item)
-        return id(item)
-
-    def structure(self, structure: ctypes.Structure) -> int:
-        """Address of a structure."""
-        self.kept.append(structure)
-        return ctypes.addressof(structure)
-
-
-class _Entry(_Memory):
+class _Entry(Memory):
     """A cache entry, and what it points to. slot: of the table, where a search for it begins."""
 
     def __init__(self, variant: Variant, slot: int) -> None:
@@ -138,66 +99,6 @@ class _Entry(_Memory):
     def stamp(self) -> int:
         """What the clock has shown to the latest launch by machine code; 0: there was none."""
         return self.fields.stamp
-
-
-class _KnownTypes:
-    """The types of arguments that the machine code recognizes, in all kernels."""
-
-    def __init__(self) -> None:
-        self._memory = _Memory()
-        keep = self._memory.object
-        named = {
-            "int": int, "float": float, "bool": bool, "tuple": tuple, "none": None, "one": 1,
-            "data_ptr": sys.intern("data_ptr"), "dtype": sys.intern("dtype"),
-            "get_device": sys.intern("get_device"), "is_neg": sys.intern("is_neg"),
-            "numel": sys.intern("numel"), "descriptor": TensorDescriptor,
-            **{name: sys.intern(name) for name in _DESCRIPTOR_FIELDS},
-            "meet": self.meet, "boundary": user_boundary.__exit__,
-        }  # fmt: skip
-        self._known = KnownObjects(**{name: keep(value) for name, value in named.items()})
-        self.address = self._memory.structure(self._known)
-        self._tensors: list[type] = []
-
-    def meet(self, value: object) -> None:
-        """Remember the type of an argument, if its arrays are of a kind that the machine code
-        reads."""
-        kind = type(value)
-        numpy = sys.modules.get("numpy")
-        if numpy is not None and kind is numpy.ndarray:
-            if reads_numpy_header():
-                self._known.ndarray = self._memory.object(kind)
-        # the last of the list stays 0, where a search ends
-        elif is_tensor_type(kind) and len(self._tensors) < TENSOR_TYPES - 1:
-            self._known.tensors[len(self._tensors)] = self._memory.object(kind)
-            self._tensors.append(kind)
-            self._note_plain(kind)
-            if not has_device_tensors():
-                self._known.get_device = None
-
-    def _note_plain(self, kind: type) -> None:
-        """Remember that one C function describes the tensors of a type, if so it is."""
-        torch = sys.modules["torch"]
-        header = tensor_header()
-        # others may answer to `data_ptr()` in ways of their own
-        if header is None or kind not in (torch.Tensor, torch.nn.Parameter):
-            return
-        plain = self._known.plain
-        plain[next(i for i, known in enumerate(plain) if not known)] = id(kind)
-        self._known.describe_tensor = header.describe
-        self._known.implementation_at = header.implementation
-        self._known.keys_at = header.keys
-        self._known.negative_key = header.negative
-
-
-@functools.cache
-def _known_types() -> _KnownTypes:
-    return _KnownTypes()
-
-
-@functools.cache
-def _code() -> LoadedObject:
-    """For all kernels: 7 ms, once in a process."""
-    return DISPATCH.load()
 
 
 class Dispatcher:
@@ -232,11 +133,11 @@ class Dispatcher:
         self._table = (ctypes.c_uint64 * (SLOTS + PROBES))()
         # one bound method, kept: `keep` writes its address into the record again
         self._adder = self._launch_and_add
-        self._memory = memory = _Memory([overlaps, clock])
+        self._memory = memory = Memory([overlaps, clock])
         names = [sys.intern(param.name) for param in params]
         flags = [_flags(param, param.name in by_value) for param in params]
         self._record = DispatchRecord(
-            known=_known_types().address,
+            known=known_types().address,
             table=ctypes.addressof(self._table),
             python=memory.object(python),
             add_entry=memory.object(self._adder),
@@ -249,7 +150,7 @@ class Dispatcher:
             watching=overlaps.watching,
             clock=clock.buffer_info()[0],
         )
-        code = _code()  # kept by the function: unloading it would leave the function without code
+        code = dispatch_code()  # kept by the function, which needs it
         self.launch: Launch = builtin_function(
             name,
             code[DISPATCH_SYMBOL],
@@ -288,7 +189,7 @@ class Dispatcher:
             self._entries = [entry for entry in dropped if entry.variant in variants]
             table = [0] * len(self._table)
             for entry in self._entries:
-                table[_free_position(table, entry.slot)] = entry.address
+                table[free_position(table, entry.slot)] = entry.address
             self._table[:] = table  # at once for other threads, as all that one bytecode does
         if self._failures < _MAX_FAILURES and len(self._entries) < _MAX_ENTRIES:
             self._record.add_entry = id(self._adder)
@@ -307,7 +208,7 @@ class Dispatcher:
         memory = entry = _Entry(variant, slot)
         # Descriptors hold addresses of objects. One that was freed could be that of another object
         # later, which would then match.
-        memory.kept += map(_identities, [*args, *named.values()])
+        memory.kept += map(identities, [*args, *named.values()])
         names = [*(param.name for param in call.params[: len(args)]), *named]
         sources_given = all(position is not None for position, _ in _sources(names, call))
         entry.fields = CacheEntry(
@@ -318,20 +219,14 @@ class Dispatcher:
             defaults=memory.object({n: v for n, v in call.named.items() if n not in names}),
             owner=id(entry),
             **_passed(memory, names, call),
-            **_checks(memory, (*variant.globals, *record.checks)),
+            **global_checks(memory, (*variant.globals, *record.checks)),
             **_pairs(memory, names, call, variant),
-            **_target(memory, variant, bool(call.device), sources_given),
+            **target_of(memory, variant, bool(call.device), sources_given),
         )
         with self._lock:
             self._entries.append(entry)
             # last: another thread may launch by the entry as soon as the table has it
-            self._table[_free_position(self._table, entry.slot)] = entry.address
-
-
-def _free_position(table: Table, slot: int) -> int:
-    """The first free position of a search that begins at `slot`; that one if there is none."""
-    free = (position for position in range(slot, slot + PROBES) if not table[position])
-    return next(free, slot)
+            self._table[free_position(self._table, entry.slot)] = entry.address
 
 
 def _flags(param: KernelParam, by_value: bool) -> int:
@@ -376,16 +271,16 @@ def _decided(param: KernelParam | None, value: object) -> bool:
     return param.declared is None or param.declared.takes_as_is(value)
 
 
-def _identities(value: object) -> tuple[object, ...]:
+def identities(value: object) -> tuple[object, ...]:
     """The objects whose addresses are in the descriptor of an argument."""
     if isinstance(value, _BY_IDENTITY):
         return (type(value), value)
     if type(value) is TensorDescriptor:
-        return (*_identities(value.base), value.padding)
+        return (*identities(value.base), value.padding)
     return (type(value), getattr(value, "dtype", None))
 
 
-def _passed(memory: _Memory, names: Sequence[str], call: BoundCall) -> dict[str, int]:
+def _passed(memory: Memory, names: Sequence[str], call: BoundCall) -> dict[str, int]:
     """Where the run-time values come from."""
     sources = [
         memory.object(value) if position is None else position
@@ -418,7 +313,7 @@ def _items(key: object) -> int:
 
 
 def _pairs(
-    memory: _Memory, names: Sequence[str], call: BoundCall, variant: Variant
+    memory: Memory, names: Sequence[str], call: BoundCall, variant: Variant
 ) -> dict[str, int]:
     """Which items must not overlap; those with an array that is a default are left out."""
     sources, pairs = _sources(names, call), list[OverlapPair]()
@@ -455,13 +350,8 @@ def _element_bytes(call: BoundCall, value: int) -> int:
     return cast("PointerType", specs[value].type).element.bytes
 
 
-def _checks(memory: _Memory, checks: Sequence[GlobalCheck]) -> dict[str, int]:
-    flat = [item for check in checks for item in check]
-    return {"checks": len(checks), "globals": memory.objects(flat)}
-
-
-def _target(
-    memory: _Memory, variant: Variant, with_arrays: bool, sources_given: bool
+def target_of(
+    memory: Memory, variant: Variant, with_arrays: bool, sources_given: bool
 ) -> dict[str, int]:
     """What an entry calls: the backend's own machine code; the launcher where the backend has
     none, or no array decides on the device. sources_given: no value is a default."""

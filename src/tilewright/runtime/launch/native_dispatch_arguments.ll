@@ -306,11 +306,25 @@ define internal ptr @call_method(ptr %name, ptr %object) nounwind alwaysinline {
   ret ptr %result
 }
 
-; The address of a plain tensor, and what else decides of it: the dtype by DLPack from bit 3 on, the
-; kind of its device from bit 40 on, its number from bit 46. False, perhaps with an error set, if it
-; is a view that negates, or has no memory.
+; The address of a plain tensor, and what else decides of it; false, perhaps with an error set, if it
+; cannot be described.
 define internal { i64, i64, i1 } @plain_tensor(ptr %known, ptr %object) nounwind alwaysinline {
   %tensor = alloca %DLTensor
+  %described = call i1 @read_tensor(ptr %known, ptr %object, ptr %tensor)
+  br i1 %described, label %yes, label %no
+yes:
+  %address = call i64 @tensor_address(ptr %tensor)
+  %word = call i64 @plain_tensor_word(ptr %tensor)
+  %with_address = insertvalue { i64, i64, i1 } { i64 0, i64 0, i1 true }, i64 %address, 0
+  %result = insertvalue { i64, i64, i1 } %with_address, i64 %word, 1
+  ret { i64, i64, i1 } %result
+no:
+  ret { i64, i64, i1 } zeroinitializer
+}
+
+; Describes a plain tensor by a DLTensor; false, perhaps with an error set, if it is a view that
+; negates, or has no memory.
+define internal i1 @read_tensor(ptr %known, ptr %object, ptr %tensor) nounwind alwaysinline {
   %implementation_offset = call i64 @KnownObjects.implementation_at(ptr %known)
   %implementation_at = getelementptr i8, ptr %object, i64 %implementation_offset
   %implementation = load ptr, ptr %implementation_at
@@ -324,11 +338,21 @@ ask:
   %describe = call ptr @KnownObjects.describe_tensor(ptr %known)
   %status = call i32 %describe(ptr %object, ptr %tensor)
   %has_memory = icmp eq i32 %status, 0
-  br i1 %has_memory, label %yes, label %no
-yes:
+  ret i1 %has_memory
+no:
+  ret i1 false
+}
+
+define internal i64 @tensor_address(ptr %tensor) nounwind alwaysinline {
   %data = call i64 @DLTensor.data(ptr %tensor)
   %offset = call i64 @DLTensor.offset(ptr %tensor)
   %address = add i64 %data, %offset
+  ret i64 %address
+}
+
+; What decides of a plain tensor but its alignment: the dtype by DLPack from bit 3 on, the kind of its
+; device from bit 40 on, its number from bit 46.
+define internal i64 @plain_tensor_word(ptr %tensor) nounwind alwaysinline {
   %dtype = call i32 @DLTensor.dtype(ptr %tensor)
   %device = call i32 @DLTensor.device(ptr %tensor)
   %ordinal = call i32 @DLTensor.ordinal(ptr %tensor)
@@ -340,11 +364,7 @@ yes:
   %ordinal_bits = shl i64 %ordinal_64, 46
   %where_bits = xor i64 %device_bits, %ordinal_bits
   %word = xor i64 %dtype_bits, %where_bits
-  %with_address = insertvalue { i64, i64, i1 } { i64 0, i64 0, i1 true }, i64 %address, 0
-  %result = insertvalue { i64, i64, i1 } %with_address, i64 %word, 1
-  ret { i64, i64, i1 } %result
-no:
-  ret { i64, i64, i1 } zeroinitializer
+  ret i64 %word
 }
 
 ; What decides of a tensor but its alignment: the address of its dtype, and 1 + its device from bit

@@ -83,15 +83,7 @@ fail:
 ; context as they were.
 define internal i1 @is_as_learned(ptr %call, ptr %entry) nounwind alwaysinline {
   %record = call ptr @DispatchCall.record(ptr %call)
-  %assigned = call ptr @DispatchRecord.assigned(ptr %record)
-  %options = call i64 @PyDict_Size(ptr %assigned)
-  %enter = call ptr @DispatchRecord.enter(ptr %record)
-  %before = call i64 @PyList_Size(ptr %enter)
-  %exit = call ptr @DispatchRecord.exit(ptr %record)
-  %after = call i64 @PyList_Size(ptr %exit)
-  %hooks = or i64 %before, %after
-  %any = or i64 %hooks, %options
-  %none = icmp eq i64 %any, 0
+  %none = call i1 @is_nothing_assigned(ptr %record)
   br i1 %none, label %globals, label %no
 globals:
   %same_globals = call i1 @are_globals_unchanged(ptr %entry)
@@ -101,6 +93,20 @@ context:
   ret i1 %same_context
 no:
   ret i1 false
+}
+
+; Whether there are no hooks around launches, and no options that the program has set.
+define internal i1 @is_nothing_assigned(ptr %record) nounwind alwaysinline {
+  %assigned = call ptr @DispatchRecord.assigned(ptr %record)
+  %options = call i64 @PyDict_Size(ptr %assigned)
+  %enter = call ptr @DispatchRecord.enter(ptr %record)
+  %before = call i64 @PyList_Size(ptr %enter)
+  %exit = call ptr @DispatchRecord.exit(ptr %record)
+  %after = call i64 @PyList_Size(ptr %exit)
+  %hooks = or i64 %before, %after
+  %any = or i64 %hooks, %options
+  %none = icmp eq i64 %any, 0
+  ret i1 %none
 }
 
 ; Whether each global that the kernel has read is the object that it was.

@@ -15,6 +15,10 @@ passed, what is called. Whatever it does not know goes to Python: a launch witho
 `add_entry`, a type that it has not met to `meet`, everything unusual to `python`, which does all
 that this code does, and more.
 
+A second C function makes launches that the layouts of some arrays decide (`prepared_launches`)::
+
+    launch_prepared(*objects) -> whether one was prepared, and is done
+
 `record` is a Python integer: the address of a `DispatchRecord`, one for each kernel. An address in
 an array is asked for through `data_ptr()`, `get_device()`, `is_neg()` and the attribute `dtype`; of
 a NumPy array it is read where NumPy's C interface has it, of a torch tensor as torch_tensors.py
@@ -31,11 +35,14 @@ from tilewright.native import NativeProgram
 __all__ = [
     "BY_VALUE",
     "CONSTEXPR",
+    "DESCRIBE_SYMBOL",
     "DISPATCH",
     "DISPATCH_SYMBOL",
     "FLOAT",
     "MAX_ARGUMENTS",
+    "MAX_PREPARED",
     "MULTIPLE",
+    "PREPARED_SYMBOL",
     "PROBES",
     "RANGE",
     "SIGNED",
@@ -44,15 +51,21 @@ __all__ = [
     "TENSOR_TYPES",
     "UNALIGNED",
     "UNSPECIALIZED",
+    "ArrayPair",
     "CacheEntry",
     "DispatchRecord",
     "KnownObjects",
     "OverlapPair",
+    "PreparedLaunch",
+    "PreparedRecord",
 ]
 
 DISPATCH_SYMBOL = "tw_dispatch"
+PREPARED_SYMBOL, DESCRIBE_SYMBOL = "tw_launch_prepared", "tw_describe_layouts"
 MAX_ARGUMENTS = 64
 """A launch with more is left to Python. All that belongs to a tensor descriptor counts."""
+MAX_PREPARED, MAX_PREPARED_RANK = 8, 8
+"""Objects by which a prepared launch is found, and dimensions of an array among them."""
 TENSOR_TYPES = 8
 SLOTS, PROBES = 256, 8
 """Places in the table of a kernel where a search for an entry begins, and how far it goes."""
@@ -151,6 +164,7 @@ class KnownObjects(ctypes.Structure):
         ("int", _Object),  # types
         ("float", _Object),
         ("bool", _Object),
+        ("text", _Object),
         ("tuple", _Object),
         ("none", _Object),
         ("one", _Object),  # the int 1
@@ -204,6 +218,62 @@ class DispatchCall(ctypes.Structure):
         ("passed", _Object * (MAX_ARGUMENTS + 8)),  # what a callee gets; first the grid
         ("descriptors", ArgumentDescriptor * (MAX_ARGUMENTS + 1)),  # the slot's word behind them
     )
+
+
+class PreparedRecord(ctypes.Structure):
+    """What the machine code reads of a kernel of which launches are prepared."""
+
+    _fields_ = (
+        ("known", _Address),  # of the KnownObjects
+        ("table", _Address),  # as that of a DispatchRecord, of PreparedLaunches
+        ("dispatch", _Address),  # of a DispatchRecord, for hooks, options and overlaps alone
+        ("before", _Object),  # list: hooks of this kernel; with any, nothing is prepared
+        ("count", _Word),  # of the objects by which launches are found
+    )
+
+
+class PreparedLaunch(ctypes.Structure):
+    """A launch that the layouts of some objects decide."""
+
+    _fields_ = (
+        ("entry", CacheEntry),  # first, since it is found as one is: its descriptors are layouts
+        ("x", ctypes.c_int),  # the grid
+        ("y", ctypes.c_int),
+        ("z", ctypes.c_int),
+        ("words", _Address),  # of a word for each value, as `words` of the entry takes them
+        ("arrays", _Word),  # how many of the words are addresses of objects
+        ("places", _Address),  # of two words for each: which word, which object
+        ("pairs", _Word),  # how many pairs of objects must not overlap
+        ("pair_list", _Address),  # of an ArrayPair for each
+    )
+
+
+class ArrayPair(ctypes.Structure):
+    """Two arrays that must not overlap: which objects they are, and how far they reach."""
+
+    _fields_ = (
+        ("first", _Word),
+        ("second", _Word),
+        ("first_bytes", _Word),
+        ("second_bytes", _Word),
+    )
+
+
+class ObjectLayouts(ctypes.Structure):
+    """What decides of some objects which launch was prepared for them; on the stack."""
+
+    _fields_ = (
+        ("size", _Word),  # of the words
+        # of each: type; what else; of an array also its rank, and each extent and stride
+        ("words", _Word * (MAX_PREPARED * (3 + 2 * MAX_PREPARED_RANK) + 1)),
+        ("addresses", _Word * MAX_PREPARED),  # of arrays
+    )
+
+
+class PreparedWords(ctypes.Structure):
+    """What the function of a prepared launch gets; on the stack."""
+
+    _fields_ = (("words", _Word * (MAX_ARGUMENTS + 8)),)
 
 
 class DLTensor(ctypes.Structure):
@@ -262,9 +332,10 @@ DISPATCH = NativeProgram(
             "native_dispatch_launch.ll",
             "native_dispatch_words.ll",
             "native_dispatch_overlap.ll",
+            "native_dispatch_prepared.ll",
         )
     ],
-    exports=[DISPATCH_SYMBOL],
+    exports=[DISPATCH_SYMBOL, PREPARED_SYMBOL, DESCRIBE_SYMBOL],
     structures=[
         DispatchRecord,
         CacheEntry,
@@ -272,6 +343,11 @@ DISPATCH = NativeProgram(
         KnownObjects,
         ArgumentDescriptor,
         DispatchCall,
+        PreparedRecord,
+        PreparedLaunch,
+        ArrayPair,
+        ObjectLayouts,
+        PreparedWords,
         FetchedError,
         PyObject,
         PyArray,
@@ -279,6 +355,7 @@ DISPATCH = NativeProgram(
     ],
     constants={
         "MAX_ARGUMENTS": MAX_ARGUMENTS,
+        "MAX_PREPARED_RANK": MAX_PREPARED_RANK,
         "PROBES": PROBES,
         "SLOT_SHIFT": 64 - (SLOTS.bit_length() - 1),
         "CONSTEXPR": CONSTEXPR,

@@ -3,7 +3,6 @@
 ; Calls the entry's `words` with the grid, whose extents stand in `passed`, and a word for each
 ; run-time value. Returns a new reference to some object, or null with an error set.
 define internal ptr @call_with_words(ptr %call, ptr %entry, ptr %words) nounwind {
-  %slot = alloca ptr
   %passed = call ptr @DispatchCall.at_passed(ptr %call)
   %x = call i32 @extent_word(ptr %passed, i64 0)
   %y = call i32 @extent_word(ptr %passed, i64 1)
@@ -12,6 +11,15 @@ define internal ptr @call_with_words(ptr %call, ptr %entry, ptr %words) nounwind
   call void @gather_words(ptr %call, ptr %entry, ptr %passed)
   %record = call ptr @CacheEntry.words_record(ptr %entry)
   %status = call i32 %words(ptr %record, i32 %x, i32 %y, i32 %z, ptr %passed)
+  %known = call ptr @DispatchCall.known(ptr %call)
+  %result = call ptr @end_of_words(ptr %known, ptr %entry, i32 %status)
+  ret ptr %result
+}
+
+; What comes of a launch by words that has returned %status: a new reference to some object, or null
+; with an error set.
+define internal ptr @end_of_words(ptr %known, ptr %entry, i32 %status) nounwind alwaysinline {
+  %slot = alloca ptr
   %failures = call ptr @CacheEntry.failures(ptr %entry)
   %failed = call i64 @PyList_Size(ptr %failures)
   %wide = zext i32 %status to i64
@@ -19,7 +27,6 @@ define internal ptr @call_with_words(ptr %call, ptr %entry, ptr %words) nounwind
   %fine = icmp eq i64 %any, 0
   br i1 %fine, label %succeed, label %look
 succeed:
-  %known = call ptr @DispatchCall.known(ptr %call)
   %one = call ptr @KnownObjects.one(ptr %known)
   call void @Py_IncRef(ptr %one)
   ret ptr %one

@@ -1,0 +1,55 @@
+"""C structures that machine code reads, and what they point to."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import field
+
+from tilewright.runtime.launch.native_dispatch_structures import PROBES
+from tilewright.runtime.launch.used_globals import GlobalCheck
+from tilewright.support.data_class import dataclass
+
+__all__ = ["Memory", "Table", "free_position", "global_checks"]
+
+Table = list[int] | ctypes.Array[ctypes.c_uint64]
+
+
+@dataclass
+class Memory:
+    """C structures, and what they point to; neither moves as long as this lives."""
+
+    kept: list[object] = field(default_factory=list[object])
+
+    def words(self, values: Sequence[int]) -> int:
+        """Address of an array of 64-bit words."""
+        array = (ctypes.c_uint64 * max(len(values), 1))(*values)
+        self.kept.append(array)
+        return ctypes.addressof(array)
+
+    def objects(self, objects: Sequence[object]) -> int:
+        """Address of an array of objects."""
+        self.kept.extend(objects)
+        return self.words([id(item) for item in objects])
+
+    def object(self, item: object) -> int:
+        """Address of an object."""
+        self.kept.append(item)
+        return id(item)
+
+    def structure(self, structure: ctypes.Structure) -> int:
+        """Address of a structure."""
+        self.kept.append(structure)
+        return ctypes.addressof(structure)
+
+
+def free_position(table: Table, slot: int) -> int:
+    """The first free position of a search that begins at `slot`; that one if there is none."""
+    free = (position for position in range(slot, slot + PROBES) if not table[position])
+    return next(free, slot)
+
+
+def global_checks(memory: Memory, checks: Sequence[GlobalCheck]) -> dict[str, int]:
+    """The fields of a cache entry about globals."""
+    flat = [item for check in checks for item in check]
+    return {"checks": len(checks), "globals": memory.objects(flat)}
