@@ -374,3 +374,25 @@ def test_a_change_inside_a_list_or_dictionary_is_noticed():
     table["a"]["b"] = 4
     with pytest.raises(errors.ChangedGlobal, match="'table' was"):
         reads[(1,)](out)
+
+
+@jit
+def bits_of(kind):
+    inside = kind.value
+    return inside.primitive_bitwidth if kind is not tl.int8 else 0
+
+
+@jit
+def values_of_dtypes_kernel(x, out, KIND: tl.constexpr):
+    element = x.dtype.element_ty
+    named: tl.constexpr = x.dtype.element_ty
+    seven: tl.constexpr = 7
+    tl.store(out + 2, seven.value)
+    tl.store(out, bits_of(element) + bits_of(tl.int8) + bits_of(kind=KIND))
+    tl.store(out + 1, tl.full([], 3.5, named.value).to(KIND.value).to(tl.int32))
+
+
+def test_a_dtype_that_is_a_parameter_or_a_constexpr_has_a_value(device: Device):
+    out = device.empty(3, np.int32)
+    device.run(values_of_dtypes_kernel, (1,), device.empty(1, np.float32), out, KIND=tl.int64)
+    assert out.tolist() == [96, 3, 7]

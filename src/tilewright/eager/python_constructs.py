@@ -119,6 +119,9 @@ class PythonConstructs:
     def attribute(self, x: Any, name: str, *default: object) -> Any:
         """`x.name`; numbers have what tensors have."""
         number: object = unwrap(x)
+        # To the compiler these are constexprs, whose value may be asked for.
+        if name == "value" and isinstance(number, bool | int | float | str | language.dtype):
+            return number
         # Members of tensors, `to` for example; a number's own attributes are Python's.
         if name in _MEMBERS and isinstance(number, bool | int | float):
             return getattr_(self._context, number, name)

@@ -237,7 +237,7 @@ class _Rewriter(ast.NodeTransformer):
         # Attributes of modules are left alone: `tl.sum` is not a member of a number.
         if not isinstance(node.ctx, ast.Load) or self._is_module(node.value):
             return node
-        if node.attr not in _MEMBERS:
+        if node.attr not in _MEMBERS and node.attr != "value":
             return node
         return _call(node, "attribute", node.value, ast.Constant(node.attr))
 

@@ -22,7 +22,7 @@ from tilewright.frontend.python.lower.language_values import (
     wrap,
 )
 from tilewright.frontend.python.lower.statement_sequence import lower_statements
-from tilewright.language import DeviceFunction, aggregate_value, tensor
+from tilewright.language import DeviceFunction, aggregate_value, constexpr, dtype, tensor
 from tilewright.language import tuple as language_tuple
 from tilewright.support import SourceLoc, errors
 
@@ -46,11 +46,16 @@ def inline(
     frame = FunctionFrame(session, function, caller)
     arguments = frame.source.tree.args
     bound = bind_arguments(function, arguments, args, kwargs)
-    frame.scope.update(bound)
+    frame.scope.update({name: _as_parameter(value) for name, value in bound.items()})
     value, _ = lower_body(frame, function, signature)
     # Location of the caller again: ops that follow belong to the call's line.
     session.ctx.emitter.loc = caller
     return value
+
+
+def _as_parameter(value: object) -> object:
+    """An argument as its parameter has it: of a dtype, `d.value` is asked for, as in Triton."""
+    return constexpr(value) if isinstance(value, dtype) else value
 
 
 def call_signature(args: Sequence[object], kwargs: Mapping[str, object]) -> object:
