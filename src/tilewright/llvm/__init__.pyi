@@ -30,7 +30,6 @@ from .ir_emitter import (
     vector_of,
     zero_of,
 )
-from .library_file import load_library
 from .object_loader import LoadedObject, load_object
 from .scalar_instructions import constant, convert_element, lower_elementwise
 from .scalar_instructions import rule as lowering_rule
@@ -64,7 +63,6 @@ __all__ = [
     "is_long",
     "leave_out_passes",
     "link_shared_library",
-    "load_library",
     "llvm_type",
     "llvm_version",
     "load_object",

@@ -34,11 +34,16 @@ from dataclasses import replace
 from functools import cache
 from typing import TypeVar
 
-from llvmlite import binding
-
 from tilewright.llvm.code_targets import TargetSpec
 from tilewright.llvm.llvm_lock import LLVM_LOCK
-from tilewright.llvm.target_machines import data_layout, target_machine
+from tilewright.llvm.parsed_module import Function, ParsedModule
+from tilewright.llvm.pass_managers import FunctionPasses, ModulePasses, PassBuilder
+from tilewright.llvm.target_machines import (
+    TargetMachine,
+    data_layout,
+    set_option,
+    target_machine,
+)
 from tilewright.support import cached_property
 from tilewright.support.data_class import dataclass
 
@@ -133,23 +138,20 @@ _reduces_strength = True
 """As LLVM is set now, for the whole process."""
 
 
-def _code_generator(target: TargetSpec) -> binding.TargetMachine:
+def _code_generator(target: TargetSpec) -> TargetMachine:
     """LLVM's code generator, as it is to be set for the target; under LLVM's lock."""
     global _reduces_strength
     wanted = not _is_lean(target)
     if wanted != _reduces_strength:
-        binding.set_option("tilewright", f"--disable-lsr={str(not wanted).lower()}")
+        set_option(f"--disable-lsr={str(not wanted).lower()}")
         _reduces_strength = wanted
     return target_machine(target)
 
 
-def _optimised(
-    text: str, target: TargetSpec, level: int, inline: bool = False
-) -> binding.ModuleRef:
+def _optimised(text: str, target: TargetSpec, level: int, inline: bool = False) -> ParsedModule:
     module = _parsed(text)
-    # Set here, so that texts need no target; passes consult both.
-    module.triple = target_machine(target).triple
-    module.data_layout = data_layout(target)
+    # Set here, so that texts need no target.
+    module.set_target(target_machine(target).triple, data_layout(target))
     if inline:
         _inline_passes().run(module, _builder(target, speed=1))
     unnumbered = _is_lean(target) or is_long(text) or _has_many_joins(text)
@@ -176,7 +178,7 @@ def leave_out_passes(*names: str) -> None:
     There is no way back, so code would depend on what was compiled before: for processes that
     compile nothing else.
     """
-    binding.set_option("tilewright", f"--opt-disable={','.join(names)}")
+    set_option(f"--opt-disable={','.join(names)}")
 
 
 def _has_many_joins(text: str) -> bool:
@@ -184,10 +186,10 @@ def _has_many_joins(text: str) -> bool:
     return any(len(_JOIN.findall(part)) > MANY_JOINS for part in text.split("\ndefine "))
 
 
-def _parsed(text: str) -> binding.ModuleRef:
+def _parsed(text: str) -> ParsedModule:
     """A verified module in a context of its own, which dies with it."""
     try:
-        module = binding.parse_assembly(text, binding.create_context())
+        module = ParsedModule(text)
         module.verify()
     except RuntimeError as error:
         raise LlvmError(str(error), text) from None
@@ -195,7 +197,7 @@ def _parsed(text: str) -> binding.ModuleRef:
 
 
 class _Builder:
-    """llvmlite's pass builder for a target.
+    """A pass builder for a target.
 
     llvmlite 0.50 frees neither builders nor managers of passes (1.5 and 2.5 KB), so they are
     shared. But each run leaves callbacks with its builder, which later runs call too (0.5 us each);
@@ -203,11 +205,7 @@ class _Builder:
     """
 
     def __init__(self, target: TargetSpec, speed: int) -> None:
-        tuning = binding.create_pipeline_tuning_options(speed_level=speed)
-        tuning.loop_vectorization = False
-        tuning.slp_vectorization = False
-        tuning.loop_unrolling = False
-        self.passes = binding.create_pass_builder(target_machine(target), tuning)
+        self.passes = PassBuilder(target_machine(target), speed)
         self.runs = 0
 
 
@@ -216,7 +214,7 @@ _MAX_RUNS = 32
 _builders: dict[tuple[TargetSpec, int], _Builder] = {}
 
 
-def _builder(target: TargetSpec, speed: int) -> binding.PassBuilder:
+def _builder(target: TargetSpec, speed: int) -> PassBuilder:
     """A builder for one run; a new one replaces it after `_MAX_RUNS`."""
     with LLVM_LOCK:
         builder = _builders.get((target, speed))
@@ -227,22 +225,22 @@ def _builder(target: TargetSpec, speed: int) -> binding.PassBuilder:
 
 
 @cache
-def _inline_passes() -> binding.ModulePassManager:
-    manager = binding.create_new_module_pass_manager()
-    manager.add_always_inliner_pass()
+def _inline_passes() -> ModulePasses:
+    manager = ModulePasses()
+    manager.add("AlwaysInliner")
     return manager
 
 
-def _run_nothing(module: binding.ModuleRef, target: TargetSpec) -> None:
+def _run_nothing(module: ParsedModule, target: TargetSpec) -> None:
     """Level 0."""
 
 
-def _run_quick(module: binding.ModuleRef, target: TargetSpec) -> None:
+def _run_quick(module: ParsedModule, target: TargetSpec) -> None:
     """Level 1."""
     _quick_passes(numbering=True).run(module, _builder(target, speed=1))
 
 
-def _run_quick_without_numbering(module: binding.ModuleRef, target: TargetSpec) -> None:
+def _run_quick_without_numbering(module: ParsedModule, target: TargetSpec) -> None:
     """Level 1 without the pass that takes the square of a function's length.
 
     Functions that are marked `noinline`, products of blocks, are left as they are: they are written
@@ -257,45 +255,41 @@ def _run_quick_without_numbering(module: binding.ModuleRef, target: TargetSpec) 
         _quick_function_passes().run(function, _builder(target, speed=1))
 
 
-def _is_as_written(function: binding.ValueRef) -> bool:
-    return any(b"noinline" in attributes for attributes in function.attributes)
+def _is_as_written(function: Function) -> bool:
+    return any("noinline" in attributes for attributes in function.attributes)
 
 
 @cache
-def _quick_passes(numbering: bool) -> binding.ModulePassManager:
-    return _with_quick_passes(binding.create_new_module_pass_manager(), numbering)
+def _quick_passes(numbering: bool) -> ModulePasses:
+    return _with_quick_passes(ModulePasses(), numbering)
 
 
 @cache
-def _quick_function_passes() -> binding.FunctionPassManager:
-    return _with_quick_passes(binding.create_new_function_pass_manager(), numbering=False)
+def _quick_function_passes() -> FunctionPasses:
+    return _with_quick_passes(FunctionPasses(), numbering=False)
 
 
-_Manager = TypeVar("_Manager", binding.ModulePassManager, binding.FunctionPassManager)
+_Manager = TypeVar("_Manager", ModulePasses, FunctionPasses)
 
 
 def _with_quick_passes(manager: _Manager, numbering: bool) -> _Manager:
-    manager.add_sroa_pass()
-    manager.add_instruction_combine_pass()
-    manager.add_simplify_cfg_pass()
-    if numbering:
-        manager.add_new_gvn_pass()
+    manager.add("SROA", "InstCombine", "SimplifyCFG", *(["NewGVN"] if numbering else []))
     return manager
 
 
-def _run_simplification(module: binding.ModuleRef, target: TargetSpec) -> None:
+def _run_simplification(module: ParsedModule, target: TargetSpec) -> None:
     """Level 2."""
     builder = _builder(target, speed=1)
-    manager = builder.getFunctionPassManager()
+    manager = builder.simplification()
     for function in module.functions:
         if not function.is_declaration:
             manager.run(function, builder)
 
 
-def _run_everything(module: binding.ModuleRef, target: TargetSpec) -> None:
+def _run_everything(module: ParsedModule, target: TargetSpec) -> None:
     """Level 3."""
     builder = _builder(target, speed=3)
-    builder.getModulePassManager().run(module, builder)
+    builder.whole_pipeline().run(module, builder)
 
 
 _PIPELINES = (_run_nothing, _run_quick, _run_simplification, _run_everything)

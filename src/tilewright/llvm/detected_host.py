@@ -8,7 +8,6 @@ import hashlib
 from functools import cache
 from typing import Any, NamedTuple
 
-from tilewright.llvm.library_file import load_library
 from tilewright.support import import_late, operating_system
 from tilewright.support.disk_cache import Documents
 
@@ -50,10 +49,16 @@ def detected_host(llvm_version: str) -> DetectedHost:
 
 
 def _detect() -> DetectedHost:
-    load_library()
-    binding: Any = import_late("llvmlite.binding")
-    features = binding.get_host_cpu_features().flatten()
-    return DetectedHost(binding.get_host_cpu_name(), features, binding.get_process_triple())
+    # imported late: a kernel from the disk cache needs no LLVM
+    library: Any = import_late("tilewright.llvm.library_calls")
+    features: str = library.filled_text("GetHostCPUFeatures")
+    listed = sorted(features.split(","), key=_name)
+    cpu, triple = map(library.filled_text, ("GetHostCPUName", "GetProcessTriple"))
+    return DetectedHost(cpu, ",".join(filter(None, listed)), triple)
+
+
+def _name(feature: str) -> str:
+    return feature[1:]
 
 
 def _described() -> str | None:

@@ -6,6 +6,8 @@ import functools
 import itertools
 import re
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import cast
 
 from llvmlite import binding
 
@@ -14,13 +16,16 @@ from tilewright.llvm.code_targets import host_target
 from tilewright.llvm.float_conversions import conversions_ir
 from tilewright.llvm.llvm_lock import LLVM_LOCK
 from tilewright.llvm.object_loader import CONVERSION_SYMBOLS
-from tilewright.llvm.target_machines import target_machine
-from tilewright.support import operating_system
+from tilewright.llvm.target_machines import machine_options, register_targets
+from tilewright.support import hold_across_forks, operating_system
 
 __all__ = ["conversions", "linked"]
 
 _CONVERSIONS_LIBRARY = "tilewright.conversions"
 _numbers = itertools.count()
+
+# llvmlite's own lock, which its wrappers take; private, and its version is pinned
+hold_across_forks(cast("AbstractContextManager[object]", binding.ffi.lib._lock))
 
 
 def linked(obj: bytes, symbols: Sequence[str], with_conversions: bool) -> binding.ResourceTracker:
@@ -50,7 +55,9 @@ def _link(
 
 @functools.cache
 def _linker() -> binding.LLJIT:
-    machine = target_machine(host_target())
+    register_targets()
+    spec = host_target()
+    machine = binding.Target.from_triple(spec.triple).create_target_machine(**machine_options(spec))
     linked = not operating_system.IS_WINDOWS
     return binding.create_lljit_compiler(machine, use_jit_link=linked, suppress_errors=True)
 

@@ -72,7 +72,6 @@ class NativeProgram:
         kept = _DOCUMENTS.read(name)
         if kept is not None:
             return base64.b64decode(kept["obj"])
-        llvm.load_library()
         obj = llvm.compile_ir(text, target, self.level, inline=True).obj
         _DOCUMENTS.write(name, {"obj": base64.b64encode(obj).decode()})
         return obj

@@ -1,12 +1,11 @@
-"""The lock around LLVM: it is llvmlite's, and a forked child finds it free."""
+"""The lock around LLVM: calls wait for it, and a forked child finds it free."""
 
 import threading
 import time
 
-from llvmlite import binding
-
 from tests.forking import assert_child_succeeds, needs_fork
 from tilewright.llvm import compile_ir, host_target, load_object
+from tilewright.llvm.library_calls import filled_text
 from tilewright.llvm.llvm_lock import LLVM_LOCK
 
 IR = """
@@ -25,7 +24,7 @@ def test_calls_of_llvm_wait_for_the_lock() -> None:
     done = threading.Event()
 
     def call() -> None:
-        binding.get_host_cpu_name()
+        filled_text("GetHostCPUName")
         done.set()
 
     with LLVM_LOCK:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tilewright.support import operating_system
+
 COMPILING = (
     "tilewright.analysis.",
     "tilewright.backends.cpu.lower",
@@ -34,6 +36,7 @@ COMPILING = (
     "tilewright.ir.rules",
     "tilewright.ir.verifier",
     "tilewright.llvm.code_generation",
+    "tilewright.llvm.library_calls",
     "tilewright.llvm.orc_linker",
     "tilewright.llvm.target_machines",
     "tilewright.ops",
@@ -42,6 +45,7 @@ COMPILING = (
     "tilewright.runtime.tuning",
     "tilewright.transforms",
     "llvmlite.binding",
+    "llvmlite.ir",
     "rich",
 )
 RARE = (
@@ -50,6 +54,7 @@ RARE = (
     "tilewright.frontend.semantics.random_numbers",
     "tilewright.ir.parser",
     "tilewright.transforms.checks",
+    *(("llvmlite.binding", "llvmlite.ir") if operating_system.IS_LINUX_X86_64 else ()),
 )
 """What most kernels are compiled without."""
 ALLOWED = ("tilewright.analysis.argument_pair",)

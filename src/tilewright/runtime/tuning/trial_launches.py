@@ -105,7 +105,7 @@ class Trial:
 
         What goes wrong here goes wrong again when it is measured. An external assembler runs beside
         the front end. For the CPU nothing is gained (8 matmuls: 0.20 s instead of 0.21), since
-        llvmlite has one lock for all of LLVM.
+        there is one lock for all of LLVM.
         """
         threads = min(_MAX_THREADS, len(configs), len(usable_cpus()))
         pool = ThreadPoolExecutor(threads, "tilewright-tune")

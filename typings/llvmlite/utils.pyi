@@ -1,0 +1,3 @@
+"""Types of the part of llvmlite.utils 0.50 that tilewright uses."""
+
+def get_library_name() -> str: ...
