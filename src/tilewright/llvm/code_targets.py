@@ -78,6 +78,12 @@ class TargetCpu:
         return own_system and self.arch == host.arch and self.enabled <= host.enabled
 
     @property
+    def has_assembler(self) -> bool:
+        """Whether LLVM reads assembly for it here: llvmlite starts the parser of one architecture,
+        without which LLVM ends the process."""
+        return self.arch == host_cpu().arch
+
+    @property
     def is_x86(self) -> bool:
         """x86 with 64 bits."""
         return self.arch in ("x86_64", "amd64")

@@ -7,6 +7,7 @@ from math import gcd
 from typing import NamedTuple
 
 from tilewright.backends.cpu.microkernel import panel_packing
+from tilewright.backends.cpu.microkernel.assembled_rows import call_of_rows, rows_function
 from tilewright.backends.cpu.microkernel.function_text import (
     Loop,
     Run,
@@ -57,7 +58,9 @@ def dot_function(name: str, spec: DotSpec) -> str:
     written, the padding of rows included.
     """
     packs = spec.operand.group > 1 or spec.b_columns
-    kernel = _MemoryKernel if spec.from_memory else _PackedKernel if packs else _Kernel
+    kernel = _PackedKernel if packs else _Kernel
+    if spec.from_memory:
+        kernel = _AssembledKernel if spec.is_assembled else _MemoryKernel
     return kernel(spec).text(name)
 
 
@@ -294,6 +297,21 @@ class _PackedKernel(_Kernel):
         return (self.packing if grouped else super()).multiply_add(x, y, z)
 
 
+class _Columns(NamedTuple):
+    """A panel of columns of a product from memory.
+
+    b: where it is in B; column: its first one; left: columns from this one on; last: row of A
+    following: the panel of B to be fetched meanwhile
+    """
+
+    vectors: int
+    b: str
+    column: Size
+    left: Size
+    last: str
+    following: str
+
+
 class _MemoryKernel(_PackedKernel):
     """A kernel that reads A and B where they are, in blocks of `spec.k` along K.
 
@@ -329,13 +347,12 @@ class _MemoryKernel(_PackedKernel):
             b = out.offset(self.b_start, out.distance(column, width))
             left = out.value(f"sub i64 %columns, {column}")
             self.b_row = run.size * self.width
-            self.mask = lanes_below(out, run.size * self.lanes, left)
             self.panel_of_columns(b, column, run.size, left)
             following = blocks.next_panel(b, run.size, left) if blocks.fetches else ""
             self.b_pitch = packing.b_row
             if following and self.kept is not None:
                 following, self.b_pitch = self.kept.following(following, run.size)
-            self.memory_rows(run.size, b, column, last, following)
+            self.memory_rows(_Columns(run.size, b, column, left, last, following))
         blocks.close()
 
     def panel_of_columns(self, b: str, column: Size, vectors: int, left: Size) -> None:
@@ -355,13 +372,15 @@ class _MemoryKernel(_PackedKernel):
         """Whether panels of B are copied while the first rows are multiplied by them."""
         return not (self.spec.b_columns or self.packing.signed)
 
-    def memory_rows(self, vectors: int, b: str, column: Size, last: str, following: str) -> None:
-        """All rows of a panel of columns; following: the panel of B to be fetched meanwhile."""
+    def memory_rows(self, columns: _Columns) -> None:
+        """All rows of a panel of columns."""
         out, start = self.out, "0"
+        vectors, b, column, left, last, following = columns
         c = out.offset("%c", out.times(self.spec.type.bytes, column))
         runs = row_runs(self.spec, vectors)
         if self.packs_first:
             assert self.kept is not None
+            self.mask = lanes_below(out, vectors * self.lanes, left)
             size, before = runs[0].size, out.block
             after = self.kept.begin_panels()
             panel = self.begin_rows(0, size, vectors, last, following)
@@ -519,3 +538,39 @@ class _MemoryKernel(_PackedKernel):
 
     def a_at(self, a: str, i: int, k: int) -> str:
         return self.further(self.out.offset(a, self.places[i]), k)
+
+
+class _AssembledKernel(_MemoryKernel):
+    """A kernel whose loops over rows are functions of `assembled_rows`."""
+
+    def __init__(self, spec: DotSpec) -> None:
+        super().__init__(spec)
+        self.functions: dict[str, str] = {}
+
+    def text(self, name: str) -> str:
+        """Calls are written before the function's name is known."""
+        text = super().text(name)
+        return "".join([text, *self.functions.values()]).replace("@rows.", f"@{name}.rows.")
+
+    def memory_rows(self, columns: _Columns) -> None:
+        out, blocks, kept = self.out, self.blocks, self.kept
+        assert kept is not None
+        adds = out.value(f"xor i1 {blocks.first}, true") if blocks.first else "true"
+        source = "null"
+        if self.packs_first:
+            source = out.value(f"select i1 {kept.ready}, ptr null, ptr {columns.b}")
+        values: dict[str, Size] = {
+            "a": self.a_start, "panel": self.packing.columns,
+            "c": out.offset("%c", out.times(self.spec.type.bytes, columns.column)),
+            "depth": self.depth, "rows": "%rows", "a_row": "%a.row",
+            "ahead": columns.following or "null", "ahead_row": self.b_pitch,
+            "rows_ahead": self.rows_ahead, "adds": out.value(f"zext i1 {adds} to i64"),
+            "b_row": "%b.row", "left": columns.left,
+        }  # fmt: skip
+        first = 0
+        for run in row_runs(self.spec, columns.vectors):
+            name = f"rows.{columns.vectors}.{first}"
+            function = rows_function(name, self.spec, columns.vectors, run, first)
+            self.functions[name] = function
+            out.emit(call_of_rows(name, {**values, "source": "null" if first else source}))
+            first += run.times * run.size

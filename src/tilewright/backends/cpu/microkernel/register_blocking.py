@@ -25,6 +25,7 @@ _MOST_KEPT_BYTES = 1 << 22  # of panels of B, and of rows of A, in L2 and L3 cac
 KEY_NUMBERS = 24  # what is kept: 4 of panels, 4 of which only the next slot is used, 4 of each slot
 PAIR = 2  # tiles of A, and of B, in a panel: 4 sums and 4 operands are all 8 registers
 PANEL_ROWS = PAIR * TILE_ROWS
+ASSEMBLED_ROWS = 8  # of A in a panel: a general register each
 KEPT_ROWS = 4  # groups of rows of A, as many as the tutorials have with tiles of 128 rows
 
 
@@ -39,6 +40,7 @@ class VectorUnit(NamedTuple):
     bursts: bool = False  # rows of B are fetched ahead many at a time
     scalable: bool = False  # SVE
     extrema: str = "num"  # see `Code`
+    assembly: bool = False  # of AVX-512, for loops of `assembled_rows.py`
 
     @property
     def function_attributes(self) -> str:
@@ -164,6 +166,11 @@ class DotSpec:
         return whole and self.element in self.unit.tiles
 
     @property
+    def is_assembled(self) -> bool:
+        """Whether its loops over rows are written in assembly: see `assembled_rows.py`."""
+        return self.from_memory and self.unit.assembly and self.element in ("float", "double")
+
+    @property
     def may_fail(self) -> bool:
         """Whether the function returns that its sums are right (i1); see `split_halves.py`."""
         return self.operand.parts > 1
@@ -278,7 +285,8 @@ def _widest_unit(cpu: TargetCpu) -> VectorUnit:
         return NEON
     if cpu.vector_bits == AVX512.bits:
         kinds = {"bf16": ("bfloat", "half"), "int8": ("i8", "u8")}
-        return AVX512._replace(tiles=frozenset(e for kind in cpu.tile_dots for e in kinds[kind]))
+        tiles = frozenset(e for kind in cpu.tile_dots for e in kinds[kind])
+        return AVX512._replace(tiles=tiles, assembly=cpu.has_assembler)
     return AVX2 if cpu.vector_bits == AVX2.bits and cpu.has_fma else GENERIC
 
 
@@ -314,6 +322,8 @@ def panel_rows(spec: DotSpec, vectors: int) -> int:
     products = 0 if spec.fused else 2 * vectors
     free = spec.unit.registers - vectors - (not lane) - products
     most = free // (vectors + lane)
+    if spec.is_assembled:
+        most = min(most, ASSEMBLED_ROWS)
     even = 1 << (most.bit_length() - 1)
     return even if even * vectors >= ENOUGH_SUMS else most
 

@@ -32,6 +32,7 @@ from tilewright.llvm import compile_ir, host_cpu, host_target, load_object
 AMX = AVX512._replace(tiles=frozenset(KINDS))
 HALVES = AVX512._replace(tiles=frozenset(["half"]))
 BURSTS = AVX512._replace(bursts=True)
+HOST = vector_unit(host_cpu())
 TYPES: dict[str, Any] = {
     "float": np.float32, "double": np.float64, "half": np.float16,
     **{name: kind[0] for name, kind in KINDS.items()},
@@ -122,7 +123,7 @@ def spec_of(element: str, unit: VectorUnit, b_columns: bool, m: int, n: int) -> 
 @pytest.mark.parametrize(("m", "n"), [(16, 16), (48, 80), (37, 32)])
 @pytest.mark.parametrize(
     ("element", "unit"),
-    [("float", vector_unit(host_cpu())), ("double", vector_unit(host_cpu())), ("float", GENERIC),
+    [("float", HOST), ("double", HOST._replace(bursts=True)), ("float", GENERIC),
      ("bfloat", AVX512), ("u8", BURSTS), ("i8", AVX512), ("bfloat", AMX), ("i8", AMX),
      ("bfloat", AMX._replace(bursts=True)), ("float", BURSTS)],
 )  # fmt: skip
@@ -186,9 +187,7 @@ def test_every_half_is_multiplied_exactly_or_the_product_fails(value: float, rig
 @pytest.mark.parametrize("element", ["float", "double"])
 def test_left_operands_in_columns(element: str):
     for b_columns in (False, True):
-        spec = replace(
-            spec_of(element, vector_unit(host_cpu()), b_columns, 24, 48), a_columns=True, lda=0
-        )
+        spec = replace(spec_of(element, HOST, b_columns, 24, 48), a_columns=True, lda=0)
         for rows, columns in ((24, 48), (13, 29)):
             assert_product(spec, spec.k + memory_step(spec), rows, columns)
 
