@@ -78,6 +78,26 @@ def test_odd_sizes_in_two_dimensions(device: Device, rng: np.random.Generator, s
     assert_same(out, x + np.float32(1))
 
 
+@jit
+def differences_kernel(x, y, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    place = i[:, None] * BLOCK + i[None, :]
+    row = tl.load(x + i, mask=i < n, other=1.0)
+    ones = tl.load(y + place, mask=i[:, None] < n, other=0.0)
+    product = tl.dot(row[None, :] - row[:, None], ones)
+    tl.store(out + place, product, mask=i[:, None] < n)
+
+
+def test_a_masked_tile_along_rows_and_columns(device: Device, rng: np.random.Generator):
+    """A mask that holds for a row says nothing of the columns."""
+    n, extent = 5, 16
+    x, y = np.full(extent, np.nan, np.float32), np.ones((extent, extent), np.float32)
+    x[:n] = rng.integers(-9, 9, n)
+    out = device.empty((extent, extent), np.float32)
+    device.run(differences_kernel, (1,), device.array(x), device.array(y), out, n, BLOCK=extent)
+    assert_same(out[:n], np.tile((x[:n] - x[:n, None]).sum(1)[:, None], extent))
+
+
 # --- strides --------------------------------------------------------------------------------------
 
 

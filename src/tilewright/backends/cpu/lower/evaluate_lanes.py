@@ -76,7 +76,7 @@ class Evaluator:
         self.shifts = shifts or {}
         self.math = LaneMath(code, width)
         # Conditions that hold wherever this evaluates.
-        self.assumed: dict[Value, Lanes] = {}
+        self.assumed: dict[tuple[Value, Coords], Lanes] = {}
         # Valid across loops: keys hold the loop's index, and code without one is hoisted by `let`.
         self.evaluated: dict[tuple[Value, Coords], Evaluated] = {}
 
@@ -95,9 +95,9 @@ class Evaluator:
         """
         self.evaluated[condition, coords] = self._known_to_hold()
 
-    def assume_everywhere(self, condition: Value) -> None:
-        """A condition, a scalar or a tile, holds wherever this evaluates from now on."""
-        self.assumed[condition] = self._known_to_hold()
+    def assume_from_now_on(self, condition: Value, coords: Coords) -> None:
+        """A condition, a scalar or a tile at these coordinates, holds in all that follows."""
+        self.assumed[condition, coords] = self._known_to_hold()
 
     def _known_to_hold(self) -> Lanes:
         return uniform(Val("true", "i1", self.code.level))
@@ -109,14 +109,16 @@ class Evaluator:
 
     def _existing(self, value: Value, coords: Coords) -> Evaluated | None:
         """A value that needs no code, or that has been evaluated before."""
-        if value in self.assumed:
-            return self.assumed[value]
-        if not isinstance(value.type, TileType):
+        is_tile = isinstance(value.type, TileType)
+        if not is_tile:
+            # A scalar is the same at all coordinates: it is remembered once.
+            coords = ()
+        if self.assumed and (value, coords) in self.assumed:
+            return self.assumed[value, coords]
+        if not is_tile:
             evaluated_value = self.env.scalars.get(value)
             if evaluated_value is not None:
                 return evaluated_value
-            # A scalar is the same at all coordinates: it is remembered once.
-            coords = ()
         cached = self.evaluated.get((value, coords))
         if cached is not None:
             return cached

@@ -239,7 +239,7 @@ class _NestEmitter:
             # What a side evaluates does not exist on the other one.
             self.ev, self.prefetcher = before.branch(), Prefetcher(self.state, self.width)
             if holds:
-                self.ev.assume_everywhere(condition.value)
+                self.ev.assume_from_now_on(condition.value, condition.coords(coords))
             self._inner_loops(coords)
 
         _emit_either(self.code, value.base, partial(side, True), partial(side, False))
