@@ -117,12 +117,13 @@ def passes_run_time(out, n):
 
 @mistake(out="*i32", n="i32")
 def annotates(out, n):
-    """the constexpr variable 'SIZE' must be known at compile time, but is a run-time value of type int32 [TW104]
-    SIZE: tl.constexpr = n + 1
-                         ^^^^^
+    """'end' of arange must be known at compile time, but is a run-time value of type int32 [TW104]
+    tl.store(out + tl.arange(0, SIZE), 0)
+                   ^^^^^^^^^^^^^^^^^^
     hint: pass it as a parameter annotated 'tl.constexpr', or use a literal
     """
     SIZE: tl.constexpr = n + 1
+    tl.store(out + tl.arange(0, SIZE), 0)
 
 
 @mistake(out="*i32", n="i32")

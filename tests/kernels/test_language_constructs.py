@@ -396,3 +396,16 @@ def test_a_dtype_that_is_a_parameter_or_a_constexpr_has_a_value(device: Device):
     out = device.empty(3, np.int32)
     device.run(values_of_dtypes_kernel, (1,), device.empty(1, np.float32), out, KIND=tl.int64)
     assert out.tolist() == [96, 3, 7]
+
+
+@jit
+def annotated_run_time_value_kernel(out, n):
+    twice: tl.constexpr = n * 2
+    for i in range(twice - n, twice):
+        tl.store(out + i - n, i + twice)
+
+
+def test_a_run_time_value_may_stand_under_constexpr(device: Device):
+    out = device.empty(3, np.int32)
+    device.run(annotated_run_time_value_kernel, (1,), out, 3)
+    assert out.tolist() == [9, 10, 11]

@@ -131,12 +131,6 @@ class PythonConstructs:
         """Whether `x.name` exists."""
         return self.attribute(x, name, _MISSING) is not _MISSING
 
-    def constexpr_value(self, name: str, x: object) -> object:
-        """`name: tl.constexpr = x`. Errors: NotConstexpr."""
-        if not is_static(x):
-            raise errors.NotConstexpr(f"the constexpr variable '{name}'", describe(x))
-        return x
-
     def check_unpacking(self, items: object, count: int) -> object:
         """What is assigned to `count` variables at once."""
         values = as_tuple(items)

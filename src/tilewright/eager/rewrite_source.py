@@ -17,7 +17,6 @@ debuggers and tracebacks see no difference. T is HELPER, a `PythonConstructs`:
     a if c else b         T.conditional_value(1, a if T.branch_condition(1, c) else b, ...)
     f"{x!r}"              f"{T.formatted(x)!r}"
     assert c              assert T.assertion_holds(c)
-    x: tl.constexpr = y   x: tl.constexpr = T.constexpr_value("x", y)
     x, y = z              x, y = T.check_unpacking(z, 2)
 """
 
@@ -34,7 +33,6 @@ from tilewright.frontend.python import (
     COMPARISON_NAMES,
     FunctionSource,
     assigned_in,
-    is_constexpr_annotation,
     local_names,
     misread_chain,
     source_of,
@@ -321,13 +319,6 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Assert(self, node: ast.Assert) -> ast.Assert:
         self.generic_visit(node)
         node.test = _call(node.test, "assertion_holds", node.test)
-        return node
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AnnAssign:
-        self.generic_visit(node)
-        if node.value is not None and is_constexpr_annotation(node.annotation):
-            name = ast.Constant(ast.unparse(node.target))
-            node.value = _call(node.value, "constexpr_value", name, node.value)
         return node
 
 

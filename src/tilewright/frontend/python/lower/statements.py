@@ -57,17 +57,17 @@ def augmented_assignment(frame: FunctionFrame, node: ast.AugAssign) -> Outcome:
 
 @statement(ast.AnnAssign)
 def annotated_assignment(frame: FunctionFrame, node: ast.AnnAssign) -> Outcome:
-    """`a: tl.constexpr = value` requires a compile-time value; other annotations are ignored."""
+    """`a: tl.constexpr = value` makes a compile-time value a constexpr.
+
+    A run-time value stays one, as in Triton: whatever needs a compile-time value says so. Other
+    annotations are ignored.
+    """
     if node.value is None:
         return None
     value = frame.expression(node.value)
-    if is_constexpr_annotation(node.annotation):
-        if not is_static(value):
-            what = f"the constexpr variable '{ast.unparse(node.target)}'"
-            frame.fail(node.value, errors.NotConstexpr(what, describe(value)))
-        # Tuples stay tuples of language values; numbers become plain constexprs.
-        if not is_tuple(value):
-            value = constexpr(static_value(value))
+    # Tuples stay tuples of language values; numbers become plain constexprs.
+    if is_constexpr_annotation(node.annotation) and is_static(value) and not is_tuple(value):
+        value = constexpr(static_value(value))
     assign(frame, node.target, value)
     return None
 
