@@ -234,34 +234,18 @@ def _tile_lines(state: CpuLowering) -> tuple[list[str], list[str]]:
 def _program_loop(program: Sequence[str], at_end: list[str]) -> list[str]:
     """The loop over the programs, which ends after one if *poll is set; program: lines that run
     one and end in the block `_RAN`; at_end: lines behind the loop."""
+    place, ids, step = _counted_ids(program)
     return [
         "%any = icmp slt i64 %begin, %end",
         "br i1 %any, label %place, label %done",
         "place:",
-        "%x.wide = urem i64 %begin, %wide.0",
-        "%row = udiv i64 %begin, %wide.0",
-        "%y.wide = urem i64 %row, %wide.1",
-        "%z.wide = udiv i64 %row, %wide.1",
-        "%x.first = trunc i64 %x.wide to i32",
-        "%y.first = trunc i64 %y.wide to i32",
-        "%z.first = trunc i64 %z.wide to i32",
+        *place,
         "br label %head",
         "head:",
         f"%id = phi i64 [ %begin, %place ], [ %next, %{_RAN} ]",
-        f"%pid0 = phi i32 [ %x.first, %place ], [ %x.next, %{_RAN} ]",
-        f"%pid1 = phi i32 [ %y.first, %place ], [ %y.next, %{_RAN} ]",
-        f"%pid2 = phi i32 [ %z.first, %place ], [ %z.next, %{_RAN} ]",
+        *ids,
         *program,
-        # Counted, since two divisions take as long as a small program.
-        "%x.after = add i32 %pid0, 1",
-        "%x.ends = icmp eq i32 %x.after, %grid0",
-        "%x.next = select i1 %x.ends, i32 0, i32 %x.after",
-        "%x.carry = zext i1 %x.ends to i32",
-        "%y.after = add i32 %pid1, %x.carry",
-        "%y.ends = icmp eq i32 %y.after, %grid1",
-        "%y.next = select i1 %y.ends, i32 0, i32 %y.after",
-        "%y.carry = zext i1 %y.ends to i32",
-        "%z.next = add i32 %pid2, %y.carry",
+        *step,
         "%next = add i64 %id, 1",
         "%more = icmp slt i64 %next, %end",
         # Monotonic: nothing else is read on account of the flag, so no order is needed.
@@ -275,6 +259,40 @@ def _program_loop(program: Sequence[str], at_end: list[str]) -> list[str]:
         "ret i64 %reached",
         "}",
     ]
+
+
+def _counted_ids(program: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
+    """Where a program is in the grid: of the first one, as phis, and of the next one. Of as many
+    axes as its lines need: to LLVM the other two are a twentieth of an addition."""
+    last = max(axis for axis in range(3) if axis == 0 or _mentions(program, f"%pid{axis}"))
+    place, ids, step = list[str](), list[str](), list[str]()
+    left, carry = "%begin", "1"
+    for axis in range(last + 1):
+        at, size = f"%at{axis}", f"%wide.{axis}"
+        ids.append(f"%pid{axis} = phi i32 [ {at}.first, %place ], [ {at}.next, %{_RAN} ]")
+        if axis == 2:  # which no program is beyond
+            place.append(f"{at}.first = trunc i64 {left} to i32")
+            step.append(f"{at}.next = add i32 %pid2, {carry}")
+            break
+        place += [
+            f"{at}.wide = urem i64 {left}, {size}",
+            f"{at}.first = trunc i64 {at}.wide to i32",
+        ]
+        step += [
+            # Counted, since two divisions take as long as a small program.
+            f"{at}.after = add i32 %pid{axis}, {carry}",
+            f"{at}.ends = icmp eq i32 {at}.after, %grid{axis}",
+            f"{at}.next = select i1 {at}.ends, i32 0, i32 {at}.after",
+        ]
+        if axis < last:
+            place.append(f"{at}.left = udiv i64 {left}, {size}")
+            step.append(f"{at}.carry = zext i1 {at}.ends to i32")
+            left, carry = f"{at}.left", f"{at}.carry"
+    return place, ids, step
+
+
+def _mentions(lines: Sequence[str], name: str) -> bool:
+    return any(name in line for line in lines)
 
 
 @nested
