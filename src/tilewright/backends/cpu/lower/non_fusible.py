@@ -127,8 +127,8 @@ def _same_product_from_memory(state: CpuLowering, spec: DotSpec) -> DotSpec | No
     if whole.m != spec.m and not are_whole_panels(whole, spec.m):
         return None
     alike = replace(
-        whole, m=spec.m, k=spec.k, lda=spec.lda, ldb=spec.ldb, aligned=spec.aligned,
-        accumulate=True, from_memory=False,
+        whole, m=spec.m, n=whole.c_columns or whole.n, k=spec.k, lda=spec.lda, ldb=spec.ldb,
+        c_columns=0, aligned=spec.aligned, accumulate=True, from_memory=False,
     )  # fmt: skip
     return whole if alike == spec else None
 

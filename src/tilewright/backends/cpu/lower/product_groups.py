@@ -6,11 +6,11 @@
     program 8        rows   0 ...  31           columns 32 ... 63
 
 A product copies panels of B, for as many rows as its program has (`emit_memory_product.py`), and
-reads A, for as many columns: for 32 of them either takes longer than the multiplications on CPUs
-with tiles. So the first program of a group multiplies for all of it, and leaves the sums in scratch
-memory that lasts from program to program; the others find theirs there. Where the next group
-multiplies by the same columns, too, the panels stay for it (`microkernel/tile_copies.py`). Which
-programs are a group says `product_windows.py`:
+reads A, for as many columns: for 32 of them either takes longer than the multiplications, of fp32
+where A comes from the L3 cache. So the first program of a group multiplies for all of it, and
+leaves the sums in scratch memory that lasts from program to program; the others find theirs there.
+Where the next group multiplies by the same columns, too, the panels stay for it
+(`microkernel/tile_copies.py`). Which programs are a group says `product_windows.py`:
 
     for each group of programs of the range:
         ask them for what they multiply: @program, which notes the addresses of its product in a
@@ -33,7 +33,7 @@ from dataclasses import replace
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering, ProductGroup
 from tilewright.backends.cpu.lower.products_from_memory import MemoryProduct
 from tilewright.backends.cpu.lower.vector_access import Buffer
-from tilewright.backends.cpu.microkernel import KEY_NUMBERS, PANEL_ROWS, DotSpec, kept_bytes
+from tilewright.backends.cpu.microkernel import KEY_NUMBERS, DotSpec, kept_bytes
 from tilewright.ir import Function, Op, Trait
 from tilewright.ir.types import element_of, shape_of
 from tilewright.llvm import Val, integer_literal
@@ -70,18 +70,12 @@ def sums_of_group(state: CpuLowering, product: MemoryProduct) -> Buffer | None:
     """Where the sums of this program are, if it may be one of a group."""
     shape, element = shape_of(product.result.type), element_of(product.result.type)
     spec, (m, n) = product.spec, shape
-    size = spec.type.bytes
-    if spec.by_tiles:
-        across = 1 if n % PANEL_ROWS else max(1, _MOST_COLUMNS // n)
-        down = _MOST_ROWS // m
-    else:
-        down, across = min(_MOST_ROWS // m, _MOST_BYTES // (m * n * size)), 1
-    down = max(1, down)
+    down, across = _most_programs(spec)
     if spec.accumulate or not _may_be_asked(state, product.loop):
         return None
     if down * across < 2 and not spec.keeps:
         return None
-    code, tile = state.code, m * n * size
+    code, tile = state.code, m * n * spec.type.bytes
     all_of_them = state.scratch.allocate(code.name("sums"), down * across * tile)
     whole = group_spec(spec, down, across)
     kept = state.scratch.allocate(code.name("kept"), kept_bytes(whole)) if whole.keeps else None
@@ -93,6 +87,15 @@ def sums_of_group(state: CpuLowering, product: MemoryProduct) -> Buffer | None:
     distance = _loaded(state, "sums")
     own = code.let_here(f"getelementptr i8, ptr {all_of_them.name}, {distance.typed}", "ptr")
     return Buffer(own, shape, (n, 1), element, (all_of_them,))
+
+
+def _most_programs(spec: DotSpec) -> tuple[int, int]:
+    """How many of a group lie below each other, and beside each other."""
+    tile = spec.m * spec.n * spec.type.bytes
+    most = _MOST_ROWS * _MOST_COLUMNS * spec.type.bytes if spec.by_tiles else _MOST_BYTES
+    down = max(1, min(_MOST_ROWS // spec.m, most // tile))
+    beside = _MOST_COLUMNS // spec.n if spec.by_tiles else most // (down * tile)
+    return down, max(1, beside) if spec.n % spec.panel_columns == 0 else 1
 
 
 def group_spec(spec: DotSpec, down: int, across: int) -> DotSpec:

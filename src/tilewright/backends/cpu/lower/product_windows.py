@@ -15,8 +15,7 @@ and the grid make them from:
                 run their programs, row by row; the first one multiplies for all
 
 So a group is wide as well as tall: its rows of A and columns of B come from memory once, and stay
-in the L2 cache while they are multiplied. Where programs multiply by vectors, a group is one column
-wide, and a window a column of tiles, or a part of it.
+in the L2 cache while they are multiplied.
 
 A program that is asked notes addresses of A and B, their strides and lengths (`product_groups.py`).
 The next one is in order if those are the addresses of the last one, of the first one in the column,
@@ -34,8 +33,8 @@ _ENOUGH_ROWS = 1 << 11
 """Of a window: copies of B that stay for so many take little of the time."""
 
 _LONG_DEPTH = 1 << 10
-"""Bytes of K that are multiplied at once; if there are more, a group has all columns it may have,
-else half of them: see `kernels/matmul_plan.py`."""
+"""Bytes of K that are multiplied at once; if there are more, or by vectors, a group has all columns
+it may have, else half of them: see `kernels/matmul_plan.py`."""
 
 _PLACE = """
 %moves.right = xor i1 %is.down, true
@@ -202,7 +201,7 @@ ask:
 def _in_order(group: ProductGroup) -> str:
     """Whether it is the next one (%is.one): %is.down in its column, %under.4 in the next band, or
     beside the column."""
-    tall = -(-_ENOUGH_ROWS // group.rows) if group.by_tiles else 0
+    tall = -(-_ENOUGH_ROWS // group.rows)
     return f"""
 %i.next = add i64 %i, 1
 %j.next = add i64 %j, 1
@@ -263,7 +262,7 @@ def _in_order(group: ProductGroup) -> str:
 
 def _groups_of_window(group: ProductGroup) -> str:
     """The rows and columns of each group."""
-    long = _LONG_DEPTH // group.operand_bytes
+    long = _LONG_DEPTH // group.operand_bytes if group.by_tiles else 0
     half = max(1, group.most_columns // 2)
     return f"""
 columns.of.groups:

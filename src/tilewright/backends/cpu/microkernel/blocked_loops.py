@@ -22,6 +22,7 @@ from tilewright.backends.cpu.microkernel.panel_packing import (
     function,
     lanes_below,
     memory_declarations,
+    sums_of_column,
 )
 from tilewright.backends.cpu.microkernel.register_blocking import (
     CACHE_LINE,
@@ -376,7 +377,7 @@ class _MemoryKernel(_PackedKernel):
         """All rows of a panel of columns."""
         out, start = self.out, "0"
         vectors, b, column, left, last, following = columns
-        c = out.offset("%c", out.times(self.spec.type.bytes, column))
+        c = sums_of_column(out, self.spec, column)
         runs = row_runs(self.spec, vectors)
         if self.packs_first:
             assert self.kept is not None
@@ -561,7 +562,7 @@ class _AssembledKernel(_MemoryKernel):
             source = out.value(f"select i1 {kept.ready}, ptr null, ptr {columns.b}")
         values: dict[str, Size] = {
             "a": self.a_start, "panel": self.packing.columns,
-            "c": out.offset("%c", out.times(self.spec.type.bytes, columns.column)),
+            "c": sums_of_column(out, self.spec, columns.column),
             "depth": self.depth, "rows": "%rows", "a_row": "%a.row",
             "ahead": columns.following or "null", "ahead_row": self.b_pitch,
             "rows_ahead": self.rows_ahead, "adds": out.value(f"zext i1 {adds} to i64"),

@@ -349,6 +349,17 @@ def _suffix(kind: str) -> str:
     return f"v{_lanes(kind)}{ {'float': 'f32', 'double': 'f64'}.get(element, element) }"
 
 
+def sums_of_column(out: Writer, spec: DotSpec, column: Size) -> str:
+    """Where the sums of a column begin; of columns that lie together it is the first of a panel."""
+    size, wide = spec.type.bytes, spec.c_columns or spec.n
+    if wide == spec.n:
+        return out.offset("%c", out.times(size, column))
+    group = out.part(column, wide)
+    past = out.value(f"urem i64 {column}, {wide}")
+    start = out.offset("%c", out.times(size * spec.m * wide, group))
+    return out.offset(start, out.times(size, past))
+
+
 def memory_declarations(spec: DotSpec) -> tuple[str, ...]:
     """Those of products from memory."""
     if not spec.from_memory:

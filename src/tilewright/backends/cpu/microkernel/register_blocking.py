@@ -103,8 +103,8 @@ class DotSpec:
     a_columns, b_columns: A or B is column-major: A only without groups, B only if n is a multiple
         of the lanes and k of as many groups.
     lda, ldb, ldc: elements from one row (or column) to the next; 0: as `preferred_strides` says.
-    c_columns: so many of C lie together, all m rows of them before the next ones; 0: all. For tiles
-        from memory: a multiple of those of a panel.
+    c_columns: so many of C lie together, all m rows of them before the next ones; 0: all. From
+        memory: a multiple of `panel_columns`.
     aligned: the three buffers start at a multiple of 64 bytes.
     accumulate: add to C; otherwise C is only written, from memory unless a last argument (i1) says
         that it is to be added to.
@@ -193,6 +193,11 @@ class DotSpec:
         """
         wide = self.from_memory and self.type.bytes == 8 and self.unit.registers >= 32
         return 2 * PANEL_VECTORS if wide else PANEL_VECTORS
+
+    @property
+    def panel_columns(self) -> int:
+        """Columns of a full panel."""
+        return PANEL_ROWS if self.by_tiles else self.panel_vectors * self.lanes
 
     @property
     def packed_vectors(self) -> int:

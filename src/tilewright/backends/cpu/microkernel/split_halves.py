@@ -17,7 +17,11 @@ returns whether all are numbers).
 from __future__ import annotations
 
 from tilewright.backends.cpu.microkernel.function_text import Loop, Size, Writer
-from tilewright.backends.cpu.microkernel.panel_packing import lanes_below, masked_load
+from tilewright.backends.cpu.microkernel.panel_packing import (
+    lanes_below,
+    masked_load,
+    sums_of_column,
+)
 from tilewright.backends.cpu.microkernel.register_blocking import (
     CACHE_LINE,
     TILE_ROW_BYTES,
@@ -108,17 +112,6 @@ def parts_of_groups(out: Writer, groups: str, kind: str) -> list[str]:
         below = out.value(f"lshr {words} {first}, splat (i32 16)")
         joined.append(out.value(f"or {words} {below}, {second}"))
     return [out.value(f"bitcast {words} {x} to {kind}") for x in joined]
-
-
-def sums_of_column(out: Writer, spec: DotSpec, column: Size) -> str:
-    """Where the sums of a column begin; of columns that lie together it is the first of a tile."""
-    size, wide = spec.type.bytes, spec.c_columns or spec.n
-    if wide == spec.n:
-        return out.offset("%c", out.times(size, column))
-    group = out.part(column, wide)
-    past = out.value(f"urem i64 {column}, {wide}")
-    start = out.offset("%c", out.times(size * spec.m * wide, group))
-    return out.offset(start, out.times(size, past))
 
 
 def sums_are_numbers(out: Writer, spec: DotSpec) -> str:

@@ -31,6 +31,7 @@ from tilewright.backends.cpu.microkernel.panel_packing import (
     Packing,
     function,
     memory_declarations,
+    sums_of_column,
 )
 from tilewright.backends.cpu.microkernel.register_blocking import (
     PAIR,
@@ -45,7 +46,6 @@ from tilewright.backends.cpu.microkernel.split_halves import (
     SplitRowsOfA,
     parts_of_groups,
     sums_are_numbers,
-    sums_of_column,
 )
 from tilewright.backends.cpu.microkernel.tile_copies import CopiesOfA, KeptPanels, RowsOfA
 
