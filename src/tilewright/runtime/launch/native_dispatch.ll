@@ -18,6 +18,7 @@ declare ptr @PyTuple_GetItem(ptr, i64)   ; borrowed
 declare i64 @PyList_Size(ptr)
 declare i64 @PyDict_Size(ptr)
 declare ptr @PyDict_Copy(ptr)
+declare ptr @PyDict_GetItemWithError(ptr, ptr)   ; borrowed
 declare i32 @PyDict_SetItem(ptr, ptr, ptr)
 declare i32 @PyCallable_Check(ptr)
 declare i64 @PySequence_Size(ptr)
@@ -34,6 +35,7 @@ declare i32 @PyException_SetTraceback(ptr, ptr)
 declare ptr @PyException_GetTraceback(ptr)
 declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)   ; of null too
+declare i32 @memcmp(ptr, ptr, i64)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
 ; dispatch(grid, *arguments, **named), called by CPython (METH_FASTCALL | METH_KEYWORDS).
@@ -105,6 +107,7 @@ check:
 define internal { i64, i1 } @describe_arguments(ptr %call) nounwind alwaysinline {
   %total = call i64 @DispatchCall.total(ptr %call)
   call void @DispatchCall.set_described(ptr %call, i64 0)
+  call void @DispatchCall.set_held(ptr %call, i64 0)
   br label %test
 test:
   %i = phi i64 [ 0, %0 ], [ %next, %argument ]
@@ -143,7 +146,7 @@ by_name:
   %keywords = call ptr @DispatchCall.keywords(ptr %call)
   %name_index = sub i64 %i, %positional
   %name = call ptr @PyTuple_GetItem(ptr %keywords, i64 %name_index)
-  %name_flag = call i64 @flags_of(ptr %record, ptr %name)
+  %name_flag = call i64 @flags_of(ptr %record, ptr %name, i64 %i)
   br label %describe
 describe:
   %flags = phi i64 [ %flag, %by_position ], [ %name_flag, %by_name ]
@@ -214,12 +217,11 @@ define internal ptr @number_at(ptr %call) nounwind alwaysinline {
   ret ptr %number
 }
 
-; The next item has been described: it is %object.
+; The next item has been described: it is %object, which stays, since the caller has it.
 define internal void @add_item(ptr %call, ptr %object) nounwind alwaysinline {
   %position = call i64 @DispatchCall.described(ptr %call)
   %objects = call ptr @DispatchCall.at_objects(ptr %call)
   %at = getelementptr ptr, ptr %objects, i64 %position
-  call void @Py_IncRef(ptr %object)
   store ptr %object, ptr %at
   %more = add i64 %position, 1
   call void @DispatchCall.set_described(ptr %call, i64 %more)
@@ -234,38 +236,65 @@ define internal i64 @hash_descriptors(ptr %call) nounwind alwaysinline {
   ret i64 %hash
 }
 
-; The hash of %count words.
-define internal i64 @hash_words(ptr %words, i64 %count) nounwind alwaysinline {
+; The hash of %count words, which takes them by three.
+define internal i64 @hash_words(ptr %words, i64 %count) nounwind {
   br label %test
 test:
   %i = phi i64 [ 0, %0 ], [ %next, %mix ]
   %hash = phi i64 [ 0, %0 ], [ %hash_next, %mix ]
-  %more = icmp ult i64 %i, %count
-  br i1 %more, label %mix, label %done
+  %next = add i64 %i, 3
+  %more = icmp ule i64 %next, %count
+  br i1 %more, label %mix, label %rest
 mix:
-  %word_at = getelementptr i64, ptr %words, i64 %i
-  %word = load i64, ptr %word_at
-  %hash_next = call i64 @mixed(i64 %hash, i64 %word)
-  %next = add i64 %i, 1
+  %at = getelementptr i64, ptr %words, i64 %i
+  %second_at = getelementptr i64, ptr %at, i64 1
+  %third_at = getelementptr i64, ptr %at, i64 2
+  %first = load i64, ptr %at
+  %second = load i64, ptr %second_at
+  %third = load i64, ptr %third_at
+  %turned = call i64 @llvm.fshl.i64(i64 %second, i64 %second, i64 21)
+  %further = call i64 @llvm.fshl.i64(i64 %third, i64 %third, i64 42)
+  %two = add i64 %first, %turned
+  %three = add i64 %two, %further
+  %hash_next = call i64 @mixed(i64 %hash, i64 %three)
   br label %test
+rest:
+  %n = phi i64 [ %i, %test ], [ %n_next, %word ]
+  %total = phi i64 [ %hash, %test ], [ %total_next, %word ]
+  %left = icmp ult i64 %n, %count
+  br i1 %left, label %word, label %done
+word:
+  %n_next = add i64 %n, 1
+  %word_at = getelementptr i64, ptr %words, i64 %n
+  %one = load i64, ptr %word_at
+  %total_next = call i64 @mixed(i64 %total, i64 %one)
+  br label %rest
 done:
-  ret i64 %hash
+  ret i64 %total
 }
 
-; The flags of the parameter called %name; CONSTEXPR if there is none: a launch option.
-define internal i64 @flags_of(ptr %record, ptr %name) nounwind {
+declare i64 @llvm.fshl.i64(i64, i64, i64)
+
+; The flags of the parameter called %name, which is probably the one at %likely; CONSTEXPR if there is
+; none: a launch option.
+define internal i64 @flags_of(ptr %record, ptr %name, i64 %likely) nounwind {
   %count = call i64 @DispatchRecord.count(ptr %record)
   %names = call ptr @DispatchRecord.names(ptr %record)
   %flags = call ptr @DispatchRecord.flags(ptr %record)
   br label %test
-test:
-  %i = phi i64 [ 0, %0 ], [ %next, %body ]
-  %more = icmp ult i64 %i, %count
-  br i1 %more, label %body, label %none
+test:   ; from there on, then from the first one on
+  %i = phi i64 [ %likely, %0 ], [ %next, %body ], [ 0, %around ]
+  %tried = phi i64 [ 0, %0 ], [ %tried_next, %body ], [ %tried, %around ]
+  %inside = icmp ult i64 %i, %count
+  br i1 %inside, label %body, label %around
+around:
+  %all = icmp uge i64 %tried, %count
+  br i1 %all, label %none, label %test
 body:
   %candidate_at = getelementptr ptr, ptr %names, i64 %i
   %candidate = load ptr, ptr %candidate_at
   %next = add i64 %i, 1
+  %tried_next = add i64 %tried, 1
   %same = icmp eq ptr %candidate, %name   ; names are interned
   br i1 %same, label %match, label %test
 match:
@@ -331,21 +360,12 @@ define internal i1 @has_descriptors(ptr %entry, ptr %descriptors, i64 %size) nou
   %entry_size = call i64 @CacheEntry.size(ptr %entry)
   %entry_words = call ptr @CacheEntry.descriptors(ptr %entry)
   %sized = icmp eq i64 %entry_size, %size
-  br i1 %sized, label %test, label %no
-test:
-  %i = phi i64 [ 0, %0 ], [ %next, %body ]
-  %more = icmp ult i64 %i, %size
-  br i1 %more, label %body, label %yes
-body:
-  %x_at = getelementptr i64, ptr %entry_words, i64 %i
-  %y_at = getelementptr i64, ptr %descriptors, i64 %i
-  %x = load i64, ptr %x_at
-  %y = load i64, ptr %y_at
-  %next = add i64 %i, 1
-  %same = icmp eq i64 %x, %y
-  br i1 %same, label %test, label %no
-yes:
-  ret i1 true
+  br i1 %sized, label %compare, label %no
+compare:
+  %bytes = mul i64 %size, 8
+  %difference = call i32 @memcmp(ptr %entry_words, ptr %descriptors, i64 %bytes)
+  %same = icmp eq i32 %difference, 0
+  ret i1 %same
 no:
   ret i1 false
 }
@@ -412,24 +432,32 @@ define internal ptr @launch_arguments_by_python(ptr %call, ptr %args) nounwind a
   ret ptr %result
 }
 
-; Gives up the references to the values of a call and to what they are of.
+; Gives up the references to the values of a call, and to the arrays of its tensor descriptors.
 define internal void @release_values(ptr %call) nounwind alwaysinline {
   %count = call i64 @DispatchCall.described(ptr %call)
   %values = call ptr @DispatchCall.at_values(ptr %call)
-  %objects = call ptr @DispatchCall.at_objects(ptr %call)
+  call void @release_objects(ptr %values, i64 %count)
+  %held_count = call i64 @DispatchCall.held(ptr %call)
+  %held = call ptr @DispatchCall.at_held_objects(ptr %call)
+  call void @release_objects(ptr %held, i64 %held_count)
+  ret void
+}
+
+; Gives up references, some of which may be null.
+define internal void @release_objects(ptr %objects, i64 %count) nounwind {
   br label %test
 test:
-  %i = phi i64 [ 0, %0 ], [ %next, %body ]
+  %i = phi i64 [ 0, %0 ], [ %next, %body ], [ %next, %release ]
   %more = icmp ult i64 %i, %count
   br i1 %more, label %body, label %done
 body:
-  %value_at = getelementptr ptr, ptr %values, i64 %i
-  %value = load ptr, ptr %value_at
-  call void @Py_DecRef(ptr %value)
-  %object_at = getelementptr ptr, ptr %objects, i64 %i
-  %object = load ptr, ptr %object_at
-  call void @Py_DecRef(ptr %object)
+  %at = getelementptr ptr, ptr %objects, i64 %i
+  %object = load ptr, ptr %at
   %next = add i64 %i, 1
+  %none = icmp eq ptr %object, null
+  br i1 %none, label %test, label %release
+release:
+  call void @Py_DecRef(ptr %object)
   br label %test
 done:
   ret void

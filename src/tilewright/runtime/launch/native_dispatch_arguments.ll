@@ -5,7 +5,8 @@
 ;   %known       KnownObjects
 ;   %flags       of its parameter
 ;   %descriptor  ArgumentDescriptor: `type` and `value` are written
-;   %value       where a new reference to what is passed is written
+;   %value       where a new reference to what is passed is written; null: it is the object itself,
+;                or the address of an array
 ;   %number      where its number or address is written; 0 if it has none
 ; Returns false, having written no reference, for what Python has to do.
 define internal i1 @describe(ptr %known, ptr %object, i64 %flags, ptr %descriptor, ptr %value,
@@ -14,6 +15,7 @@ define internal i1 @describe(ptr %known, ptr %object, i64 %flags, ptr %descripto
   call void @ArgumentDescriptor.set_type(ptr %descriptor, ptr %type)
   call void @ArgumentDescriptor.set_value(ptr %descriptor, i64 0)
   store i64 0, ptr %number
+  store ptr null, ptr %value
   %int = call ptr @KnownObjects.int(ptr %known)
   %is_int = icmp eq ptr %type, %int
   br i1 %is_int, label %integer, label %no_int
@@ -48,8 +50,6 @@ other:
       ptr %value, ptr %number)
   ret i1 %is_array
 itself:
-  call void @Py_IncRef(ptr %object)
-  store ptr %object, ptr %value
   ret i1 true
 }
 
@@ -71,15 +71,20 @@ define internal i1 @has_divisibility(i64 %number, i64 %mask, i64 %flags) nounwin
   ret i1 %result
 }
 
-; What a number must be a multiple of by its declaration; 1 if it declares nothing.
-define internal i64 @declared_multiple(i64 %flags) nounwind alwaysinline {
+; Whether a number is a multiple of what its declaration says, if anything: to divide takes as long
+; as all else.
+define internal i1 @is_declared_multiple(i64 %number, i64 %flags) nounwind alwaysinline {
   %shift = call i64 @MULTIPLE()
   %multiple = lshr i64 %flags, %shift
-  %divisor = call i64 @llvm.umax.i64(i64 %multiple, i64 1)
-  ret i64 %divisor
+  %free = icmp eq i64 %multiple, 0
+  br i1 %free, label %yes, label %divide
+divide:
+  %remainder = srem i64 %number, %multiple
+  %result = icmp eq i64 %remainder, 0
+  ret i1 %result
+yes:
+  ret i1 true
 }
-
-declare i64 @llvm.umax.i64(i64, i64)
 
 ; An int: see @describe. False if it does not fit its declaration, or 64 bits.
 define internal i1 @describe_integer(ptr %object, i64 %flags, ptr %descriptor, ptr %value,
@@ -93,9 +98,7 @@ declared:
   %within = call i1 @is_in_declared_range(i64 %v, i64 %flags)
   br i1 %within, label %factor, label %no
 factor:
-  %divisor = call i64 @declared_multiple(i64 %flags)
-  %remainder = srem i64 %v, %divisor
-  %is_multiple = icmp eq i64 %remainder, 0
+  %is_multiple = call i1 @is_declared_multiple(i64 %v, i64 %flags)
   br i1 %is_multiple, label %take, label %no
 take:
   %by_value_flags = call i64 @DECIDED_BY_VALUE()
@@ -113,8 +116,6 @@ to_float:
   store ptr %new_float, ptr %value
   ret i1 true
 itself:
-  call void @Py_IncRef(ptr %object)
-  store ptr %object, ptr %value
   ret i1 true
 no:
   ret i1 false
@@ -231,7 +232,7 @@ known_array:
   %usual = call i1 @is_usual_address(i64 %where, i64 %flags)
   br i1 %usual, label %pass, label %unusual
 pass:
-  call void @store_address(ptr %value, i64 %where, ptr %object_made)
+  store ptr %object_made, ptr %value
   ret i1 true
 unusual:
   call void @Py_DecRef(ptr %object_made)
@@ -413,22 +414,7 @@ no:
 define internal i1 @is_usual_address(i64 %where, i64 %flags) nounwind alwaysinline {
   %odd = add i64 %where, 1
   %somewhere = icmp ugt i64 %odd, 1
-  %divisor = call i64 @declared_multiple(i64 %flags)
-  %remainder = urem i64 %where, %divisor
-  %is_multiple = icmp eq i64 %remainder, 0
+  %is_multiple = call i1 @is_declared_multiple(i64 %where, i64 %flags)
   %usual = and i1 %somewhere, %is_multiple
   ret i1 %usual
-}
-
-; Stores %made, the Python int of an address, or a new one if that is null.
-define internal void @store_address(ptr %value, i64 %where, ptr %made) nounwind alwaysinline {
-  %is_made = icmp ne ptr %made, null
-  br i1 %is_made, label %pass, label %make
-make:
-  %new = call ptr @PyLong_FromUnsignedLongLong(i64 %where)
-  br label %pass
-pass:
-  %passed = phi ptr [ %made, %0 ], [ %new, %make ]
-  store ptr %passed, ptr %value
-  ret void
 }

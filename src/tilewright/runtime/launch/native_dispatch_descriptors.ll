@@ -132,13 +132,24 @@ fill:
   br i1 %is_array, label %add, label %release
 add:
   call void @add_item(ptr %call, ptr %base)
-  call void @Py_DecRef(ptr %base)
+  call void @hold(ptr %call, ptr %base)
   ret i1 true
 release:
   call void @Py_DecRef(ptr %base)
   ret i1 false
 no:
   ret i1 false
+}
+
+; Keeps a reference until the launch is done.
+define internal void @hold(ptr %call, ptr %object) nounwind alwaysinline {
+  %position = call i64 @DispatchCall.held(ptr %call)
+  %objects = call ptr @DispatchCall.at_held_objects(ptr %call)
+  %at = getelementptr ptr, ptr %objects, i64 %position
+  store ptr %object, ptr %at
+  %more = add i64 %position, 1
+  call void @DispatchCall.set_held(ptr %call, i64 %more)
+  ret void
 }
 
 ; The numbers %first to %end of a sequence, as items; %role: see @number_word.

@@ -115,22 +115,32 @@ define internal i1 @are_globals_unchanged(ptr %entry) nounwind alwaysinline {
   %globals = call ptr @CacheEntry.globals(ptr %entry)
   br label %test
 test:
-  %i = phi i64 [ 0, %0 ], [ %next, %compare ]
+  %i = phi i64 [ 0, %0 ], [ %next, %compare ], [ %next, %found ]
   %more = icmp ult i64 %i, %checks
   br i1 %more, label %check, label %yes
 check:
-  %offset = mul i64 %i, 3
-  %get_at = getelementptr ptr, ptr %globals, i64 %offset
-  %getter = load ptr, ptr %get_at
-  %name_at = getelementptr ptr, ptr %get_at, i64 1
-  %value_at = getelementptr ptr, ptr %get_at, i64 2
+  %next = add i64 %i, 1
+  %offset = mul i64 %i, 4
+  %holder_at = getelementptr ptr, ptr %globals, i64 %offset
+  %holder = load ptr, ptr %holder_at
+  %get_at = getelementptr ptr, ptr %holder_at, i64 1
+  %name_at = getelementptr ptr, ptr %holder_at, i64 2
+  %value_at = getelementptr ptr, ptr %holder_at, i64 3
   %value = load ptr, ptr %value_at
+  %in_dict = icmp ne ptr %holder, null
+  br i1 %in_dict, label %found, label %ask
+found:
+  %name = load ptr, ptr %name_at
+  %held = call ptr @PyDict_GetItemWithError(ptr %holder, ptr %name)
+  %same_held = icmp eq ptr %held, %value
+  br i1 %same_held, label %test, label %error
+ask:
+  %getter = load ptr, ptr %get_at
   %current = call ptr @PyObject_Vectorcall(ptr %getter, ptr %name_at, i64 1, ptr null)
   %raised = icmp eq ptr %current, null
   br i1 %raised, label %error, label %compare
 compare:
   call void @Py_DecRef(ptr %current)
-  %next = add i64 %i, 1
   %same = icmp eq ptr %current, %value
   br i1 %same, label %test, label %no
 yes:
@@ -218,7 +228,6 @@ fail:
 ; Writes the run-time values to %to. A source is the position of an argument, or, for a default, the
 ; address of the object: no object lies below MAX_ARGUMENTS.
 define internal void @gather_values(ptr %call, ptr %entry, ptr %to) nounwind alwaysinline {
-  %values = call ptr @DispatchCall.at_values(ptr %call)
   %number = call i64 @CacheEntry.values(ptr %entry)
   %sources = call ptr @CacheEntry.sources(ptr %entry)
   %positions = call i64 @MAX_ARGUMENTS()
@@ -233,8 +242,7 @@ pick:
   %is_position = icmp ult i64 %source, %positions
   br i1 %is_position, label %given, label %default
 given:
-  %value_at = getelementptr ptr, ptr %values, i64 %source
-  %value = load ptr, ptr %value_at
+  %value = call ptr @passed_object(ptr %call, i64 %source)
   br label %pass
 default:
   %constant = inttoptr i64 %source to ptr
@@ -247,6 +255,45 @@ pass:
   br label %test
 done:
   ret void
+}
+
+; What an item passes: an object that was made for it, else the one that it is of.
+define internal ptr @object_of(ptr %call, i64 %position) nounwind alwaysinline {
+  %values = call ptr @DispatchCall.at_values(ptr %call)
+  %value_at = getelementptr ptr, ptr %values, i64 %position
+  %value = load ptr, ptr %value_at
+  %objects = call ptr @DispatchCall.at_objects(ptr %call)
+  %object_at = getelementptr ptr, ptr %objects, i64 %position
+  %object = load ptr, ptr %object_at
+  %is_made = icmp ne ptr %value, null
+  %result = select i1 %is_made, ptr %value, ptr %object
+  ret ptr %result
+}
+
+; The same for a callee in Python: of an array its address as an int, which the call keeps.
+define internal ptr @passed_object(ptr %call, i64 %position) nounwind {
+  %known = call ptr @DispatchCall.known(ptr %call)
+  %object = call ptr @object_of(ptr %call, i64 %position)
+  %type = call ptr @PyObject.type(ptr %object)
+  %int = call ptr @KnownObjects.int(ptr %known)
+  %numbers = call ptr @DispatchCall.at_numbers(ptr %call)
+  %number_at = getelementptr i64, ptr %numbers, i64 %position
+  %number = load i64, ptr %number_at
+  %values = call ptr @DispatchCall.at_values(ptr %call)
+  %value_at = getelementptr ptr, ptr %values, i64 %position
+  %value = load ptr, ptr %value_at
+  %is_made = icmp ne ptr %value, null
+  %is_int = icmp eq ptr %type, %int
+  %no_number = icmp eq i64 %number, 0
+  %known_object = or i1 %is_made, %is_int
+  %is_itself = or i1 %known_object, %no_number
+  br i1 %is_itself, label %itself, label %address
+itself:
+  ret ptr %object
+address:
+  %made = call ptr @PyLong_FromUnsignedLongLong(i64 %number)
+  store ptr %made, ptr %value_at
+  ret ptr %made
 }
 
 ; Fetches the current error into %error: type, value, traceback.

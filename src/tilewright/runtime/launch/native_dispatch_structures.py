@@ -121,7 +121,8 @@ class CacheEntry(ctypes.Structure):
         ("values", _Word),  # how many are passed
         ("sources", _Address),  # of a word for each: an item's position, or the object itself
         ("checks", _Word),  # number of globals
-        ("globals", _Address),  # of (get, name, value) for each: get(name) must be value
+        # of (holder, get, name, value) for each: what a dict holds, or get(name) if that is 0
+        ("globals", _Address),
         ("device", _Object),  # argument of stream_of
         ("stream_of", _Object),  # stream_of(device) -> stream; 0 if call takes none
         ("context_of", _Address),  # of int context_of(void **), or 0
@@ -212,8 +213,11 @@ class DispatchCall(ctypes.Structure):
         ("keywords", _Object),
         ("total", _Word),  # arguments without the grid
         ("described", _Word),  # items so far
-        ("values", _Object * MAX_ARGUMENTS),  # what is passed for each item: own references
-        ("objects", _Object * MAX_ARGUMENTS),  # what it is of: own references
+        # own references to what is passed for each item; 0: it is the object, or its address
+        ("values", _Object * MAX_ARGUMENTS),
+        ("objects", _Object * MAX_ARGUMENTS),  # what it is of: borrowed
+        ("held", _Word),  # how many of them are held
+        ("held_objects", _Object * MAX_ARGUMENTS),
         ("numbers", _Word * MAX_ARGUMENTS),  # its number or address, or 0
         ("passed", _Object * (MAX_ARGUMENTS + 8)),  # what a callee gets; first the grid
         ("descriptors", ArgumentDescriptor * (MAX_ARGUMENTS + 1)),  # the slot's word behind them

@@ -49,7 +49,6 @@ define internal i32 @extent_word(ptr %passed, i64 %axis) nounwind alwaysinline {
 
 ; Writes the run-time values to %to as words; their sources are positions of arguments.
 define internal void @gather_words(ptr %call, ptr %entry, ptr %to) nounwind alwaysinline {
-  %values = call ptr @DispatchCall.at_values(ptr %call)
   %numbers = call ptr @DispatchCall.at_numbers(ptr %call)
   %count = call i64 @CacheEntry.values(ptr %entry)
   %sources = call ptr @CacheEntry.sources(ptr %entry)
@@ -62,8 +61,7 @@ test:
 value:
   %source_at = getelementptr i64, ptr %sources, i64 %i
   %source = load i64, ptr %source_at
-  %object_at = getelementptr ptr, ptr %values, i64 %source
-  %object = load ptr, ptr %object_at
+  %object = call ptr @object_of(ptr %call, i64 %source)
   %kind_at = getelementptr i64, ptr %slots, i64 %i
   %kind = load i64, ptr %kind_at
   switch i64 %kind, label %word [

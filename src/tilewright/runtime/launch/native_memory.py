@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import field
+from typing import Any
 
 from tilewright.runtime.launch.native_dispatch_structures import PROBES
 from tilewright.runtime.launch.used_globals import GlobalCheck
@@ -51,5 +52,12 @@ def free_position(table: Table, slot: int) -> int:
 
 def global_checks(memory: Memory, checks: Sequence[GlobalCheck]) -> dict[str, int]:
     """The fields of a cache entry about globals."""
-    flat = [item for check in checks for item in check]
-    return {"checks": len(checks), "globals": memory.objects(flat)}
+    words = list[int]()
+    for get, name, value in checks:
+        memory.kept += [get, name, value]
+        # nearly all of them: what a module has is read without a call
+        holder: Any = getattr(get, "__self__", None)
+        plain: bool = holder.__class__ is dict
+        in_dict = plain and get == holder.get
+        words += [id(holder) if in_dict else 0, id(get), id(name), id(value)]
+    return {"checks": len(checks), "globals": memory.words(words)}
