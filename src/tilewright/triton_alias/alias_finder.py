@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
 from collections.abc import Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution, DistributionFinder
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any, cast
 
 from tilewright.support import attribute_late, errors, import_late, user_boundary
@@ -126,11 +127,12 @@ class AliasFinder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The spec of a module of the table. Raises MissingInTriton for others below triton."""
+        """The spec of a module of the table. Raises MissingInTriton for others below triton,
+        where they are imported; who only asks for a spec gets None, as from any finder."""
         if fullname in MODULES:
             spec = ModuleSpec(fullname, AliasLoader(), origin="tilewright", is_package=True)
             return spec
-        if fullname.startswith(ROOT + "."):
+        if fullname.startswith(ROOT + ".") and not _is_only_asked():
             raise refusal(fullname)
         return None
 
@@ -141,6 +143,14 @@ class AliasFinder(MetaPathFinder):
         """The distribution triton, where it or all are asked for."""
         if context is not None and context.name in (None, ROOT):
             yield TritonDistribution()
+
+
+def _is_only_asked() -> bool:
+    """Whether the finder's caller, beyond Python's import system, is `importlib.util.find_spec`."""
+    frame: FrameType | None = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and frame.f_globals.get("__name__") == "importlib._bootstrap":
+        frame = frame.f_back
+    return frame is not None and frame.f_code is importlib.util.find_spec.__code__
 
 
 def as_triton() -> ModuleType:

@@ -241,3 +241,11 @@ def test_inductor_s_heuristics_import() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.stdout, done.returncode) == ("True True True\n", 0), done.stderr
+
+
+def test_asking_for_a_missing_module_is_no_error(triton: ModuleType) -> None:
+    """Packages ask whether Gluon is there, and take this for an answer."""
+    assert importlib.util.find_spec("triton.experimental") is None
+    with pytest.raises(ModuleNotFoundError) as caught:
+        importlib.util.find_spec("triton.experimental.gluon")
+    assert caught.value.name == "triton.experimental"
