@@ -13,6 +13,12 @@ from tilewright.runtime import (
 )
 from tilewright.testing.benchmark import Benchmark
 from tilewright.testing.closeness import assert_close, relative_error
+from tilewright.testing.device_rates import (
+    get_dram_gbps,
+    get_max_simd_tflops,
+    get_max_tensorcore_tflops,
+    nvsmi,
+)
 from tilewright.testing.performance_report import Mark, perf_report
 
 __all__ = [
@@ -26,6 +32,10 @@ __all__ = [
     "clock_for",
     "do_bench",
     "do_bench_cudagraph",
+    "get_dram_gbps",
+    "get_max_simd_tflops",
+    "get_max_tensorcore_tflops",
+    "nvsmi",
     "perf_report",
     "register_clock",
     "relative_error",

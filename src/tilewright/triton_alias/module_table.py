@@ -176,7 +176,7 @@ _REFUSED = (
     ("triton.runtime.interpreter", "the interpreter is another one: jit(interpret=True)"),
     ("triton.runtime.cache", "cache managers, own or remote, are in tier C"),
     ("triton.runtime.jit", "arguments are specialized in another way"),
-    ("triton.testing", "look-ups of a device's peak rates and clocks are in tier C"),
+    ("triton.testing", "setting a device's clocks is in tier C"),
     ("triton.language.target_info", "the target is known while a kernel is compiled"),
     ("triton.runtime.build", "nothing is compiled by a C compiler at run time"),
     ("triton.backends.nvidia", "the back end for NVIDIA is another one"),

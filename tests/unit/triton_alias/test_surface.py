@@ -70,7 +70,8 @@ triton.tools.tensor_descriptor: TensorDescriptor
 triton.tools.mxfp: MXFP4Tensor MXScaleTensor
 triton.profiler: activate deactivate enter_scope exit_scope finalize scope start
 triton.profiler.viewer: parse print_tree
-triton.testing: Benchmark assert_close do_bench do_bench_cudagraph perf_report
+triton.testing: Benchmark assert_close do_bench do_bench_cudagraph get_dram_gbps
+    get_max_simd_tflops get_max_tensorcore_tflops nvsmi perf_report
 triton.compiler: ASTSource CompiledKernel
 triton.backends.compiler: GPUTarget
 triton.knobs: amd autotuning build cache compilation language nvidia proton redis runtime
@@ -89,7 +90,7 @@ RARE = {
     "triton.language.extra.cuda": "convert_custom_float8_sm70 convert_custom_float8_sm80",
     "triton.language.extra.hip": "memrealtime",
     "triton.runtime.cache": "FileCacheManager RedisRemoteCacheBackend RemoteCacheManager",
-    "triton.testing": "get_dram_gbps get_max_tensorcore_tflops nvsmi set_gpu_clock",
+    "triton.testing": "set_gpu_clock",
     "triton.tools": "build_extern compile link ragged_tma",
     "triton.experimental": "gluon",
     "triton.profiler": "specs",
