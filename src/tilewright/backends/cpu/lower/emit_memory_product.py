@@ -40,7 +40,7 @@ from tilewright.backends.cpu.lower.product_groups import (
 from tilewright.backends.cpu.lower.products_from_memory import MemoryProduct, Operand
 from tilewright.backends.cpu.lower.vector_access import memory_type
 from tilewright.backends.cpu.lower.wrapped_tiles import axes_of_remainders, shift_without_wrap
-from tilewright.backends.cpu.microkernel import memory_step
+from tilewright.backends.cpu.microkernel import DotSpec, memory_step
 from tilewright.ir import Value
 from tilewright.ir.types import TileType, dtype_of, element_of
 from tilewright.llvm import Val, integer_literal
@@ -81,9 +81,9 @@ class MemoryProductEmitter:
         self.last_of_a: list[Val | None] = [last[0], None]
         self.last_of_b: list[Val | None] = [None, last[1]]
 
-    def emit(self, name: str, sums: Val, fill: Callable[[], None]) -> list[Val]:
-        """The call of the micro-kernel, where it may be, elsewhere what fills the sums; the starts
-        of the rest of the loop."""
+    def emit(self, name: str, spec: DotSpec, sums: Val, fill: Callable[[], None]) -> list[Val]:
+        """The call of the micro-kernel of a specification, which may be that of a group, where it
+        may be, elsewhere what fills the sums; the starts of the rest of the loop."""
         code = self.code
         self._unwrap()
         a, a_row = self._operand(self.found.a)
@@ -104,14 +104,14 @@ class MemoryProductEmitter:
         fill()
         for line in (f"br label %{filled}", f"{filled}:", f"br label %{done}", f"{then}:"):
             code.line(line)
-        may_fail, ends = self.found.spec.may_fail, [then]
+        may_fail, ends = spec.may_fail, [then]
         if self.grouped:
             there = code.label("there") if may_fail else done
             ends = [there if may_fail else then, code.label("multiply")]
             rows, columns = multiply_group(self.state, ends[-1], there)
         sizes = (a_row, b_row, depth, rows, columns)
         kept = kept_panels(self.state) if self.grouped else ()
-        numbers = call_of_memory_product(self.found.spec, sizes, adds=False, kept=kept)
+        numbers = call_of_memory_product(spec, sizes, adds=False, kept=kept)
         call = f"@{name}({sums.typed}, {a.typed}, {b.typed}, {numbers})"
         if may_fail:
             right = code.let_here(f"call i1 {call}", "i1")

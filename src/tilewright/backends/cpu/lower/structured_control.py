@@ -273,8 +273,7 @@ def lower_for(state: CpuLowering, op: ForOp) -> None:
     whole = None
     if product is not None:
         whole = _spec_of_group(state, product, sums)
-        name = microkernel_function(state, whole, op.loc)
-        lower = _multiply_whole_iterations(state, product, carried, lower, upper, sums, name)
+        lower = _multiply_whole_iterations(state, product, carried, lower, upper, sums, whole)
     _part(state, carried)
     before, head, body, latch, done = (code.label(n) for n in
                                        ("before", "head", "body", "latch", "done"))  # fmt: skip
@@ -319,9 +318,10 @@ def _multiply_whole_iterations(
     lower: Val,
     upper: Val,
     of_group: Buffer | None,
-    name: str,
+    whole: DotSpec,
 ) -> Val:
-    """See emit_memory_product.py: where the loop starts after that; name: of the function."""
+    """See emit_memory_product.py: where the loop starts after that; whole: of the group."""
+    name = microkernel_function(state, whole, found.loop.loc)
     starts = [lower, *(slot.init for slot in carried)]
     emitter = MemoryProductEmitter(state, found, starts, upper, of_group is not None)
     number, sums = next((n, s.buffer) for n, s in enumerate(carried) if s.buffer is not None)
@@ -330,7 +330,7 @@ def _multiply_whole_iterations(
         if not found.spec.accumulate:
             copy_into(state, found.loop.inits[number], sums)
 
-    rest = emitter.emit(name, sums.pointer, fill)
+    rest = emitter.emit(name, whole, sums.pointer, fill)
     for slot, start in zip(carried, rest[1:], strict=True):
         if slot.buffer is None:
             slot.init = start

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -115,12 +116,26 @@ def test_groups_of_tiles_are_as_wide_as_tall_in_every_order_of_programs(order: s
     np.testing.assert_array_equal(c, expected)
 
 
+@pytest.mark.skipif("int8" not in host_cpu().dots, reason="no vectors do the rest of a product")
+def test_programs_of_fewer_rows_than_a_tile_are_multiplied_by_tiles_together():
+    random = np.random.default_rng(4)
+    m, n, k = 9, 40, 150
+    a, b = (random.integers(-128, 128, shape).astype(np.int8) for shape in ((m, k), (k, n)))
+    bias, c = np.zeros(n, np.int32), np.full((m, n), -1, np.int32)
+    kernel = ordered_kernel[(6,)](a, b, bias, c, m, n, k, BM=4, BN=32, BK=64, ORDER="rows")
+    expected = a.astype(np.int32) @ b
+    np.testing.assert_array_equal(c, expected)
+    c[:] = -1
+    launch_by_tiles(kernel.asm["ttir"], (6,), a, b, bias, c, m, n, k)
+    np.testing.assert_array_equal(c, expected)
+
+
 def launch_by_tiles(text: str, grid: tuple[int, ...], *args: Any) -> None:
     function, cpu = function_of(text), replace(host_cpu(), vector_bits=512)
-    Legalize(cpu.has_fma, (), ("bf16",)).run(function)
-    unit = AVX512._replace(tiles=frozenset(["bfloat", "half"]))
+    Legalize(cpu.has_fma, cpu.dots, ("bf16", "int8")).run(function)
+    unit = AVX512._replace(tiles=frozenset(["bfloat", "half", "i8"]))
     kernel = lower_function(function, unit, cpu.function_attributes)
-    assert "tdpbf16ps" in kernel.text and GROUPED in kernel.text
+    assert re.search("tdpbf16ps|tdpbssd", kernel.text) and GROUPED in kernel.text
     metadata = {"name": kernel.symbol, "scratch_bytes": kernel.scratch_bytes}
     types = [str(a.type) for a in function.args]
     obj = compile_ir(without_amx(kernel.text), host_target()).obj
