@@ -19,6 +19,7 @@ from tilewright.backends.manifest import (
     backend_names,
     default_backend,
     load_ops,
+    packages_apart,
 )
 
 __all__ = [
@@ -44,4 +45,5 @@ __all__ = [
     "backend_names",
     "default_backend",
     "load_ops",
+    "packages_apart",
 ]

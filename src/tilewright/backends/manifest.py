@@ -315,6 +315,13 @@ def _load(name: str) -> Backend:
         return attribute_late(path)
 
 
+def packages_apart(name: str) -> list[str]:
+    """The packages of backends that a kernel of the backend `name` is compiled without; of a
+    backend of another package nothing is known."""
+    others = [path for other, path in _BACKENDS.items() if other != name and name in _BACKENDS]
+    return [path.partition(":")[0].rpartition(".")[0] for path in others]
+
+
 def backend_names() -> list[str]:
     """Every backend that is installed."""
     return sorted({*_installed(), *_BACKENDS})

@@ -118,7 +118,7 @@ def _kernel_hash(
         repr(target),
         settings_key,
         backend.version(target),
-        package_version(),
+        package_version(backend.name),
     )
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 

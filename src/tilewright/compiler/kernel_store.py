@@ -16,11 +16,12 @@ import hashlib
 import os
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tilewright.backends import packages_apart
 from tilewright.support import CacheSettings, TilewrightWarning
 from tilewright.support.data_class import dataclass
 from tilewright.support.disk_cache import (
@@ -43,6 +44,8 @@ _NAME = re.compile(r"\w+", re.ASCII)
 """What an artifact may be called."""
 _SOURCES = (".py", ".lark", ".ll")
 """Suffixes of the package's files that decide what is compiled."""
+APART = ("eager", "interp", "kernels", "testing", "tools", "triton_alias")
+"""Packages that kernels are compiled without, beside other backends: no part of a kernel's key."""
 _TRIES = 3
 """Of reading an entry that another process replaces meanwhile."""
 
@@ -185,22 +188,28 @@ def shared_store(cache: CacheSettings) -> Store:
 
 
 @cache
-def package_version() -> str:
-    """Changes when a source file of this package does: names, sizes and times of all of them."""
+def package_version(backend: str = "") -> str:
+    """Changes when a source file of this package does: names, sizes and times of all of them.
+
+    backend: only of those that decide what it compiles, half of 700; "": of all
+    """
+    root = str(Path(__file__).parent.parent)
+    packages = [f"tilewright.{name}" for name in APART] + packages_apart(backend)
+    apart = [os.path.join(root, *package.split(".")[1:]) for package in packages]
     digest = hashlib.sha256()
-    for line in sorted(_source_lines(str(Path(__file__).parent.parent))):
+    for line in sorted(_source_lines(root, apart if backend else ())):
         digest.update(line.encode())
     return digest.hexdigest()
 
 
-def _source_lines(folder: str) -> list[str]:
-    """A line for each source file below a folder."""
+def _source_lines(folder: str, apart: Sequence[str] = ()) -> list[str]:
+    """A line for each source file below a folder, but for the folders `apart`."""
     with os.scandir(folder) as entries:
         inside = list(entries)
     lines = [_file_line(entry) for entry in inside if entry.name.endswith(_SOURCES)]
     for entry in inside:
         if entry.is_dir(follow_symlinks=False) and entry.name != "__pycache__":
-            lines += _source_lines(entry.path)
+            lines += _source_lines(entry.path, apart) if entry.path not in apart else []
     return lines
 
 

@@ -1,16 +1,17 @@
-"""Which dtype comes out of an operator: the rules of the language as tables.
+"""Which dtype comes out of an operator: the rules of the language.
 
-`RESULTS[operator][a, b]` is the result dtype of `a operator b` for two tensors; a pair that is not
-there is an error. A Python literal is weak: if its kind (bool < int < float) is not above the
-tensor's, it takes the tensor's dtype; otherwise it counts as a tensor of `literal_dtype`.
+A pair of dtypes without a result is an error. A Python literal is weak: if its kind
+(bool < int < float) is not above the tensor's, it takes the tensor's dtype; otherwise it counts as
+a tensor of `literal_dtype`.
 The rules are those of Triton, with the choices of docs/adr/0010-promotion-and-semantics.md.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tilewright.ir.types import (
     DType,
-    all_dtypes,
     bf16,
     dtype_named,
     f16,
@@ -24,7 +25,7 @@ from tilewright.ir.types import (
 )
 
 Literal = int | float | bool
-Table = dict[tuple[DType, DType], DType]
+Rule = Callable[[DType, DType], DType | None]
 
 _DOMINANT_FLOATS = (f64, f32, f16)
 """The first of these that is present is the result, beside whatever else."""
@@ -81,28 +82,38 @@ def _promote_shifted(a: DType, b: DType) -> DType | None:
     return dtype_named(f"i{result.bits}")
 
 
-def _integers_only(table: Table) -> Table:
-    return {pair: t for pair, t in table.items() if not pair[0].is_float and not pair[1].is_float}
+def _promote_true_quotient(a: DType, b: DType) -> DType | None:
+    """As `_promote_quotient`, of integers f32."""
+    result = _promote_quotient(a, b)
+    return f32 if result is not None and not result.is_float else result
 
 
-def _tabulated() -> dict[str, Table]:
-    pairs = [(a, b) for a in all_dtypes() for b in all_dtypes()]
-    sums = {(a, b): t for a, b in pairs if (t := _promote(a, b))}
-    quotients = {(a, b): t for a, b in pairs if (t := _promote_quotient(a, b))}
-    shifted = {(a, b): t for a, b in pairs if (t := _promote_shifted(a, b))}
-    bits = _integers_only(sums)
-    return {
-        **dict.fromkeys(("add", "sub", "mul", "common"), sums),
-        "truediv": {pair: t if t.is_float else f32 for pair, t in quotients.items()},
-        "floordiv": _integers_only(quotients),
-        "mod": quotients,
-        **dict.fromkeys(("and", "or", "xor", "lshift"), bits),
-        "rshift": _integers_only(shifted),
-    }
+def _of_integers(rule: Rule) -> Rule:
+    return lambda a, b: None if a.is_float or b.is_float else rule(a, b)
 
 
-RESULTS: dict[str, Table] = _tabulated()
-"""Result dtypes by operator; "common" is what comparisons, `where`, `maximum` ... compute in."""
+_RULES: dict[str, Rule] = {
+    **dict.fromkeys(("add", "sub", "mul", "common"), _promote),
+    "truediv": _promote_true_quotient,
+    "floordiv": _of_integers(_promote_quotient),
+    "mod": _promote_quotient,
+    **dict.fromkeys(("and", "or", "xor", "lshift"), _of_integers(_promote)),
+    "rshift": _of_integers(_promote_shifted),
+}
+OPERATORS = tuple(_RULES)
+
+
+def promoted_dtype(operator: str, a: DType, b: DType) -> DType | None:
+    """What `a operator b` of two tensors gives, None where there is no rule; `operator` is one of
+    OPERATORS, of which "common" is what comparisons, `where`, `maximum` ... compute in."""
+    return _RULES[operator](a, b)
+
+
+def common_dtype(a: DType, b: DType) -> DType:
+    """What two integers, or two literals, are computed in."""
+    found = _promote(a, b)
+    assert found is not None
+    return found
 
 
 def literal_dtype(value: Literal) -> DType | None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tilewright.backends import packages_apart
+from tilewright.compiler.kernel_store import APART
 from tilewright.support import operating_system
 
 COMPILING = (
@@ -26,10 +28,8 @@ COMPILING = (
     "tilewright.backends.nvidia.pipeline",
     "tilewright.backends.nvidia.stages",
     "tilewright.compiler.run_stages",
-    "tilewright.eager",
     "tilewright.frontend.python.lower",
     "tilewright.frontend.semantics",
-    "tilewright.interp",
     "tilewright.ir.builder",
     "tilewright.ir.parser",
     "tilewright.ir.passes",
@@ -43,6 +43,7 @@ COMPILING = (
     "tilewright.runtime.autotuner",
     "tilewright.runtime.bench.",
     "tilewright.runtime.tuning",
+    *(f"tilewright.{name}" for name in APART),
     "tilewright.transforms",
     "llvmlite.binding",
     "llvmlite.ir",
@@ -115,15 +116,23 @@ def imported(program: str, cache: Path, **more: object) -> list[str]:
     return eval(run.stdout)
 
 
+def imports_what_is_apart(backend: str, modules: list[str]) -> bool:
+    """Whether something was imported whose files are no part of a kernel's key."""
+    apart = (*(f"tilewright.{name}" for name in APART), *packages_apart(backend))
+    return any(module.startswith(apart) for module in modules)
+
+
 @pytest.mark.parametrize("launches", [1, 3])
 def test_a_launch_on_a_cpu_imports_nothing_that_compiles(tmp_path: Path, launches: int) -> None:
     compiling = imported(ADD, tmp_path, launches=launches)
     assert compiling and not {*RARE} & {*compiling}
+    assert not imports_what_is_apart("cpu", compiling)
     assert imported(ADD, tmp_path, launches=launches) == []
 
 
 def test_a_launch_on_a_gpu_imports_nothing_that_compiles(tmp_path: Path) -> None:
-    assert imported(FOR_A_GPU, tmp_path, fake="", launch="")
+    compiling = imported(FOR_A_GPU, tmp_path, fake="", launch="")
+    assert compiling and not imports_what_is_apart("cuda", compiling)
     assert imported(FOR_A_GPU, tmp_path, fake="", launch="") == []
     imported(FOR_A_GPU, tmp_path, fake=FAKE, launch=LAUNCH)
     assert imported(FOR_A_GPU, tmp_path, fake=FAKE, launch=LAUNCH) == []

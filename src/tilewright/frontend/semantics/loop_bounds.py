@@ -20,7 +20,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tilewright.frontend.dtype_promotion import RESULTS, fits, literal_dtype
+from tilewright.frontend.dtype_promotion import common_dtype, fits, literal_dtype
 from tilewright.frontend.semantics.dtype_casts import cast_value
 from tilewright.frontend.semantics.literal_constants import constant, describe
 from tilewright.frontend.semantics.semantic_context import Context
@@ -130,7 +130,7 @@ def index_dtype(ctx: Context, start: Bound, end: Bound, step: Bound) -> DType:
     tensors = [part for part in (start, end, step) if isinstance(part, tensor)]
     promoted = i64 if ctx.options.int64_offsets else i32
     for part in tensors:
-        promoted = RESULTS["add"][promoted, dtype_of(part.handle.type)]
+        promoted = common_dtype(promoted, dtype_of(part.handle.type))
     narrow = promoted.bits < 64
     # A literal beyond the type of the run-time bounds widens the index once, to i64.
     candidates = (promoted, i64) if narrow and tensors else (promoted,)

@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, NoReturn, cast
 
-from tilewright.frontend.dtype_promotion import RESULTS, compute_dtype, fits, is_weak
+from tilewright.frontend.dtype_promotion import compute_dtype, fits, is_weak, promoted_dtype
 from tilewright.frontend.semantics.broadcasting import broadcast_pair
 from tilewright.frontend.semantics.dtype_casts import cast_value
 from tilewright.frontend.semantics.literal_constants import (
@@ -127,12 +127,12 @@ def common_operands(ctx: Context, verb: str, lhs: object, rhs: object) -> tuple[
 
 
 def result_dtype(ctx: Context, name: str, lhs: object, rhs: object, verb: str = "") -> DType:
-    """The dtype of an operator's result; `name` is a key of `dtype_promotion.RESULTS`.
+    """The dtype of an operator's result; `name` is one of `dtype_promotion.OPERATORS`.
 
     Errors: DTypeMismatch, LiteralOutOfRange, InvalidOperation.
     """
     left, right = _dtype_beside(ctx, lhs, rhs), _dtype_beside(ctx, rhs, lhs)
-    dtype = RESULTS[name].get((left, right))
+    dtype = promoted_dtype(name, left, right)
     if dtype is None:
         _mismatch(ctx, verb or name, lhs, rhs)
     return dtype

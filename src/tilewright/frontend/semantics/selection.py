@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright import language as tl
-from tilewright.frontend.dtype_promotion import RESULTS, compute_dtype
+from tilewright.frontend.dtype_promotion import compute_dtype, promoted_dtype
 from tilewright.frontend.semantics.broadcasting import broadcast_value, common_shape
 from tilewright.frontend.semantics.dtype_casts import cast_value
 from tilewright.frontend.semantics.literal_constants import constant, describe, is_pointer
@@ -43,7 +43,7 @@ def common_dtype(ctx: Context, verb: str, operands: Sequence[Any]) -> DType:
     dtype = result_dtype(ctx, "common", first, second, verb)
     for operand in rest:
         other = result_dtype(ctx, "common", first, operand, verb)
-        promoted = RESULTS["common"].get((dtype, other))
+        promoted = promoted_dtype("common", dtype, other)
         if promoted is None:
             ctx.fail(errors.DTypeMismatch, verb, type_of(dtype), type_of(other))
         dtype = promoted

@@ -1,27 +1,34 @@
 """The size of this machine's largest cache."""
 
-from pathlib import Path
+import functools
+import os
 
 __all__ = ["last_level_cache_bytes"]
 
-_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+_CACHES = "/sys/devices/system/cpu/cpu0/cache"
 _USUAL_CACHE_BYTES = 32 << 20
 
 
+@functools.cache
 def last_level_cache_bytes() -> int:
     """Size of the largest cache, from Linux's sysfs; 32 MiB where it does not say.
 
     Kernels that write more than this should store past the caches (non-temporally).
     """
-    sizes = [_size(path) for path in _CACHES.glob("index*/size")]
+    try:
+        levels = [name for name in os.listdir(_CACHES) if name.startswith("index")]
+    except OSError:
+        levels = []
+    sizes = [_size(f"{_CACHES}/{name}/size") for name in levels]
     # `or`: sizes that cannot be read are 0.
     return max(sizes, default=_USUAL_CACHE_BYTES) or _USUAL_CACHE_BYTES
 
 
-def _size(path: Path) -> int:
+def _size(path: str) -> int:
     """Bytes of a sysfs size such as `32768K` or `2M`; 0 where it cannot be read."""
     try:
-        text = path.read_text().strip()
+        with open(path, "rb", buffering=0) as file:
+            text = file.read().decode().strip()
         unit = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(text[-1:], 1)
         return int(text.rstrip("KMG")) * unit
     except (OSError, ValueError):

@@ -21,7 +21,7 @@ from tilewright.frontend import semantics
 from tilewright.frontend.c import syntax
 from tilewright.frontend.c.c_types import c_spelling
 from tilewright.frontend.c.lower.function_frame import FunctionFrame, TypedInteger, call, null
-from tilewright.frontend.dtype_promotion import RESULTS, literal_dtype
+from tilewright.frontend.dtype_promotion import common_dtype, literal_dtype, promoted_dtype
 from tilewright.frontend.semantics.broadcasting import common_shape
 from tilewright.ir.types import (
     DType,
@@ -87,7 +87,7 @@ def promoted(dtype: DType) -> DType:
 def common_type(a: DType, b: DType) -> DType:
     """The type in which two integers are combined."""
     # After promotion, the rules of the language are those of C17 6.3.1.8 for these types.
-    return RESULTS["common"][promoted(a), promoted(b)]
+    return common_dtype(promoted(a), promoted(b))
 
 
 def as_type(frame: FunctionFrame, value: object, dtype: DType) -> tensor | TypedInteger:
@@ -129,7 +129,7 @@ def joined_type(frame: FunctionFrame, left: tensor, right: tensor) -> Type | Non
         return with_shape(a, shape)
     if isinstance(a, PointerType) or isinstance(b, PointerType):
         return None
-    both = RESULTS["common"].get((a, b))
+    both = promoted_dtype("common", a, b)
     return None if both is None else with_shape(both, shape)
 
 

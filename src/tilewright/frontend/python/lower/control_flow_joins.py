@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
-from tilewright.frontend.dtype_promotion import RESULTS, fits, is_weak, literal_dtype
+from tilewright.frontend.dtype_promotion import common_dtype, fits, is_weak, literal_dtype
 from tilewright.frontend.python.lower.language_values import is_tuple, static_value, tuple_like
 from tilewright.frontend.semantics import Context, constant
 from tilewright.ir import Value
@@ -81,7 +81,7 @@ def common_type(left: object, right: object) -> Type | None:
     left_weak, right_weak = not isinstance(left, tensor), not isinstance(right, tensor)
     # Two literals: both may grow, as 0 and 0.5 join in a float.
     if left_weak and right_weak and isinstance(a, DType) and isinstance(b, DType):
-        return _wider(a, b)
+        return common_dtype(a, b)
     # A literal beside a tensor takes its type; the tensor is never converted.
     if right_weak and can_hold(a, right):
         return a
@@ -114,14 +114,9 @@ def as_joined(ctx: Context, number: float, others: Iterable[object]) -> Value:
         if joined is not None and isinstance(other, tensor):
             return as_value(ctx, leaf, joined)
         if isinstance(type_, DType) and isinstance(joined, DType):
-            type_ = _wider(type_, joined)
+            type_ = common_dtype(type_, joined)
     assert type_ is not None
     return as_value(ctx, leaf, type_)
-
-
-def _wider(a: DType, b: DType) -> DType:
-    """The type of two literals of different types."""
-    return RESULTS["common"][a, b]
 
 
 def as_value(ctx: Context, leaf: object, type_: Type) -> Value:
