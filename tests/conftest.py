@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings as hypothesis_settings
 
+from tilewright.backends.nvidia.driver import driver_library
 from tilewright.runtime.bench import cpu_caches
 from tilewright.support import usable_cpus
 
@@ -75,13 +76,17 @@ def _check_that_files_name_torch(paths: set[Path]) -> None:
         raise pytest.UsageError(f"has tests marked `torch`, and does not name it: {silent}")
 
 
-@pytest.fixture(autouse=True)
-def _host_by_default(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
-    """What names no target is compiled for the CPU, on machines with a GPU too."""
-    if request.node.get_closest_marker("gpu") is None:
-        monkeypatch.setattr(
-            "tilewright.backends.nvidia.driver.driver_library.has_driver", lambda: False
-        )
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """What names no target is compiled for the CPU, on machines with a GPU too. No fixture, since
+    those that each test has cost the most of what pytest adds to it."""
+    if item.get_closest_marker("gpu") is not None:
+        return (yield)
+    has_driver, driver_library.has_driver = driver_library.has_driver, lambda: False
+    try:
+        return (yield)
+    finally:
+        driver_library.has_driver = has_driver
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -3,6 +3,7 @@
 import ctypes
 import mmap
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from tilewright.backends.cpu.microkernel import (
     tile_products,
     vector_unit,
 )
-from tilewright.llvm import compile_ir, host_cpu, host_target, load_object
+from tilewright.llvm import LoadedObject, compile_ir, host_cpu, host_target, load_object
 
 AMX = AVX512._replace(tiles=frozenset(KINDS))
 HALVES = AVX512._replace(tiles=frozenset(["half"]))
@@ -67,6 +68,12 @@ def module(spec: DotSpec) -> str:
     return without_amx(text) if spec.by_tiles else text
 
 
+@lru_cache(maxsize=2)
+def compiled(spec: DotSpec) -> LoadedObject:
+    """Tests ask for products of one kind at several extents, and LLVM takes most of their time."""
+    return load_object(compile_ir(module(spec), host_target()).obj, ["run"])
+
+
 def assert_product(
     spec: DotSpec, depth: int, rows: int = 0, columns: int = 0, adds: bool = False
 ) -> None:
@@ -84,9 +91,8 @@ def assert_product(
     start = -memory.ctypes.data % 64
     c = memory[start : start + spec.m * spec.n * summed().itemsize].view(summed)
     c[:] = 3
-    loaded = load_object(compile_ir(module(spec), host_target()).obj, ["run"])
     run = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 5, ctypes.c_bool)(
-        loaded["run"]
+        compiled(spec)["run"]
     )
     pitches = (x.strides[1] if f else x.strides[0]
                for x, f in ((a, spec.a_columns), (b, spec.b_columns)))  # fmt: skip
@@ -173,13 +179,12 @@ def test_every_half_is_multiplied_exactly_or_the_product_fails(value: float, rig
     a[5, 7], b[9, 9] = value, value if right else 1
     run = ctypes.CFUNCTYPE(ctypes.c_bool, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 5,
                            ctypes.c_bool)  # fmt: skip
-    loaded = load_object(compile_ir(module(spec), host_target()).obj, ["run"])
     memory = np.zeros(32 * 32 * 4 + 64, np.uint8)
     start = -memory.ctypes.data % 64
     c = memory[start : start + 32 * 32 * 4].view(np.float32).reshape(32, 32)
     c[20:] = np.nan  # beyond the rows
     places = (x.ctypes.data for x in (c, a, b))
-    assert run(loaded["run"])(*places, 64, 64, 32, 20, 32, False) == right
+    assert run(compiled(spec)["run"])(*places, 64, 64, 32, 20, 32, False) == right
     if right:
         np.testing.assert_array_equal(c[:20], a[:20].astype(np.float64) @ b)
 
