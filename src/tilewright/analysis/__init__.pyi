@@ -25,7 +25,7 @@ from tilewright.analysis.integer_ranges import IntegerRange, integer_range
 from tilewright.analysis.interval_packing import LiveRange, Request, pack
 from tilewright.analysis.memory_dependence import is_fence, memory_dependences
 from tilewright.analysis.pointer_roots import roots
-from tilewright.analysis.program_windows import ANY_PROGRAM, axis_of_windows
+from tilewright.analysis.program_windows import ANY_PROGRAM, axis_of_windows, step_of_programs
 from tilewright.analysis.strided_blocks import (
     BlockDim,
     Bound,
@@ -75,6 +75,7 @@ __all__ = [
     "power_of_two_in",
     "quotient_of",
     "roots",
+    "step_of_programs",
     "strided_block",
     "symbols_of",
 ]

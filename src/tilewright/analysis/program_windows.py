@@ -4,6 +4,8 @@
 
 That is so where programs differ along that axis only, and no other array overlaps: the launch says
 whether they do. Where masks or loads decide the address, nothing is said.
+
+And how far the addresses of two programs lie apart that follow each other along an axis.
 """
 
 from __future__ import annotations
@@ -12,8 +14,8 @@ from collections.abc import Iterable
 from typing import NamedTuple, cast
 
 from tilewright.analysis.access_forms import MemoryForms
-from tilewright.analysis.access_overlap import is_program_number
-from tilewright.analysis.affine_addresses import Kind, Symbol
+from tilewright.analysis.access_overlap import differs_by_program, is_program_number
+from tilewright.analysis.affine_addresses import Form, Kind, Symbol, symbols_of
 from tilewright.ir import Value
 from tilewright.ops import AtomicCasOp, AtomicOp, LoadOp, StoreOp
 
@@ -41,6 +43,28 @@ def axis_of_windows(
         return ANY_PROGRAM
     extent = max(w.high for w in known) - min(w.low for w in known)
     return known[0].axis if extent <= abs(known[0].stride) else ANY_PROGRAM
+
+
+def step_of_programs(form: Form, axis: int) -> int | None:
+    """By how many bytes addresses move from one program to the next along an axis; None if that is
+    no constant."""
+    step = 0
+    for factors, coefficient in form:
+        if len(factors) == 1 and is_program_number(factors[0]):
+            step += coefficient if _axis(factors[0]) == axis else 0
+        elif any(_differs_along(symbol, axis) for symbol in factors):
+            return None
+    return step
+
+
+def _differs_along(symbol: Symbol, axis: int) -> bool:
+    """Whether programs along an axis may have different numbers for a symbol."""
+    if is_program_number(symbol):
+        return _axis(symbol) == axis
+    if symbol.kind is not Kind.COMPUTED:
+        return differs_by_program(symbol)
+    _, _, forms = cast("tuple[object, object, tuple[Form, ...]]", symbol.key)
+    return any(_differs_along(inner, axis) for form in forms for inner in symbols_of(form))
 
 
 def _window(

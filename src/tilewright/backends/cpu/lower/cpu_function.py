@@ -24,6 +24,7 @@ from tilewright.backends.cpu.lower.fusion import FusionPlanner, LoopNest
 from tilewright.backends.cpu.lower.lane_values import Address, Lanes, uniform
 from tilewright.backends.cpu.lower.product_windows import loop_of_windows
 from tilewright.backends.cpu.lower.program_cost import programs_alone, run_together
+from tilewright.backends.cpu.lower.program_order import first_axis
 from tilewright.backends.cpu.lower.region_functions import define_region_functions
 from tilewright.backends.cpu.lower.split_blocks import split_long_block
 from tilewright.backends.cpu.lower.streaming_stores import bytes_of_program
@@ -79,7 +80,8 @@ def lower_function(
     parameters = [_parameter(state, i, arg) for i, arg in enumerate(function.args)]
     state.program = tuple(Val(f"%pid{axis}", "i32") for axis in range(3))
     state.grid = tuple(Val(f"%grid{axis}", "i32") for axis in range(3))
-    _bind_program_ids(state, function)
+    first_along = first_axis(function)
+    _bind_program_ids(state, function, first_along)
     state.streams = stream_above > 0
     define_region_functions(state, function)
     lower_block(state, function.body)
@@ -90,7 +92,8 @@ def lower_function(
     # After the body: only now is it known when each block is needed, and whether anything may be
     # streamed.
     addresses, scratch_bytes = state.scratch.assign_offsets()
-    first, body = [*state.entry, *addresses], [_NEXT_PROGRAM, *code.sections[0]]
+    following = f"{_NEXT_PROGRAM} = add i32 %pid{first_along}, 1"
+    first, body = [*state.entry, *addresses], [following, *code.sections[0]]
     place = "" if lines is None else f" !dbg !{lines.function}"
     if state.group is not None:
         signature = _passed(state, parameters)
@@ -103,7 +106,7 @@ def lower_function(
         # 8 of 116 ms less for LLVM; 64^3 ... 1024^3 take as long: what multiplies is optimized
         attributes = f"{attributes} noinline optnone"
     else:
-        loop = partial(_program_loop, [*map(_going_on, body), f"{_RAN}:"])
+        loop = partial(_program_loop, [*map(_going_on, body), f"{_RAN}:"], first_along)
     head = f"{_head(function, attributes)}{place} {{"
     entry = _entry(state, function, stream_above, first, loop)
     module.functions.append("\n".join([head, *entry]))
@@ -114,7 +117,7 @@ def lower_function(
     return LoweredKernel(module.text("", ""), function.name, scratch_bytes, alone, together)
 
 
-_NEXT_PROGRAM = "%pid_next = add i32 %pid0, 1"
+_NEXT_PROGRAM = "%pid_next"
 _RAN = "ran"
 """The label behind a program in the loop."""
 
@@ -131,17 +134,17 @@ def _going_on(line: str) -> str:
     return line.replace("ret void", f"br label %{_RAN}", 1) if line.startswith("ret void") else line
 
 
-def _bind_program_ids(state: CpuLowering, function: Function) -> None:
+def _bind_program_ids(state: CpuLowering, function: Function, first_along: int) -> None:
     """Fill the environments of prefetches: this program instance, and the next one."""
-    following = Val("%pid_next", "i32")
+    following = Val(_NEXT_PROGRAM, "i32")
     for ahead in (state.this_program, state.next_program):
         ahead.scalars.update(state.env.scalars)
     for op in function.walk():
         if isinstance(op, (ProgramIdOp, NumProgramsOp)):
             axis = op.axis
             current = (state.program if isinstance(op, ProgramIdOp) else state.grid)[axis]
-            # Axis 0 runs fastest; at the end of a row the guess is wrong and the prefetch useless.
-            is_next = isinstance(op, ProgramIdOp) and axis == 0
+            # At the end of a row the guess is wrong and the prefetch useless.
+            is_next = isinstance(op, ProgramIdOp) and axis == first_along
             state.this_program.scalars[op.result] = uniform(current)
             state.next_program.scalars[op.result] = uniform(following if is_next else current)
 
@@ -171,7 +174,7 @@ def _streaming_lines(state: CpuLowering, function: Function, stream_above: int) 
 
 
 def _head(function: Function, attributes: str) -> str:
-    """int64 NAME(args, begin, end, grid, scratch, poll): the programs begin..end-1, x fastest.
+    """int64 NAME(args, begin, end, grid, scratch, poll): the programs begin..end-1.
 
     Returns the next one to run: `end`, or earlier where *poll was set after a program had ended.
     """
@@ -231,10 +234,12 @@ def _tile_lines(state: CpuLowering) -> tuple[list[str], list[str]]:
     return ["call void @llvm.x86.ldtilecfg(ptr @tiles)"], ["call void @llvm.x86.tilerelease()"]
 
 
-def _program_loop(program: Sequence[str], at_end: list[str]) -> list[str]:
+def _program_loop(program: Sequence[str], first_along: int, at_end: list[str]) -> list[str]:
     """The loop over the programs, which ends after one if *poll is set; program: lines that run
-    one and end in the block `_RAN`; at_end: lines behind the loop."""
-    place, ids, step = _counted_ids(program)
+    one and end in the block `_RAN`; first_along: the axis that runs fastest; at_end: lines behind
+    the loop."""
+    axes = (first_along, *(axis for axis in range(3) if axis != first_along))
+    place, ids, step = _counted_ids(program, axes)
     return [
         "%any = icmp slt i64 %begin, %end",
         "br i1 %any, label %place, label %done",
@@ -261,18 +266,21 @@ def _program_loop(program: Sequence[str], at_end: list[str]) -> list[str]:
     ]
 
 
-def _counted_ids(program: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-    """Where a program is in the grid: of the first one, as phis, and of the next one. Of as many
-    axes as its lines need: to LLVM the other two are a twentieth of an addition."""
-    last = max(axis for axis in range(3) if axis == 0 or _mentions(program, f"%pid{axis}"))
+def _counted_ids(
+    program: Sequence[str], axes: Sequence[int]
+) -> tuple[list[str], list[str], list[str]]:
+    """Where a program is in the grid, whose axes run in this order: of the first one, as phis, and
+    of the next one. Of as many axes as its lines need: to LLVM the other two are a twentieth of an
+    addition."""
+    last = max(n for n, axis in enumerate(axes) if n == 0 or _mentions(program, f"%pid{axis}"))
     place, ids, step = list[str](), list[str](), list[str]()
     left, carry = "%begin", "1"
-    for axis in range(last + 1):
+    for n, axis in enumerate(axes[: last + 1]):
         at, size = f"%at{axis}", f"%wide.{axis}"
         ids.append(f"%pid{axis} = phi i32 [ {at}.first, %place ], [ {at}.next, %{_RAN} ]")
-        if axis == 2:  # which no program is beyond
+        if n == 2:  # which no program is beyond
             place.append(f"{at}.first = trunc i64 {left} to i32")
-            step.append(f"{at}.next = add i32 %pid2, {carry}")
+            step.append(f"{at}.next = add i32 %pid{axis}, {carry}")
             break
         place += [
             f"{at}.wide = urem i64 {left}, {size}",
@@ -284,7 +292,7 @@ def _counted_ids(program: Sequence[str]) -> tuple[list[str], list[str], list[str
             f"{at}.ends = icmp eq i32 {at}.after, %grid{axis}",
             f"{at}.next = select i1 {at}.ends, i32 0, i32 {at}.after",
         ]
-        if axis < last:
+        if n < last:
             place.append(f"{at}.left = udiv i64 {left}, {size}")
             step.append(f"{at}.carry = zext i1 {at}.ends to i32")
             left, carry = f"{at}.left", f"{at}.carry"
