@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from tilewright.backends.cpu.contracts import front_end
-from tilewright.backends.cpu.driver.host_cpu import last_level_cache_bytes
+from tilewright.backends.cpu.driver.host_cpu import last_level_cache_bytes, own_cache_bytes
 from tilewright.backends.cpu.lower.cpu_function import lower_function
 from tilewright.backends.cpu.microkernel import vector_unit
 from tilewright.backends.cpu.pipeline import pipeline_of, run_pipeline
@@ -40,6 +40,7 @@ def lowered(module: Module, context: StageContext) -> str:
         cpu.function_attributes,
         contract=context.options.enable_fp_fusion,
         stream_above=last_level_cache_bytes() if cpu.is_x86 else 0,
+        fetch_above=2 * own_cache_bytes(),
     )
     context.metadata.update(
         name=function.symbol,

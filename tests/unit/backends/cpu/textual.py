@@ -50,21 +50,23 @@ def strided_offsets(shape: tuple[int, ...], strides: tuple[int, ...]) -> str:
     return "\n".join(lines)
 
 
-def lowered(text: str, stream_above: int = 0) -> LoweredKernel:
+def lowered(text: str, stream_above: int = 0, fetch_above: int = 0) -> LoweredKernel:
     """LLVM IR for this machine, without the shared passes."""
     function = function_of(text)
     cpu = host_cpu()
     Legalize(cpu.has_fma, cpu.dots, cpu.tile_dots, cpu.has_avx512, cpu.rounds_to_bf16).run(function)
     SelectTransposes().run(function)
     attributes = cpu.function_attributes
-    return lower_function(function, vector_unit(cpu), attributes, stream_above=stream_above)
+    limits = stream_above, fetch_above
+    return lower_function(function, vector_unit(cpu), attributes, True, *limits)
 
 
 def run(
-    text: str, args: list[Argument], grid: tuple[int, ...] = (1,), stream_above: int = 0
-) -> None:
+    text: str, args: list[Argument], grid: tuple[int, ...] = (1,), stream_above: int = 0,
+    fetch_above: int = 0,
+) -> None:  # fmt: skip
     """Run the compiled function; arrays change in place. Errors: DeviceAssertionFailure."""
-    kernel = lowered(text, stream_above)
+    kernel = lowered(text, stream_above, fetch_above)
     metadata: dict[str, object] = {"name": kernel.symbol, "scratch_bytes": kernel.scratch_bytes}
     types = [str(arg.type) for arg in function_of(text).args]
     launcher = CpuLauncher(compile_ir(kernel.text, host_target()).obj, metadata, types)

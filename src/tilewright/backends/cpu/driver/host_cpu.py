@@ -1,12 +1,13 @@
-"""The size of this machine's largest cache."""
+"""The sizes of this machine's caches."""
 
 import functools
 import os
 
-__all__ = ["last_level_cache_bytes"]
+__all__ = ["last_level_cache_bytes", "own_cache_bytes"]
 
 _CACHES = "/sys/devices/system/cpu/cpu0/cache"
 _USUAL_CACHE_BYTES = 32 << 20
+_USUAL_OWN_CACHE_BYTES = 1 << 20
 
 
 @functools.cache
@@ -15,21 +16,43 @@ def last_level_cache_bytes() -> int:
 
     Kernels that write more than this should store past the caches (non-temporally).
     """
-    try:
-        levels = [name for name in os.listdir(_CACHES) if name.startswith("index")]
-    except OSError:
-        levels = []
-    sizes = [_size(f"{_CACHES}/{name}/size") for name in levels]
     # `or`: sizes that cannot be read are 0.
-    return max(sizes, default=_USUAL_CACHE_BYTES) or _USUAL_CACHE_BYTES
+    return max(_levels().values(), default=_USUAL_CACHE_BYTES) or _USUAL_CACHE_BYTES
 
 
-def _size(path: str) -> int:
-    """Bytes of a sysfs size such as `32768K` or `2M`; 0 where it cannot be read."""
+@functools.cache
+def own_cache_bytes() -> int:
+    """Size of the largest cache that each core has of its own, the L2; 1 MiB where Linux's sysfs
+    does not say."""
+    return _levels().get("2") or _USUAL_OWN_CACHE_BYTES
+
+
+def _levels() -> dict[str, int]:
+    """Bytes of the caches by their level, the larger one where two have one."""
     try:
-        with open(path, "rb", buffering=0) as file:
-            text = file.read().decode().strip()
+        found = [f"{_CACHES}/{name}" for name in os.listdir(_CACHES) if name.startswith("index")]
+    except OSError:
+        found = []
+    levels: dict[str, int] = {}
+    for path in found:
+        level = _text(f"{path}/level")
+        levels[level] = max(_size(_text(f"{path}/size")), levels.get(level, 0))
+    return levels
+
+
+def _size(text: str) -> int:
+    """Bytes of a sysfs size such as `32768K` or `2M`; 0 where it is none."""
+    try:
         unit = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(text[-1:], 1)
         return int(text.rstrip("KMG")) * unit
-    except (OSError, ValueError):
+    except ValueError:
         return 0
+
+
+def _text(path: str) -> str:
+    """What a file holds; nothing where it cannot be read."""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return file.read().decode().strip()
+    except OSError:
+        return ""

@@ -24,7 +24,7 @@ from tilewright.backends.cpu.lower.fusion import FusionPlanner, LoopNest
 from tilewright.backends.cpu.lower.lane_values import Address, Lanes, uniform
 from tilewright.backends.cpu.lower.product_windows import loop_of_windows
 from tilewright.backends.cpu.lower.program_cost import programs_alone, run_together
-from tilewright.backends.cpu.lower.program_order import first_axis
+from tilewright.backends.cpu.lower.program_order import program_order
 from tilewright.backends.cpu.lower.region_functions import define_region_functions
 from tilewright.backends.cpu.lower.split_blocks import split_long_block
 from tilewright.backends.cpu.lower.streaming_stores import bytes_of_program
@@ -67,11 +67,13 @@ def lower_function(
     attributes: str,
     contract: bool = True,
     stream_above: int = 0,
+    fetch_above: int = 0,
 ) -> LoweredKernel:
     """Lower a prepared function.
 
     attributes: LLVM's function attributes for this machine; contract: a * b + c may round once;
-    stream_above: bytes that a grid works on from which stores go past the caches (0: never)
+    stream_above: bytes that a grid works on from which stores go past the caches (0: never);
+    fetch_above: those from which reductions fetch ahead what they read (0: never)
     """
     module = ModuleText()
     lines = DebugLines.of(function, LINE_TABLES)
@@ -80,9 +82,10 @@ def lower_function(
     parameters = [_parameter(state, i, arg) for i, arg in enumerate(function.args)]
     state.program = tuple(Val(f"%pid{axis}", "i32") for axis in range(3))
     state.grid = tuple(Val(f"%grid{axis}", "i32") for axis in range(3))
-    first_along = first_axis(function)
-    _bind_program_ids(state, function, first_along)
-    state.streams = stream_above > 0
+    order = program_order(function)
+    state.steps = order.steps
+    _bind_program_ids(state, function, order.axis)
+    state.streams, state.fetches = stream_above > 0, fetch_above > 0
     define_region_functions(state, function)
     lower_block(state, function.body)
     if state.group is not None:
@@ -92,7 +95,7 @@ def lower_function(
     # After the body: only now is it known when each block is needed, and whether anything may be
     # streamed.
     addresses, scratch_bytes = state.scratch.assign_offsets()
-    following = f"{_NEXT_PROGRAM} = add i32 %pid{first_along}, 1"
+    following = f"{_NEXT_PROGRAM} = add i32 %pid{order.axis}, 1"
     first, body = [*state.entry, *addresses], [following, *code.sections[0]]
     place = "" if lines is None else f" !dbg !{lines.function}"
     if state.group is not None:
@@ -106,9 +109,10 @@ def lower_function(
         # 8 of 116 ms less for LLVM; 64^3 ... 1024^3 take as long: what multiplies is optimized
         attributes = f"{attributes} noinline optnone"
     else:
-        loop = partial(_program_loop, [*map(_going_on, body), f"{_RAN}:"], first_along)
+        loop = partial(_program_loop, [*map(_going_on, body), f"{_RAN}:"], order.axis)
     head = f"{_head(function, attributes)}{place} {{"
-    entry = _entry(state, function, stream_above, first, loop)
+    flags = _flags_of_grid(state, function, stream_above, fetch_above)
+    entry = _entry(state, function, [*flags, *first], loop)
     module.functions.append("\n".join([head, *entry]))
     module.footer += lines.footer() if lines else ()
     # No triple and layout: `compile_ir` sets those of its target.
@@ -125,7 +129,8 @@ _RAN = "ran"
 def _passed(state: CpuLowering, parameters: Sequence[str]) -> str:
     """The parameters of a program, which the entry has by the same names."""
     ids = [v.typed for v in (*state.program, *state.grid)]
-    rest = ("ptr noalias %scratch", "ptr %console", "i1 %streaming", *product_groups.PARAMETERS)
+    flags = ("i1 %streaming", "i1 %fetching")
+    rest = ("ptr noalias %scratch", "ptr %console", *flags, *product_groups.PARAMETERS)
     return ", ".join([*parameters, *ids, *rest])
 
 
@@ -160,17 +165,25 @@ def _parameter(state: CpuLowering, index: int, arg: Value) -> str:
     return name.typed
 
 
-def _streaming_lines(state: CpuLowering, function: Function, stream_above: int) -> list[str]:
-    """Compute %streaming: whether what the whole grid works on exceeds the caches."""
-    if not state.streamed_nests:
-        # A program may be passed the flag in any case.
-        return ["%streaming = and i1 false, false"]
-    return [
+def _flags_of_grid(
+    state: CpuLowering, function: Function, stream_above: int, fetch_above: int
+) -> list[str]:
+    """Compute %streaming and %fetching: whether what the whole grid works on exceeds the caches,
+    and what each core has of its own. A program may be passed them in any case."""
+    limits = {
+        "%streaming": stream_above if state.streamed_nests else 0,
+        "%fetching": fetch_above if state.fetching_nests else 0,
+    }
+    lines = [
         "%plane = mul i64 %wide.0, %wide.1",
         "%programs = mul i64 %plane, %wide.2",
         f"%touched = mul i64 %programs, {bytes_of_program(function)}",
-        f"%streaming = icmp ugt i64 %touched, {stream_above}",
     ]
+    flags = [
+        f"{name} = icmp ugt i64 %touched, {limit}" if limit else f"{name} = and i1 false, false"
+        for name, limit in limits.items()
+    ]
+    return [*lines, *flags] if any(limits.values()) else flags
 
 
 def _head(function: Function, attributes: str) -> str:
@@ -187,7 +200,6 @@ def _head(function: Function, attributes: str) -> str:
 def _entry(
     state: CpuLowering,
     function: Function,
-    stream_above: int,
     first: Sequence[str],
     loop: Callable[[list[str]], list[str]],
 ) -> list[str]:
@@ -217,7 +229,6 @@ def _entry(
     if state.streamed_nests:
         state.module.declare("llvm.x86.sse.sfence", "declare void @llvm.x86.sse.sfence()")
         fence = ["call void @llvm.x86.sse.sfence()"]
-    lines += _streaming_lines(state, function, stream_above)
     configure, release = _tile_lines(state)
     return [*lines, *first, *configure, *loop([*fence, *release])]
 

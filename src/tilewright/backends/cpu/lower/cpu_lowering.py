@@ -56,6 +56,8 @@ class CpuLowering:
 
     entry: instructions in front of the body; dots: names of the micro-kernels emitted so far
     streams, streamed_nests: see streaming_stores.py
+    fetches, fetching_nests: whether nests may ask how much the grid works on, to fetch ahead, and
+        how many do; steps: bytes from program to program, see `program_order.py`
     this_program, next_program: arguments and program ids alone, for the addresses of prefetches
     plans: of blocks that were planned before they are lowered
     assigned_buffers: where values go that are materialized later
@@ -74,6 +76,9 @@ class CpuLowering:
     scratch: Scratch = field(default_factory=Scratch)
     streams: bool = False
     streamed_nests: int = 0
+    fetches: bool = False
+    fetching_nests: int = 0
+    steps: Mapping[Value, int] = field(default_factory=dict[Value, int])
     this_program: Environment = field(init=False)
     next_program: Environment = field(init=False)
     prefetches: Sequence[Prefetch] = ()

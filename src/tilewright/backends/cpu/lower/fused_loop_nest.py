@@ -117,8 +117,10 @@ class _NestEmitter:
         self.stores = [s for s in nest.sinks if isinstance(s, StoreOp)]
         self.only_stores = bool(self.stores) and not self.reduces and not nest.materialized
         carries = not nest.sinks and any(v in state.assigned_buffers for v in nest.materialized)
-        ahead = self.only_stores or carries
+        alone = bool(self.reduces) and not self.stores and not nest.materialized
+        ahead = self.only_stores or carries or alone
         self.ahead = RunAhead(state, nest, self.stores) if ahead else None
+        self.fetches = not alone  # in what is being emitted
         self.axis = self.reduces[0].axis if self.reduces else None
         self.vector_dim, self.width = self._choose_vectors()
         self.ev = state.evaluator(self.width, shifts)
@@ -302,6 +304,8 @@ class _NestEmitter:
         count, start = None if active is None else active.elements, first
         if active is not None and dim == self.vector_dim and self._whole_steps_pay():
             start = self._whole_steps_of_reductions(dim, coords, active, first)
+        elif active is None and dim == self.vector_dim:
+            start = self._fetching_steps(dim, coords, integer_literal(extent), first)
         opened, kept = self._reducing_steps(
             dim, coords, loop(self.code, extent, step, start, count)
         )
@@ -347,11 +351,29 @@ class _NestEmitter:
     ) -> Val:
         """The steps before the one that a mask cuts, which have none; where the next one begins."""
         whole = self.code.binary("and", active.elements, integer_literal(-self.width))
-        steps = loop(self.code, whole, self.width, first)
+        start = self._fetching_steps(dim, coords, whole, first, active.condition)
+        steps = loop(self.code, whole, self.width, start)
         self._reducing_steps(dim, coords, steps, active.condition)
         if not first:
             return whole
         return self.code.intrinsic("umax", "i32", whole, integer_literal(first))
+
+    def _fetching_steps(
+        self, dim: int, coords: dict[int, Lanes], end: Val, first: int,
+        condition: IndexedValue | None = None,
+    ) -> int | Val:  # fmt: skip
+        """The steps that fetch what later ones read: none, or all of them where the grid works on
+        so much; where the next one begins."""
+        if self.fetches or self.ahead is None or not self.ahead.loads:
+            return first
+        self.state.fetching_nests += 1
+        begin, fetching = integer_literal(first), Val("%fetching", "i1")
+        end = self.code.let(f"select i1 {fetching}, {end.typed}, {begin.typed}", "i32", end)
+        end = self.code.intrinsic("umax", "i32", end, begin) if first else end
+        self.fetches = True
+        self._reducing_steps(dim, coords, loop(self.code, end, self.width, first), condition)
+        self.fetches = False
+        return end
 
     def _active_extent(
         self, dim: int, coords: dict[int, Lanes], step: int, steps: int = MIN_STEPS_TO_CLIP
@@ -472,7 +494,7 @@ class _NestEmitter:
         values = self._evaluate(ordered)
         computed += len(self.code.sections[-1])
         inputs = [[self.ev.lanes(v, ordered) for v in op.inputs] for op in self.reduces]
-        if self.ahead is not None and self._is_whole(ordered):
+        if self.ahead is not None and self.fetches and self._is_whole(ordered):
             self.ahead.emit(self.ev, ordered, computed, self.streaming)
         self._write(ordered, values)
         for prefetch in self.nest.prefetches:

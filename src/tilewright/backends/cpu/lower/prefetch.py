@@ -25,6 +25,21 @@ ahead of it at the end of each page. Emerald Rapids, one thread, tiles of 1024, 
              scale fp16  0.095 -> 0.101   0.048 -> 0.051   0.149 -> 0.152   0.307 -> 0.331
              add fp32    0.155 -> 0.187   0.386 -> 0.406   0.430 -> 0.421   0.887 -> 0.893
              row sums of 8 MB 287 -> 254 us, of 1 MB 9.0 -> 14.6
+
+So what would not pay in a core's own caches asks the program how much its grid works on: rows that
+are summed, and the next program's part of each row of a matrix (an Intel Xeon with AMX, one thread,
+of two programs compiled side by side that took turns; torch):
+
+    row sums             1024 x 1024          4096 x 781          2048 x 12672
+             fp16        62.4 ->  58.8  88    301 -> 271  347     5868 -> 5090  6457 us
+             bf16        61.7 ->  59.8  84    310 -> 288  325     6122 -> 5560  6722
+             fp32       152.4 -> 149.5 155    509 -> 495  487     8705 -> 8457  9689
+    half of each row, copied by tiles of 32 x 64
+             fp32         180 ->   162 203    856 -> 640  922    14360 -> 9505  9279
+             bf16          80 ->    84  84    452 -> 417  422     5738 -> 4522  4596
+    rows by number, by tiles of 16 x 128
+             fp32         301 ->   312 321   1413 -> 1271 1619   15525 -> 13664 15710
+             bf16         146 ->   137 142    814 -> 602  603     7175 -> 6318  7370
 """
 
 from __future__ import annotations
@@ -43,7 +58,7 @@ from tilewright.backends.cpu.lower.streaming_stores import (
 from tilewright.backends.cpu.lower.vector_access import memory_type
 from tilewright.backends.cpu.microkernel import CACHE_LINE
 from tilewright.ir import Value
-from tilewright.ir.types import element_of
+from tilewright.ir.types import element_of, shape_of
 from tilewright.llvm import Code, Val
 from tilewright.ops import StoreOp, pointee
 
@@ -67,31 +82,46 @@ class RunAhead:
     what it stores to.
 
     For nests of one dimension that go on in memory for longer than they fetch ahead: what follows
-    such a tile is mostly the next program's. Of two dimensions only rows that are stored to, where
-    little is computed from what is in the caches, as sums of products are.
+    such a tile is mostly the next program's. Of two dimensions the next program's part of each row,
+    if it lies beside this one's, or rows that are stored to, where little is computed from what is
+    in the caches, as sums of products are.
 
     A nest that computes the tiles of a loop's next iteration fetches what it loads, however little
     it computes: it loads and stores a line of each tile beside each line. Rows of the next
-    iteration go on where those of this one end.
+    iteration go on where those of this one end. So does a reduction of a row, where the grid works
+    on more than the caches of a core hold.
     """
 
-    __slots__ = ("carries", "loads", "rows", "state", "stores")
+    __slots__ = ("always", "beside", "loads", "rows", "state", "stored", "stores")
 
     def __init__(self, state: CpuLowering, nest: LoopNest, stores: Sequence[StoreOp]) -> None:
-        self.state, self.carries = state, not stores
+        self.state, self.always = state, not stores
         self.loads, self.stores, self.rows = list[Value](), list[Value](), list[Value]()
-        if self.carries:
-            moving = (pointer for pointer in nest.first_reads if _differs_by_iteration(pointer))
-            longest = max(nest.shape)
-            self.loads = [p for p in moving if longest * _bytes(p) >= 2 * _STORES_AHEAD]
+        self.beside, self.stored = list[Value](), [op.pointer for op in stores]
+        if self.always:
+            self._fetch_long_rows(nest)
             return
-        pointers = [op.pointer for op in stores]
+        pointers = self.stored
         if len(nest.shape) == 1 and nest.shape[0] * min(map(_bytes, pointers)) >= 2 * _STORES_AHEAD:
             # fetched by the nest before, or read by it
             self.stores = [] if nest.fetched else pointers
             self.loads = [pointer for pointer in nest.first_reads if differs_by_program(pointer)]
+        if len(nest.shape) == 2 and state.fetches:
+            near = (p for p in (*nest.first_reads, *pointers) if shape_of(p.type) == nest.shape)
+            self.beside = [p for p in near if state.steps.get(p, 0) > 0]
+            state.fetching_nests += bool(self.beside)
         if len(nest.shape) == 2 and nest.shape[0] >= 2 * _ROWS_AHEAD and not nest.fetched:
-            self.rows = [op.pointer for op in stores if recompute_cost(op.stored) < EXPENSIVE]
+            sums = (op.pointer for op in stores if recompute_cost(op.stored) < EXPENSIVE)
+            self.rows = [pointer for pointer in sums if pointer not in self.beside]
+
+    def _fetch_long_rows(self, nest: LoopNest) -> None:
+        """Of what a reduction reads, or a nest that computes a loop's tiles."""
+        reduces = nest.axis is not None
+        if reduces and not (self.state.fetches and len(nest.shape) == 1):
+            return
+        moves, longest = differs_by_program if reduces else _differs_by_iteration, max(nest.shape)
+        moving = filter(moves, nest.first_reads)
+        self.loads = [p for p in moving if longest * _bytes(p) >= 2 * _STORES_AHEAD]
 
     def emit(self, ev: Evaluator, coords: Coords, computed: int, streaming: bool) -> None:
         """Ahead of a whole step that has computed its values by so many instructions.
@@ -100,17 +130,26 @@ class RunAhead:
         """
         lines = sum(map(_bytes, self.loads or self.stores)) / CACHE_LINE
         # of numbers of 32 bits, as most are computed
-        if self.carries or computed * 32 / self.state.vector_bits >= _COMPUTES * lines:
+        if self.always or computed * 32 / self.state.vector_bits >= _COMPUTES * lines:
             pointers, ahead = self.loads, _LOADS_AHEAD
         else:
             pointers, ahead = [] if streaming else self.stores, _STORES_AHEAD
         for pointer in pointers:
             for line in _lines(ev, pointer, coords, ahead):
                 _fetch(ev.math.code, line, for_store=pointers is self.stores)
+        for pointer in self.beside:
+            if not (streaming and pointer in self.stored):
+                for line in _lines(ev, pointer, coords, self._to_next_program(pointer)):
+                    _fetch(ev.math.code, line, for_store=pointer in self.stored)
         if self.rows and not streaming and coords[0].stride == 0:
             below = (ev.math.add(coords[0], literal(_ROWS_AHEAD)), coords[1])
             for line in (line for pointer in self.rows for line in _lines(ev, pointer, below)):
                 _fetch(ev.math.code, line, for_store=True)
+
+    def _to_next_program(self, pointer: Value) -> Val:
+        """Bytes to its part of the same row; none where the caches hold what the grid works on."""
+        step = min(self.state.steps[pointer], _LOADS_AHEAD)
+        return self.state.code.let(f"select i1 %fetching, i64 {step}, i64 0", "i64")
 
 
 def _differs_by_iteration(pointer: Value) -> bool:
@@ -150,13 +189,16 @@ class Prefetcher:
             _fetch(self.code, line, prefetch.for_store)
 
 
-def _lines(ev: Evaluator, pointer: Value, coords: Coords, ahead: int = 0) -> Iterator[Val]:
+def _lines(ev: Evaluator, pointer: Value, coords: Coords, ahead: int | Val = 0) -> Iterator[Val]:
     """The addresses of the lines so many bytes ahead of a step; none if it is not contiguous."""
     addresses = ev.at(pointer, coords)
     if isinstance(addresses, Lanes) or addresses.offset is None or addresses.offset.stride != 1:
         return
     math, element = ev.math, element_of(pointee(pointer.type))
     first = math.first(addresses, memory_type(element))
+    if isinstance(ahead, Val):
+        text = f"getelementptr i8, {first.typed}, {ahead.typed}"
+        first, ahead = math.code.let(text, "ptr", first, ahead), 0
     for byte in range(ahead, ahead + math.width * element.bytes, CACHE_LINE):
         yield math.code.let(f"getelementptr i8, {first.typed}, i64 {byte}", "ptr", first)
 

@@ -12,14 +12,18 @@ Intel Xeon with AMX; axis 0 first -> axis 1 first, torch):
                     2048 x 12672 bf16      37.5 -> 10.6 ms   45.5
     rows by number  2048 x 12672 fp32      29.2 -> 16.6 ms   17.4
     a copy of half of each row, tiles of 32 x 64, 4096 x 781 fp32: 2286 -> 1311 us, 2028
+
+And how far the next program's part of each row lies from this one's, for `prefetch.py`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import field
 from math import prod
 
 from tilewright.analysis import Kind, MemoryForms, step_of_programs
-from tilewright.ir import Effect, Function
+from tilewright.ir import Effect, Function, Op, Value
 from tilewright.ir.types import element_of, shape_of
 from tilewright.ops import (
     AtomicCasOp,
@@ -31,51 +35,68 @@ from tilewright.ops import (
     WhileOp,
     pointee,
 )
+from tilewright.support.data_class import dataclass
 
-__all__ = ["first_axis"]
+__all__ = ["ProgramOrder", "program_order"]
 
 _WAITS_OR_SHOWS = {Effect.BARRIER, Effect.OBSERVE}
 _KEEPS_ORDER = AtomicOp | AtomicCasOp | WhileOp | DotOp
 """Ops that may wait for the programs before; and products, whose kernels choose what they share."""
 
 
-def first_axis(function: Function) -> int:
-    """The axis along which programs are numbered first; 0 unless another one is better."""
+@dataclass(frozen=True, slots=True)
+class ProgramOrder:
+    """The axis along which programs are numbered first; for pointers of matrices outside of loops,
+    bytes to the next program's where these lie beside this one's."""
+
+    axis: int = 0
+    steps: Mapping[Value, int] = field(default_factory=dict[Value, int])
+
+
+def program_order(function: Function) -> ProgramOrder:
+    """The order of a kernel's programs: axis 0 first unless another one is better."""
     ops = list(function.walk())
-    axes = {op.axis for op in ops if isinstance(op, ProgramIdOp)}
-    if axes <= {0} or any(isinstance(op, _KEEPS_ORDER) for op in ops):
-        return 0
-    if any(op.effects & _WAITS_OR_SHOWS for op in ops) or any(
-        isinstance(op, LoadOp) and op.volatile for op in ops
-    ):
-        return 0
+    axes = sorted({op.axis for op in ops if isinstance(op, ProgramIdOp)})
+    accesses = {op.pointer: op for op in ops if isinstance(op, LoadOp | StoreOp)}
+    dims = {pointer: len(shape_of(pointer.type)) for pointer in accesses}
+    if not axes or (axes == [0] and max(dims.values(), default=0) < 2) or _is_bound(ops):
+        return ProgramOrder()
     forms = MemoryForms(function)
-    accesses = {
-        op.pointer: op for op in ops if isinstance(op, LoadOp | StoreOp) and shape_of(op.pointer.type)
-    }
-    far = {
-        axis: sum(_bytes(op) for op in accesses.values() if not _is_near(forms, op, axis))
-        for axis in sorted(axes)
-    }
-    return min(far, key=far.__getitem__)
+    tiles = {pointer: op for pointer, op in accesses.items() if dims[pointer]}
+    steps = {axis: {p: _step(forms, op, axis) for p, op in tiles.items()} for axis in axes}
+    far = {a: sum(_bytes(p) for p in tiles if steps[a][p] is None) for a in axes}
+    first = min(far, key=far.__getitem__)
+    alone = (p for p, op in tiles.items() if dims[p] == 2 and op.parent is function.body)
+    beside = {pointer: step for pointer in alone if (step := steps[first][pointer])}
+    return ProgramOrder(first, beside)
 
 
-def _bytes(op: LoadOp | StoreOp) -> int:
-    return element_of(pointee(op.pointer.type)).bytes * prod(shape_of(op.pointer.type))
+def _is_bound(ops: list[Op]) -> bool:
+    """Whether programs may need, or show, the order of their numbers."""
+    return any(
+        isinstance(op, _KEEPS_ORDER)
+        or bool(op.effects & _WAITS_OR_SHOWS)
+        or (isinstance(op, LoadOp) and op.volatile)
+        for op in ops
+    )
 
 
-def _is_near(forms: MemoryForms, op: LoadOp | StoreOp, axis: int) -> bool:
-    """Whether the next program along an axis accesses the same, or what lies beside it."""
+def _bytes(pointer: Value) -> int:
+    return element_of(pointee(pointer.type)).bytes * prod(shape_of(pointer.type))
+
+
+def _step(forms: MemoryForms, op: LoadOp | StoreOp, axis: int) -> int | None:
+    """Bytes to what the next program along an axis accesses, the same or what lies beside it."""
     access = forms.access(op)
     step = step_of_programs(access.form, axis)
     if step is None:
-        return False
+        return None
     runs = [
         access.size * extent
         for dim, extent in enumerate(access.shape)
         if _stride(forms, op, dim) == access.size
     ]
-    return abs(step) <= max(runs, default=0)
+    return step if abs(step) <= max(runs, default=0) else None
 
 
 def _stride(forms: MemoryForms, op: LoadOp | StoreOp, dim: int) -> int | None:

@@ -7,7 +7,9 @@ import re
 import numpy as np
 import pytest
 
+from tests.unit.backends.cpu.lower.test_program_order import copy_rows
 from tests.unit.backends.cpu.textual import lowered, run, strided_offsets
+from tilewright.backends.cpu.microkernel import CACHE_LINE
 from tilewright.llvm import host_cpu
 
 
@@ -37,10 +39,10 @@ def power_kernel(
     }}"""
 
 
-def fetches(text: str, stream_above: int = 0, for_store: bool = True) -> int:
+def fetches(text: str, stream_above: int = 0, for_store: bool = True, fetch_above: int = 0) -> int:
     """Lines that a step fetches to be stored to, or to be loaded."""
     found = rf"@llvm.prefetch.p0\(ptr %\w+, i32 {int(for_store)}"
-    return len(re.findall(found, lowered(text, stream_above).text))
+    return len(re.findall(found, lowered(text, stream_above, fetch_above).text))
 
 
 LINES = max(1, 2 * host_cpu().vector_bits // 512)
@@ -127,6 +129,53 @@ def test_what_carried_sums_take_in_is_fetched():
 @pytest.mark.parametrize(("size", "step"), [(128, 128), (256, 1)], ids=["short", "the same"])
 def test_short_rows_and_what_is_loaded_again_are_not_fetched(size: int, step: int):
     assert fetches(adding_kernel(size, step), for_store=False) == 0
+
+
+def summing_kernel(columns: int) -> str:
+    """y[p] = the sum of the first %n numbers of row p of x."""
+    tile = f"tile<{columns}x"
+    return f"""func @k(%X: ptr<f32>, %Y: ptr<f32>, %n: i32) {{
+      %p = cf.program_id {{axis = 0}} : i32
+      %size = arith.constant {{value = {columns}}} : i32
+      %start = arith.mul %p, %size : i32
+      %row = mem.offset %X, %start : ptr<f32>
+      %i = tile.range {{start = 0, end = {columns}}} : {tile}i32>
+      %ns = tile.splat %n {{shape = [{columns}]}} : {tile}i32>
+      %below = arith.compare %i, %ns {{predicate = "lt"}} : {tile}i1>
+      %zero = arith.constant {{value = 0.0}} : {tile}f32>
+      %rows = tile.splat %row {{shape = [{columns}]}} : {tile}ptr<f32>>
+      %at = mem.offset %rows, %i : {tile}ptr<f32>>
+      %x = mem.load %at, %below, %zero : {tile}f32>
+      %sum = tile.reduce %x {{axis = 0}} : f32 (%a: f32, %b: f32) {{
+        %c = arith.add %a, %b : f32
+        cf.yield %c
+      }}
+      %y = mem.offset %Y, %p : ptr<f32>
+      mem.store %y, %sum
+      cf.return
+    }}"""
+
+
+def test_long_rows_of_large_grids_are_fetched_before_they_are_summed():
+    found = fetches(summing_kernel(1024), for_store=False, fetch_above=1)
+    assert found >= LINES
+    assert fetches(summing_kernel(1024), for_store=False) == 0
+    assert fetches(summing_kernel(128), for_store=False, fetch_above=1) == 0
+
+
+@pytest.mark.parametrize("above", [1, 1 << 40])
+@pytest.mark.parametrize("count", [1024, 1000, 5, 0])
+def test_sums_are_the_same_with_and_without_fetching(above: int, count: int):
+    x, y = np.ones(3 * 1024, np.float32), np.full(3, np.nan, np.float32)
+    run(summing_kernel(1024), [x, y, count], (3,), fetch_above=above)
+    np.testing.assert_array_equal(y, count)
+
+
+def test_the_next_program_s_part_of_each_row_is_fetched():
+    text = copy_rows(0, 1)
+    lines = max(1, 16 * 4 // CACHE_LINE)
+    assert fetches(text, fetch_above=1) == fetches(text, 0, False, 1) == lines
+    assert fetches(text) == fetches(text, for_store=False) == 0
 
 
 def test_nothing_behind_an_array_is_changed():

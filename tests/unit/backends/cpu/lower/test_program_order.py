@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.unit.backends.cpu.textual import function_of, run
-from tilewright.backends.cpu.lower.program_order import first_axis
+from tilewright.backends.cpu.lower.program_order import program_order
 
 
 def copy_rows(row_axis: int, column_axis: int, more: str = "") -> str:
@@ -55,11 +55,11 @@ ATOMIC = '%old = mem.atomic %X, %n {kind = "add"} : i32'
     ],
 )
 def test_programs_whose_tiles_lie_side_by_side_follow_each_other(text: str, axis: int):
-    assert first_axis(function_of(text)) == axis
+    assert program_order(function_of(text)).axis == axis
 
 
 def test_programs_that_may_wait_for_those_before_keep_their_order():
-    assert first_axis(function_of(copy_rows(0, 1, ATOMIC))) == 0
+    assert program_order(function_of(copy_rows(0, 1, ATOMIC))).axis == 0
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(0, 1), (2, 1), (0, 2)])
