@@ -20,7 +20,7 @@ from tilewright.backends.nvidia.buffer_ops import PartOp, ReadOp, TransposeViewO
 from tilewright.backends.nvidia.layouts.layout_propagation import part_along
 from tilewright.backends.nvidia.layouts.select_mma import fragment_for
 from tilewright.backends.nvidia.lower.buffers import read_access
-from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
+from tilewright.ir import Block, Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import TileType
 from tilewright.layout import REGISTER, LinearLayout
 from tilewright.ops import DotOp, TransposeOp
@@ -65,11 +65,11 @@ def _feeds_products(read: ReadOp) -> bool:
 
 
 class _Split:
-    """parts: of an operand, by the elements along K of each and the first of those."""
+    """parts: of the operands in a block, by the elements along K of each and the first of those."""
 
     def __init__(self, reads: list[ReadOp]) -> None:
         self.reads: set[Op] = set(reads)
-        self.parts: dict[tuple[Value, int, int], Value] = {}
+        self.parts: dict[tuple[Block | None, Value, int, int], Value] = {}
 
     def product(self, product: DotOp) -> None:
         """Replace one product."""
@@ -83,8 +83,8 @@ class _Split:
             # The operands of the next step, too.
             for first in range(start, min(start + 2 * step, depth), step):
                 for side in sides:
-                    self._part(builder, *side, step, first)
-            operands = (self.parts[value, step, start] for value, _ in sides)
+                    self._part(builder, product.parent, *side, step, first)
+            operands = (self.parts[product.parent, value, step, start] for value, _ in sides)
             new = product.clone({})
             for index, value in enumerate((*operands, total)):
                 new.set_operand(index, value)
@@ -100,11 +100,14 @@ class _Split:
         access = read_access(buffer_type(cast("ReadOp", value.op).buffer), part[0], axis)
         return all(len({register // size for register in group}) == 1 for group in access.groups)
 
-    def _part(self, builder: Builder, value: Value, axis: int, step: int, start: int) -> None:
-        """Make a part of an operand, unless it is made."""
-        if (value, step, start) not in self.parts:
+    def _part(
+        self, builder: Builder, block: Block | None, value: Value, axis: int, step: int, start: int
+    ) -> None:
+        """Make a part of an operand for the products of a block, unless it is made."""
+        if (block, value, step, start) not in self.parts:
             made = self._new_part(value, axis, step, start)
-            self.parts[value, step, start] = value if made is None else builder.value(made)
+            part = value if made is None else builder.value(made)
+            self.parts[block, value, step, start] = part
 
     def _new_part(self, value: Value, axis: int, step: int, start: int) -> Op | None:
         """What makes a part of an operand; None if the operand itself is the only one."""
