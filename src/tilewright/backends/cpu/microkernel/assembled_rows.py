@@ -13,7 +13,9 @@ ms for their text in assembly (ADR 0057). A function does the rows of a panel of
                 for i in 8 rows: sums[i] += splat(A[row i, step]) * (b0, b1)
         C[panel] = sums, or += sums
 
-B's panel is copied while the first rows are multiplied if `source` is where it lies (`_copying`).
+A row-major B's panel is copied while the first rows are multiplied (`_copying`), and the loops
+around these are assembly, too (`assembled_product.py`); panels of a column-major B are transposed
+by LLVM IR, which calls a function of the rows.
 """
 
 from __future__ import annotations
@@ -29,46 +31,72 @@ from tilewright.backends.cpu.microkernel.register_blocking import (
 
 PARAMETERS = (
     "a", "panel", "c", "depth", "rows", "a_row",
-    "ahead", "ahead_row", "rows_ahead", "adds", "source", "b_row", "left",
+    "ahead", "ahead_row", "rows_ahead", "adds",
 )  # fmt: skip
 """All of 8 bytes. a, c: the block of A, and C from the panel's first column on; panel: of B, packed
 depth: steps; rows: of A; a_row, b_row: bytes from a row (of a column-major A, a column) to the next
 ahead: the next panel of B, to be fetched, ahead_row: bytes from a row (or column) of it to the next
 rows_ahead: of them, for each row of A; adds: whether to what C holds, 0 or 1
-source: the panel of B where it is to be copied from, or null; left: columns from its first one on
 """
 
-_POINTERS = ("a", "panel", "c", "ahead", "source")
+OF_COPIES = ("source", "b_row", "left")
+"""Where B is row-major. source: the panel where it is to be copied from, or null; b_row: bytes from
+a row of B to the next; left: columns from the panel's first one on."""
+
+_POINTERS = ("a", "panel", "c", "ahead")
 _KINDS = ["ptr" if name in _POINTERS else "i64" for name in PARAMETERS]
 _CONVENTION = "x86_64_sysvcc void"
-_PASSED = ("rdi", "rsi", "rdx", "rcx", "r8", "r9")  # System V ABI, AMD64 supplement, 3.2.3
-_KEPT = ("rbx", "rbp", "r12", "r13", "r14", "r15")
+PASSED = ("rdi", "rsi", "rdx", "rcx", "r8", "r9")  # System V ABI, AMD64 supplement, 3.2.3
+KEPT = ("rbx", "rbp", "r12", "r13", "r14", "r15")
 _ROWS = ("rbx", "rbp", "r8", "r9", "r10", "r11", "r12", "r13")
 """What is added to %rsi, a place in A, for each row of a panel. %rdi: in B; %rcx: turns; %r14: in
 the copy of B; %r15: from a place in A to the same one in the next panel of rows."""
-_OWN = ("row", "place", "number", "count")
+OWN = ("row", "place", "number", "count")
 """On the stack, too: the panel's first row; where in B what is fetched begins; so many rows fetched
 before, and in a round."""
 
 _SLOT = 8
-_SAVED = len(_OWN) + len(_PASSED) + len(_KEPT) + 1  # with the return address
-_PLACES = {
-    **{name: _SLOT * i for i, name in enumerate(_OWN)},
-    **{name: _SLOT * (len(_OWN) + i) for i, name in enumerate(PARAMETERS[: len(_PASSED)])},
-    **{name: _SLOT * (_SAVED + i) for i, name in enumerate(PARAMETERS[len(_PASSED) :])},
+_SAVED = len(OWN) + len(PASSED) + len(KEPT) + 1  # with the return address
+_ARGUMENTS = {
+    **{name: _SLOT * i for i, name in enumerate(OWN)},
+    **{name: _SLOT * (len(OWN) + i) for i, name in enumerate(PARAMETERS[: len(PASSED)])},
+    **{name: _SLOT * (_SAVED + i) for i, name in enumerate(PARAMETERS[len(PASSED) :])},
 }
 
 
 def rows_function(name: str, spec: DotSpec, vectors: int, run: Run, first: int) -> str:
-    """LLVM IR text of a function of PARAMETERS: the rows from `first` on that a run has, if A has
-    so many, of a panel of so many vectors of columns."""
-    lines = _Rows(spec, vectors, run, first).lines()
+    """LLVM IR text of a function of PARAMETERS, where B is column-major: the rows from `first` on
+    that a run has, if A has so many, of a panel of so many vectors of columns."""
+    own = _SLOT * len(OWN)
+    lines = [
+        *(f"pushq %{x}" for x in (*KEPT, *PASSED[::-1])), f"subq ${own}, %rsp",
+        *rows_lines(spec, vectors, run, first, _ARGUMENTS),
+        f"addq ${own + _SLOT * len(PASSED)}, %rsp", *leaving(),
+    ]  # fmt: skip
+    kinds = ", ".join(_KINDS)
+    return f"define internal {_CONVENTION} @{name}({kinds}) {body_of(lines, spec)}"
+
+
+def leaving() -> list[str]:
+    """The end of a function that has saved KEPT."""
+    return ["vzeroupper", *(f"popq %{x}" for x in KEPT[::-1]), "ret"]
+
+
+def body_of(lines: Sequence[str], spec: DotSpec) -> str:
+    """Attributes and body of a function that is nothing but assembly."""
     text = "\\0A".join(lines).replace("$", "$$")
     return (
-        f"define internal {_CONVENTION} @{name}({', '.join(_KINDS)}) naked "
-        f'{spec.unit.function_attributes} {{\ncall void asm sideeffect "{text}", ""()\n'
-        "unreachable\n}\n"
+        f"naked {spec.unit.function_attributes} {{\n"
+        f'call void asm sideeffect "{text}", ""()\nunreachable\n}}\n'
     )
+
+
+def rows_lines(
+    spec: DotSpec, vectors: int, run: Run, first: int, places: Mapping[str, int]
+) -> list[str]:
+    """The assembly of what such a function does. places: of PARAMETERS, OWN and what copies need,
+    from %rsp on."""
+    return _Rows(spec, vectors, run, first, places).lines()
 
 
 def call_of_rows(name: str, values: Mapping[str, Size]) -> str:
@@ -77,15 +105,14 @@ def call_of_rows(name: str, values: Mapping[str, Size]) -> str:
     return f"call {_CONVENTION} @{name}({', '.join(passed)})"
 
 
-def _at(name: str) -> str:
-    return f"{_PLACES[name]}(%rsp)"
-
-
 class _Rows:
     """Writes one function. Labels: 1 a panel of rows, 2 and 3 loops over steps, 4 the rest, 5 the
     copying loop over lines, 6 over their steps, 7 sums are there, 8 they are stored, 9 the end."""
 
-    def __init__(self, spec: DotSpec, vectors: int, run: Run, first: int) -> None:
+    def __init__(
+        self, spec: DotSpec, vectors: int, run: Run, first: int, places: Mapping[str, int]
+    ) -> None:
+        self.places = places
         self.spec, self.vectors, self.rows, self.first = spec, vectors, run.size, first
         self.end = first + run.times * run.size
         self.size, self.steps = spec.operand.bytes, spec.line_groups
@@ -99,31 +126,31 @@ class _Rows:
         self.columns = range(sums, sums + vectors)
         self.splats = range(sums + vectors, min(sums + vectors + self.rows, spec.unit.registers))
 
+    def at(self, name: str) -> str:
+        """What is on the stack."""
+        return f"{self.places[name]}(%rsp)"
+
     def lines(self) -> list[str]:
         """All of it."""
-        own = _SLOT * len(_OWN)
-        enter = [f"pushq %{x}" for x in (*_KEPT, *_PASSED[::-1])]
-        enter += [f"subq ${own}, %rsp", f"movq ${self.first}, {_at('row')}"]
-        leave = [f"addq ${own + _SLOT * len(_PASSED)}, %rsp", *(f"popq %{x}" for x in _KEPT[::-1])]
         mask = [] if self.spec.b_columns else self._masks()
         copying = [] if self.spec.b_columns else self._copying()
         return [
-            *enter, *self._end_of_rows(), *mask, "1:", *self._places(), *self._nothing(),
-            *copying, *self._multiplying(), "7:", *self._write_back(), *self._end_of_rows(),
-            "jmp 1b", "9:", "vzeroupper", *leave, "ret",
+            f"movq ${self.first}, {self.at('row')}", *self._end_of_rows(), *mask,
+            "1:", *self._places(), *self._nothing(), *copying, *self._multiplying(),
+            "7:", *self._write_back(), *self._end_of_rows(), "jmp 1b", "9:",
         ]  # fmt: skip
 
     def _end_of_rows(self) -> list[str]:
         """Leave if no rows follow."""
         end = [f"cmpq ${self.end}, %rax", "jae 9f"]
-        return [f"movq {_at('row')}, %rax", f"cmpq {_at('rows')}, %rax", "jae 9f", *end]
+        return [f"movq {self.at('row')}, %rax", f"cmpq {self.at('rows')}, %rax", "jae 9f", *end]
 
     def _masks(self) -> list[str]:
         """The columns of each vector that are left, in k1 and so on."""
         lanes = self.spec.lanes
         lines = [
-            "movl $63, %eax", f"movq {_at('left')}, %rcx", "cmpq %rax, %rcx", "cmovaq %rax, %rcx",
-            "movq $-1, %rax", "shlq %cl, %rax", "notq %rax",
+            "movl $63, %eax", f"movq {self.at('left')}, %rcx", "cmpq %rax, %rcx",
+            "cmovaq %rax, %rcx", "movq $-1, %rax", "shlq %cl, %rax", "notq %rax",
         ]  # fmt: skip
         for v in range(self.vectors):
             lines += [f"kmovw %eax, %k{v + 1}", f"shrq ${lanes}, %rax"]
@@ -131,8 +158,8 @@ class _Rows:
 
     def _places(self) -> list[str]:
         """Where the rows are, and what is fetched."""
-        between = f"${self.size}" if self.spec.a_columns else _at("a_row")
-        lines = [f"movq {_at('row')}, %rax", f"movq {_at('rows')}, %rdx", "decq %rdx"]
+        between = f"${self.size}" if self.spec.a_columns else self.at("a_row")
+        lines = [f"movq {self.at('row')}, %rax", f"movq {self.at('rows')}, %rdx", "decq %rdx"]
         for i, row in enumerate(f"%{_ROWS[n]}" for n in range(self.rows)):
             lines += [f"leaq {i}(%rax), {row}", f"cmpq %rdx, {row}", f"cmovaq %rdx, {row}"]
             lines += [_multiply(between, row)]
@@ -143,31 +170,31 @@ class _Rows:
         ]  # fmt: skip
         if self.fetches:
             lines += self._fetched_columns() if self.spec.b_columns else self._fetched_rows()
-        return [*lines, f"movq {_at('a')}, %rsi", f"movq {_at('panel')}, %rdi"]
+        return [*lines, f"movq {self.at('a')}, %rsi", f"movq {self.at('panel')}, %rdi"]
 
     def _fetched_columns(self) -> list[str]:
         """Two columns of the next panel, for each eight rows; %rax: the row, which they lose."""
         most = self.vectors * self.spec.lanes - 2
         return [
             "shrq $2, %rax", f"movl ${most}, %edx", "cmpq %rdx, %rax", "cmovaq %rdx, %rax",
-            f"imulq {_at('ahead_row')}, %rax", f"addq {_at('ahead')}, %rax",
-            f"movq %rax, {_at('place')}",
+            f"imulq {self.at('ahead_row')}, %rax", f"addq {self.at('ahead')}, %rax",
+            f"movq %rax, {self.at('place')}",
         ]  # fmt: skip
 
     def _fetched_rows(self) -> list[str]:
         """Rows of the next panel, those at once that belong to the panel of rows if in bursts."""
         lines = [
-            f"imulq {_at('rows_ahead')}, %rax", f"imulq {_at('ahead_row')}, %rax",
-            f"addq {_at('ahead')}, %rax", f"imulq ${self.rows}, {_at('rows_ahead')}, %rcx",
+            f"imulq {self.at('rows_ahead')}, %rax", f"imulq {self.at('ahead_row')}, %rax",
+            f"addq {self.at('ahead')}, %rax", f"imulq ${self.rows}, {self.at('rows_ahead')}, %rcx",
         ]  # fmt: skip
         if self.bursts:
             return [
-                *lines, "2:", *self._fetched_row("%rax"), f"addq {_at('ahead_row')}, %rax",
+                *lines, "2:", *self._fetched_row("%rax"), f"addq {self.at('ahead_row')}, %rax",
                 "decq %rcx", "jnz 2b",
             ]  # fmt: skip
         return [
-            *lines, f"movq %rax, {_at('place')}", f"movq %rcx, {_at('count')}",
-            f"movq $0, {_at('number')}",
+            *lines, f"movq %rax, {self.at('place')}", f"movq %rcx, {self.at('count')}",
+            f"movq $0, {self.at('number')}",
         ]  # fmt: skip
 
     def _fetched_row(self, place: str) -> list[str]:
@@ -190,17 +217,17 @@ class _Rows:
             return lines
         if self.spec.b_columns:
             return [
-                *lines, f"movq {_at('place')}, %rax", "prefetcht1 (%rax)",
-                f"addq ${CACHE_LINE}, {_at('place')}", f"addq {_at('ahead_row')}, %rax",
+                *lines, f"movq {self.at('place')}, %rax", "prefetcht1 (%rax)",
+                f"addq ${CACHE_LINE}, {self.at('place')}", f"addq {self.at('ahead_row')}, %rax",
                 "prefetcht1 (%rax)",
             ]  # fmt: skip
         rounds = self.spec.k // self.steps
         assert rounds & (rounds - 1) == 0, f"a power of two of lines: {self.spec}"
         return [
-            *lines, f"movq {_at('number')}, %rax", f"movq {_at('count')}, %rdx",
-            f"addq %rdx, {_at('number')}", f"shrq ${rounds.bit_length() - 1}, %rax",
-            f"imulq {_at('ahead_row')}, %rax", f"addq {_at('place')}, %rax",
-            *self._fetched_row("%rax"), f"addq {_at('ahead_row')}, %rax",
+            *lines, f"movq {self.at('number')}, %rax", f"movq {self.at('count')}, %rdx",
+            f"addq %rdx, {self.at('number')}", f"shrq ${rounds.bit_length() - 1}, %rax",
+            f"imulq {self.at('ahead_row')}, %rax", f"addq {self.at('place')}, %rax",
+            *self._fetched_row("%rax"), f"addq {self.at('ahead_row')}, %rax",
             *self._fetched_row("%rax"),
         ]  # fmt: skip
 
@@ -227,7 +254,7 @@ class _Rows:
                 place = f"{k * self.b_row + v * self.width}(%rdi)"
                 lines.append(f"vmovups {place}, %zmm{column}")
             lines += self._products(0 if self.spec.a_columns else k * self.size)
-            lines += [f"addq {_at('a_row')}, %rsi"] * self.spec.a_columns
+            lines += [f"addq {self.at('a_row')}, %rsi"] * self.spec.a_columns
         apart = len(lines) // (len(fetches) + 1)
         for n, line in enumerate(fetches):
             lines.insert((n + 1) * (apart + 1) - 1, line)
@@ -238,9 +265,9 @@ class _Rows:
         """Loops over the steps: by cache lines of A, then what is left."""
         lines = self.steps.bit_length() - 1
         return [
-            f"movq {_at('depth')}, %rcx", f"shrq ${lines}, %rcx", "jz 3f", ".p2align 5", "2:",
+            f"movq {self.at('depth')}, %rcx", f"shrq ${lines}, %rcx", "jz 3f", ".p2align 5", "2:",
             *self._steps(self.steps, self._fetch_ahead()), "decq %rcx", "jnz 2b",
-            "3:", f"movq {_at('depth')}, %rcx", f"andl ${self.steps - 1}, %ecx",
+            "3:", f"movq {self.at('depth')}, %rcx", f"andl ${self.steps - 1}, %ecx",
             f"shrl ${UNROLL.bit_length() - 1}, %ecx", "jz 7f", ".p2align 5", "4:",
             *self._steps(UNROLL), "decq %rcx", "jnz 4b",
         ]  # fmt: skip
@@ -253,14 +280,14 @@ class _Rows:
                 byte, mask = v * self.width, f"{{%k{v + 1}}} {{z}}"
                 lines.append(f"vmovup{self.kind} {byte}(%rdi), %zmm{column} {mask}")
                 lines.append(f"vmovups %zmm{column}, {k * self.b_row + byte}(%r14)")
-            lines += [f"addq {_at('b_row')}, %rdi"]
+            lines += [f"addq {self.at('b_row')}, %rdi"]
             lines += self._products(0 if self.spec.a_columns else k * self.size)
-            lines += [f"addq {_at('a_row')}, %rsi"] * self.spec.a_columns
+            lines += [f"addq {self.at('a_row')}, %rsi"] * self.spec.a_columns
         along = [] if self.spec.a_columns else [f"addq ${UNROLL * self.size}, %rsi"]
         return [
-            f"cmpq $0, {_at('source')}", "je 5f",
-            "movq %rdi, %r14", f"movq {_at('source')}, %rdi", f"movq $0, {_at('source')}",
-            f"movq {_at('depth')}, %rcx", "3:", *self._fetch_ahead(),
+            f"cmpq $0, {self.at('source')}", "je 5f",
+            "movq %rdi, %r14", f"movq {self.at('source')}, %rdi", f"movq $0, {self.at('source')}",
+            f"movq {self.at('depth')}, %rcx", "3:", *self._fetch_ahead(),
             f"movl ${self.steps}, %edx", "cmpq %rdx, %rcx", "cmovbq %rcx, %rdx",
             f"shrl ${UNROLL.bit_length() - 1}, %edx", ".p2align 5", "4:", *lines, *along,
             f"addq ${UNROLL * self.b_row}, %r14", "decl %edx", "jnz 4b",
@@ -276,9 +303,9 @@ class _Rows:
         added = [f"vaddp{self.kind} {x}, %zmm{n}, %zmm{n}" for n, x in enumerate(places)]
         stored = [f"vmovups %zmm{n}, {x}" for n, x in enumerate(places)]
         return [
-            f"imulq ${self.c_row}, {_at('row')}, %rax", f"addq {_at('c')}, %rax",
-            f"cmpq $0, {_at('adds')}", "je 8f", *added, "8:", *stored,
-            f"addq ${self.rows}, {_at('row')}",
+            f"imulq ${self.c_row}, {self.at('row')}, %rax", f"addq {self.at('c')}, %rax",
+            f"cmpq $0, {self.at('adds')}", "je 8f", *added, "8:", *stored,
+            f"addq ${self.rows}, {self.at('row')}",
         ]  # fmt: skip
 
 

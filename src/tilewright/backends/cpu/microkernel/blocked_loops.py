@@ -7,6 +7,7 @@ from math import gcd
 from typing import NamedTuple
 
 from tilewright.backends.cpu.microkernel import panel_packing
+from tilewright.backends.cpu.microkernel.assembled_product import product_function
 from tilewright.backends.cpu.microkernel.assembled_rows import call_of_rows, rows_function
 from tilewright.backends.cpu.microkernel.function_text import (
     Loop,
@@ -60,6 +61,8 @@ def dot_function(name: str, spec: DotSpec) -> str:
     """
     packs = spec.operand.group > 1 or spec.b_columns
     kernel = _PackedKernel if packs else _Kernel
+    if spec.is_assembled and not spec.b_columns:
+        return product_function(name, spec)
     if spec.from_memory:
         kernel = _AssembledKernel if spec.is_assembled else _MemoryKernel
     return kernel(spec).text(name)
@@ -542,7 +545,7 @@ class _MemoryKernel(_PackedKernel):
 
 
 class _AssembledKernel(_MemoryKernel):
-    """A kernel whose loops over rows are functions of `assembled_rows`."""
+    """A kernel of a column-major B whose loops over rows are functions of `assembled_rows`."""
 
     def __init__(self, spec: DotSpec) -> None:
         super().__init__(spec)
@@ -554,24 +557,19 @@ class _AssembledKernel(_MemoryKernel):
         return "".join([text, *self.functions.values()]).replace("@rows.", f"@{name}.rows.")
 
     def memory_rows(self, columns: _Columns) -> None:
-        out, blocks, kept = self.out, self.blocks, self.kept
-        assert kept is not None
+        out, blocks = self.out, self.blocks
         adds = out.value(f"xor i1 {blocks.first}, true") if blocks.first else "true"
-        source = "null"
-        if self.packs_first:
-            source = out.value(f"select i1 {kept.ready}, ptr null, ptr {columns.b}")
         values: dict[str, Size] = {
             "a": self.a_start, "panel": self.packing.columns,
             "c": sums_of_column(out, self.spec, columns.column),
             "depth": self.depth, "rows": "%rows", "a_row": "%a.row",
             "ahead": columns.following or "null", "ahead_row": self.b_pitch,
             "rows_ahead": self.rows_ahead, "adds": out.value(f"zext i1 {adds} to i64"),
-            "b_row": "%b.row", "left": columns.left,
         }  # fmt: skip
         first = 0
         for run in row_runs(self.spec, columns.vectors):
             name = f"rows.{columns.vectors}.{first}"
             function = rows_function(name, self.spec, columns.vectors, run, first)
             self.functions[name] = function
-            out.emit(call_of_rows(name, {**values, "source": "null" if first else source}))
+            out.emit(call_of_rows(name, values))
             first += run.times * run.size

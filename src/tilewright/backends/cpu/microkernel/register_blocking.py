@@ -7,6 +7,7 @@ from typing import NamedTuple
 from tilewright.backends.cpu.microkernel.function_text import Run
 from tilewright.ir.types import DType, f32, f64, i32
 from tilewright.llvm import TargetCpu, llvm_type, width_attributes
+from tilewright.support import operating_system
 from tilewright.support.data_class import dataclass
 
 CACHE_LINE = 64  # bytes; also the alignment of scratch buffers
@@ -291,7 +292,9 @@ def _widest_unit(cpu: TargetCpu) -> VectorUnit:
     if cpu.vector_bits == AVX512.bits:
         kinds = {"bf16": ("bfloat", "half"), "int8": ("i8", "u8")}
         tiles = frozenset(e for kind in cpu.tile_dots for e in kinds[kind])
-        return AVX512._replace(tiles=tiles, assembly=cpu.has_assembler)
+        # written for the calling convention of every other system
+        assembly = cpu.has_assembler and not operating_system.IS_WINDOWS
+        return AVX512._replace(tiles=tiles, assembly=assembly)
     return AVX2 if cpu.vector_bits == AVX2.bits and cpu.has_fma else GENERIC
 
 
