@@ -40,6 +40,16 @@ of two programs compiled side by side that took turns; torch):
     rows by number, by tiles of 16 x 128
              fp32         301 ->   312 321   1413 -> 1271 1619   15525 -> 13664 15710
              bf16         146 ->   137 142    814 -> 602  603     7175 -> 6318  7370
+
+Short rows of what a loop sums, below those that are loaded (rows of 512 bytes and more: 0.7 to 1.2
+times as fast, what hardware fetches being more than what it does not):
+
+    sums of columns      1000 x 1000          4096 x 781          2048 x 12672
+    16 x 128 bf16         144 -> 110 123      790 -> 585 567      10325 -> 5801 12499 us
+    32 x 32  bf16         154 -> 145 123      686 -> 543 549      15620 -> 13134 15314
+             fp32         178 -> 174 157      805 -> 843 826      17788 -> 14348 17089
+    gradients of a norm's weight and bias, 32 x 128
+             bf16         255 -> 194         1303 -> 809          17413 -> 7274
 """
 
 from __future__ import annotations
@@ -88,16 +98,17 @@ class RunAhead:
 
     A nest that computes the tiles of a loop's next iteration fetches what it loads, however little
     it computes: it loads and stores a line of each tile beside each line. Rows of the next
-    iteration go on where those of this one end. So does a reduction of a row, where the grid works
-    on more than the caches of a core hold.
+    iteration go on where those of this one end; short ones lie below them. A reduction of a row
+    does so where the grid works on more than the caches of a core hold.
     """
 
-    __slots__ = ("always", "beside", "loads", "rows", "state", "stored", "stores")
+    __slots__ = ("always", "below", "beside", "loads", "rows", "state", "stored", "stores")
 
     def __init__(self, state: CpuLowering, nest: LoopNest, stores: Sequence[StoreOp]) -> None:
         self.state, self.always = state, not stores
         self.loads, self.stores, self.rows = list[Value](), list[Value](), list[Value]()
         self.beside, self.stored = list[Value](), [op.pointer for op in stores]
+        self.below = dict[Value, int]()
         if self.always:
             self._fetch_long_rows(nest)
             return
@@ -120,8 +131,11 @@ class RunAhead:
         if reduces and not (self.state.fetches and len(nest.shape) == 1):
             return
         moves, longest = differs_by_program if reduces else _differs_by_iteration, max(nest.shape)
-        moving = filter(moves, nest.first_reads)
+        moving = [pointer for pointer in nest.first_reads if moves(pointer)]
         self.loads = [p for p in moving if longest * _bytes(p) >= 2 * _STORES_AHEAD]
+        if len(nest.shape) == 2:
+            rows = {pointer: nest.shape[1] * _bytes(pointer) for pointer in moving}
+            self.below = {p: _LOADS_AHEAD // row for p, row in rows.items() if row < _STORES_AHEAD}
 
     def emit(self, ev: Evaluator, coords: Coords, computed: int, streaming: bool) -> None:
         """Ahead of a whole step that has computed its values by so many instructions.
@@ -137,14 +151,23 @@ class RunAhead:
         for pointer in pointers:
             for line in _lines(ev, pointer, coords, ahead):
                 _fetch(ev.math.code, line, for_store=pointers is self.stores)
+        if len(coords) == 2:
+            self._fetch_in_matrix(ev, coords, streaming)
+
+    def _fetch_in_matrix(self, ev: Evaluator, coords: Coords, streaming: bool) -> None:
+        """Rows below the step's, and the next program's parts of its own."""
+        down = {p: (rows, False) for p, rows in self.below.items()}
+        if not streaming:
+            down |= {p: (_ROWS_AHEAD, True) for p in self.rows}
+        if coords[0].stride == 0:
+            for pointer, (rows, for_store) in down.items():
+                below = (ev.math.add(coords[0], literal(rows)), coords[1])
+                for line in _lines(ev, pointer, below):
+                    _fetch(ev.math.code, line, for_store)
         for pointer in self.beside:
             if not (streaming and pointer in self.stored):
                 for line in _lines(ev, pointer, coords, self._to_next_program(pointer)):
                     _fetch(ev.math.code, line, for_store=pointer in self.stored)
-        if self.rows and not streaming and coords[0].stride == 0:
-            below = (ev.math.add(coords[0], literal(_ROWS_AHEAD)), coords[1])
-            for line in (line for pointer in self.rows for line in _lines(ev, pointer, below)):
-                _fetch(ev.math.code, line, for_store=True)
 
     def _to_next_program(self, pointer: Value) -> Val:
         """Bytes to its part of the same row; none where the caches hold what the grid works on."""

@@ -97,11 +97,12 @@ def test_rows_of_what_is_in_the_caches_are_fetched_before_they_are_stored_to():
     assert fetches(filling_kernel(4, 256)) == 0
 
 
-def adding_kernel(size: int, step: int) -> str:
+def adding_kernel(shape: tuple[int, ...], step: int) -> str:
     """y = the sum of three tiles of x, so many elements apart."""
-    tile = f"tile<{size}xf32>"
+    sizes, dims = "x".join(map(str, shape)), list(shape)
+    tile = f"tile<{sizes}xf32>"
     return f"""func @k(%X: ptr<f32>, %Y: ptr<f32> {{aligned = 64}}) {{
-      {strided_offsets((size,), (1,))}
+      {strided_offsets(shape, (1024, 1)[-len(shape) :])}
       %low = arith.constant {{value = 0}} : i32
       %step = arith.constant {{value = {step}}} : i32
       %end = arith.constant {{value = {2 * step + 1}}} : i32
@@ -109,26 +110,31 @@ def adding_kernel(size: int, step: int) -> str:
       %sum = cf.for %low, %end, %step, %zero : {tile} (%k: i32,
           %s: {tile}) {{
         %x = mem.offset %X, {"%k" if step > 1 else "%low"} : ptr<f32>
-        %xs = tile.splat %x {{shape = [{size}]}} : tile<{size}xptr<f32>>
-        %xp = mem.offset %xs, %at : tile<{size}xptr<f32>>
+        %xs = tile.splat %x {{shape = {dims}}} : tile<{sizes}xptr<f32>>
+        %xp = mem.offset %xs, %at : tile<{sizes}xptr<f32>>
         %v = mem.load %xp : {tile}
         %next = arith.add %s, %v : {tile}
         cf.yield %next
       }}
-      %ys = tile.splat %Y {{shape = [{size}]}} : tile<{size}xptr<f32>>
-      %yp = mem.offset %ys, %at : tile<{size}xptr<f32>>
+      %ys = tile.splat %Y {{shape = {dims}}} : tile<{sizes}xptr<f32>>
+      %yp = mem.offset %ys, %at : tile<{sizes}xptr<f32>>
       mem.store %yp, %sum
       cf.return
     }}"""
 
 
 def test_what_carried_sums_take_in_is_fetched():
-    assert fetches(adding_kernel(256, 256), for_store=False) == LINES
+    assert fetches(adding_kernel((256,), 256), for_store=False) == LINES
+
+
+def test_short_rows_of_carried_sums_are_fetched_but_longer_ones_are_not():
+    lines = [fetches(adding_kernel((4, n), 4096), for_store=False) for n in (64, 128)]
+    assert lines == [LINES, 0]
 
 
 @pytest.mark.parametrize(("size", "step"), [(128, 128), (256, 1)], ids=["short", "the same"])
 def test_short_rows_and_what_is_loaded_again_are_not_fetched(size: int, step: int):
-    assert fetches(adding_kernel(size, step), for_store=False) == 0
+    assert fetches(adding_kernel((size,), step), for_store=False) == 0
 
 
 def summing_kernel(columns: int) -> str:
