@@ -108,7 +108,7 @@ class MemoryProductEmitter:
         if self.grouped:
             there = code.label("there") if may_fail else done
             ends = [there if may_fail else then, code.label("multiply")]
-            rows, columns = multiply_group(self.state, ends[-1], there)
+            rows, columns = multiply_group(self.state, ends[-1], there, (rows, columns))
         sizes = (a_row, b_row, depth, rows, columns)
         kept = kept_panels(self.state) if self.grouped else ()
         numbers = call_of_memory_product(spec, sizes, adds=False, kept=kept)

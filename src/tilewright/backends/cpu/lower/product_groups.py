@@ -144,12 +144,16 @@ def answer_if_asked(state: CpuLowering, fits: Val, operands: Sequence[Val]) -> N
     code.line(f"{go_on}:")
 
 
-def multiply_group(state: CpuLowering, multiply: str, there: str) -> tuple[Val, Val]:
+def multiply_group(
+    state: CpuLowering, multiply: str, there: str, own: tuple[Val, Val]
+) -> tuple[Val, Val]:
     """Go on at the label `there` if another program has multiplied; give the rows and columns of
-    the group."""
+    the group, `own` where they are 0."""
     _branch(state, _loaded(state, "place"), there, multiply)
     state.code.line(f"{multiply}:")
-    return _loaded(state, "all_rows"), _loaded(state, "all_columns")
+    rows, columns = _loaded(state, "all_rows"), _loaded(state, "all_columns")
+    is_alone = state.code.compare("icmp eq", rows, _i64(0))
+    return state.code.select(is_alone, own[0], rows), state.code.select(is_alone, own[1], columns)
 
 
 def note_failure(state: CpuLowering, right: Val) -> None:

@@ -92,11 +92,11 @@ further:
 %asks.on = icmp ult i64 %n.next, %limit
 br i1 %asks.on, label %ask, label %found
 found:
-%band = phi i64 [ %band.found, %ask ], [ %band.known, %further ]
-%across = phi i64 [ %across.found, %ask ], [ %across.known, %further ]
-%bands = phi i64 [ %bands.found, %ask ], [ %bands.known, %further ]
-%end.rows = phi i64 [ %rows.found, %ask ], [ %rows.known, %further ]
-%end.columns = phi i64 [ %columns.found, %ask ], [ %columns.known, %further ]
+%band = phi i64 [ 1, %begin.group ], [ %band.found, %ask ], [ %band.known, %further ]
+%across = phi i64 [ 1, %begin.group ], [ %across.found, %ask ], [ %across.known, %further ]
+%bands = phi i64 [ 1, %begin.group ], [ %bands.found, %ask ], [ %bands.known, %further ]
+%end.rows = phi i64 [ 0, %begin.group ], [ %rows.found, %ask ], [ %rows.known, %further ]
+%end.columns = phi i64 [ 0, %begin.group ], [ %columns.found, %ask ], [ %columns.known, %further ]
 %in.band = mul i64 %band, %across
 %window = mul i64 %in.band, %bands
 %depth = load i64, ptr %depth.at
@@ -104,7 +104,8 @@ store i64 0, ptr %asked.at
 br label %columns.of.groups
 """
 """Of the window, %window programs: %band rows of tiles, %across columns, %bands times; how much of
-the last row and column of tiles there is."""
+the last row and column of tiles there is. A program that is the only one is not asked: 0 rows and
+columns stand for its own."""
 
 _STEPS_OF_A_WINDOW = (_PLACE, _COMPLETE, _FOUND)
 
@@ -124,7 +125,8 @@ begin.group:
 %range.left = sub i64 %end, %id
 %limit = call i64 @llvm.umin.i64(i64 %range.left, i64 {_MOST_PROGRAMS})
 store i64 1, ptr %asked.at
-br label %ask
+%is.alone = icmp eq i64 %limit, 1
+br i1 %is.alone, label %found, label %ask
 """
     end = """
 found.end:
