@@ -217,13 +217,14 @@ def _product(
 
     def tutorial(m: int, n: int, k: int) -> Fn:
         grid = (cdiv(size, m) * cdiv(size, n),)
-        strides = (*a.stride(), *b.stride(), *out.stride())
+        # one by one: to unpack them took a tenth of a launch of 64^3
+        (am, ak), (bk, bn), (cm, cn) = a.stride(), b.stride(), out.stride()
         return lambda: user_matmuls.matmul_kernel[grid](
-            a, b, out, size, size, size, *strides,
+            a, b, out, size, size, size, am, ak, bk, bn, cm, cn,
             BLOCK_M=m, BLOCK_N=n, BLOCK_K=k, GROUP_M=8, INTEGER=name == "int8",
         )  # fmt: skip
 
-    multiply = torch._int_mm if name == "int8" else torch.mm
+    multiply = vars(torch)["_int_mm"] if name == "int8" else torch.mm
     tiles = USER_TILES[1:3] if quick else USER_TILES
     if name == "fp64":  # which the tutorial does not sum
         tiles = ()
