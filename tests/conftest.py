@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings as hypothesis_settings
 
+from tests.with_small_caches import SMALL
 from tilewright.backends.nvidia.driver import driver_library
 from tilewright.runtime.bench import cpu_caches
 from tilewright.support import usable_cpus
@@ -50,7 +51,7 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.enable()
         gc.freeze()
-        gc.set_threshold(*gc.get_threshold()[:2], 50)
+        gc.set_threshold(*gc.get_threshold()[:2], 200)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -100,9 +101,8 @@ def _verified_passes() -> Iterator[None]:  # pyright: ignore[reportUnusedFunctio
 @pytest.fixture(scope="session", autouse=True)
 def _small_caches() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
     """No test needs exact timings, and to empty the caches of a large server takes seconds."""
-    small = (cpu_caches.Cache(level=2, size=cpu_caches.MIB, shared_by=1),)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cpu_caches, "read_caches", lambda: small)
+        patch.setattr(cpu_caches, "read_caches", lambda: SMALL)
         yield
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import with_small_caches
 from tests.architecture.gates import ROOT, configuration
 
 PAGES = sorted(
@@ -94,7 +95,7 @@ def run_page(path: Path, folder: Path, lacking: frozenset[str]) -> subprocess.Co
     script.write_text(program(blocks(path.read_text("utf-8")), lacking), "utf-8")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), *sys.path])}
     return subprocess.run(
-        [sys.executable, str(script)],
+        [sys.executable, with_small_caches.__file__, str(script)],
         cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
 

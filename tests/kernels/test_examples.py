@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import tilewright
+from tests import with_small_caches
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -18,7 +19,7 @@ def run(name: str, *arguments: str, typed: str = "") -> str:
     package = str(Path(tilewright.__file__).parents[1])
     path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
     done = subprocess.run(
-        [sys.executable, str(EXAMPLES / name), *arguments],
+        [sys.executable, with_small_caches.__file__, str(EXAMPLES / name), *arguments],
         input=typed, text=True, capture_output=True, timeout=120, check=False,
         env=os.environ | {"PYTHONPATH": path, "MPLBACKEND": "agg"},
     )  # fmt: skip
