@@ -4,6 +4,7 @@ import ctypes
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import ml_dtypes
@@ -115,6 +116,7 @@ def test_object_that_outlives_its_module_at_exit() -> None:
 Convert = Callable[[np.ndarray], np.ndarray]
 
 
+@cache
 def converter(source: str, wide: npt.DTypeLike, target: str, narrow: npt.DTypeLike) -> Convert:
     """A conversion compiled for a CPU that has only SSE2: it must call the library functions."""
     operation = "fpext" if source == "half" else "fptrunc"

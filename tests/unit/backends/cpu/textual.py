@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,12 @@ def lowered(text: str, stream_above: int = 0, fetch_above: int = 0) -> LoweredKe
     return lower_function(function, vector_unit(cpu), attributes, True, *limits)
 
 
+@lru_cache(maxsize=8)
+def compiled(text: str) -> bytes:
+    """The object file; a test runs what it has for several arguments."""
+    return compile_ir(text, host_target()).obj
+
+
 def run(
     text: str, args: list[Argument], grid: tuple[int, ...] = (1,), stream_above: int = 0,
     fetch_above: int = 0,
@@ -69,7 +76,7 @@ def run(
     kernel = lowered(text, stream_above, fetch_above)
     metadata: dict[str, object] = {"name": kernel.symbol, "scratch_bytes": kernel.scratch_bytes}
     types = [str(arg.type) for arg in function_of(text).args]
-    launcher = CpuLauncher(compile_ir(kernel.text, host_target()).obj, metadata, types)
+    launcher = CpuLauncher(compiled(kernel.text), metadata, types)
     values = [a.ctypes.data if isinstance(a, np.ndarray) else a for a in args]
     x, y, z = (*grid, 1, 1)[:3]
     launcher.launch((x, y, z), values)
