@@ -401,8 +401,9 @@ def test_a_dtype_that_is_a_parameter_or_a_constexpr_has_a_value(device: Device):
 @jit
 def annotated_run_time_value_kernel(out, n):
     twice: tl.constexpr = n * 2
-    for i in range(twice - n, twice):
-        tl.store(out + i - n, i + twice)
+    once = tl.constexpr(n)
+    for i in range(twice - once, twice):
+        tl.store(out + i - once, i + twice)
 
 
 def test_a_run_time_value_may_stand_under_constexpr(device: Device):

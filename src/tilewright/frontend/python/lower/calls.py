@@ -168,9 +168,8 @@ def _construct(
 def _to_constexpr(frame: FunctionFrame, node: ast.Call, args: Arguments) -> object:
     if len(args) != 1:
         frame.fail(node, errors.ArgumentCount("constexpr", 1, len(args)))
-    if not is_static(args[0]):
-        frame.fail(node, errors.NotConstexpr("the argument of constexpr", describe(args[0])))
-    return constexpr(static_value(args[0]))
+    # A run-time value stays one, as under the annotation: what needs a constant says so.
+    return constexpr(static_value(args[0])) if is_static(args[0]) else args[0]
 
 
 def _refuse(frame: FunctionFrame, node: ast.Call, callee: object) -> NoReturn:
