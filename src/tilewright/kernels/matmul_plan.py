@@ -127,6 +127,10 @@ _BYTES_AT_ONCE = 1 << 10
 """Of K, which AMX multiplies at once. If K is longer, rows of A are read, or copied, for each such
 part, and 512 columns are better than 256 (0 to 10 % faster from 1000^3 on, 512^3 12 % slower)."""
 
+_MOST_ROWS_OF_VECTORS = 128
+"""Of fp32 and fp64, of which 256 push each other out of the L2 cache where they lie a power of two
+apart: see `backends/cpu/lower/product_groups.py`."""
+
 _DEPTH_STRIP = 24
 """Of K, as long as what each step needs beside its multiplication."""
 
@@ -162,7 +166,8 @@ def blocks_for_threads(m: int, n: int, k: int, item_bytes: int, threads: int) ->
     long = k * item_bytes > _BYTES_AT_ONCE
     widest = 512 if tiles and long and _stays(m, n, (256, 512), threads) else 256
     most = 256 * widest if narrow else (1 << 17) // item_bytes
-    blocks = [(x, y) for x in _powers(256) for y in _powers(widest)[:-1] if x * y <= most]
+    tallest = 256 if narrow else _MOST_ROWS_OF_VECTORS
+    blocks = [(x, y) for x in _powers(tallest) for y in _powers(widest)[:-1] if x * y <= most]
 
     def time(block: tuple[int, int]) -> float:
         down, across = cdiv(m, block[0]), cdiv(n, block[1])
