@@ -63,6 +63,18 @@ def test_a_new_key_or_dtype_is_measured_anew() -> None:
     assert len(kernel.cache) == 3
 
 
+class _Unshown(np.ndarray):
+    def __repr__(self) -> str:
+        raise AssertionError("an array was shown, which of a GPU's is slow")
+
+
+def test_arrays_by_keyword_are_not_shown() -> None:
+    clock = Clock({16: 3.0, 32: 1.0})
+    clock.out = clock.out.view(_Unshown)
+    scaled(clock)[1](out=clock.out, n=7)
+    assert clock.measured == [16, 32]
+
+
 def test_one_configuration_is_not_measured() -> None:
     clock = Clock({16: 1.0})
     kernel = scaled(clock)

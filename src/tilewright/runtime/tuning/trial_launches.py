@@ -84,7 +84,10 @@ class Trial:
             launch_options = options_of(backend, {name: chosen.pop(name) for name in options})
         except TilewrightError:  # which the trial will raise
             return id(config)
-        return (launch_options.meaningful(), repr(chosen), config.pre_hook)
+        # What the launch itself gives is the same in all trials, and may be arrays, which are slow
+        # to show: of a GPU, they are fetched for it.
+        own = {name: value for name, value in chosen.items() if name not in self.keywords}
+        return (launch_options.meaningful(), repr(own), config.pre_hook)
 
     def _code(self, config: Config) -> Hashable:
         kernel = self.kernels.get(config)
