@@ -44,7 +44,7 @@ def keyword_that_range_has_not(out):
     """range() has no parameter 'stop' [TW118]
     for i in range(0, stop=3):
              ^^^^^^^^^^^^^^^^
-    hint: it has nothing
+    hint: it has 'num_stages', 'loop_unroll_factor', 'disallow_acc_multi_buffer', 'flatten', 'warp_specialize', 'disable_licm'
     """
     for i in range(0, stop=3):
         tl.store(out, i)

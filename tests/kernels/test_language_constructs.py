@@ -402,7 +402,7 @@ def test_a_dtype_that_is_a_parameter_or_a_constexpr_has_a_value(device: Device):
 def annotated_run_time_value_kernel(out, n):
     twice: tl.constexpr = n * 2
     once = tl.constexpr(n)
-    for i in range(twice - once, twice):
+    for i in range(twice - once, twice, warp_specialize=True, num_stages=2):
         tl.store(out + i - once, i + twice)
 
 

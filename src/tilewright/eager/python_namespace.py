@@ -19,11 +19,11 @@ from tilewright.support import errors
 Globals = dict[str, Any]
 
 
-def _range(*bounds: Any) -> language.range:
+def _range(*bounds: Any, **hints: Any) -> language.range:
     """A loop over scalars, as the compiler sees it, and not over Python's integers."""
     if not 1 <= len(bounds) <= 3:
         raise errors.ArgumentCount("range", "1 to 3", len(bounds))
-    return language.range(*bounds)
+    return language.range(*bounds, **hints)
 
 
 def _extreme(python: Callable[..., Any], stub: Callable[[Any, Any], Any]) -> Callable[..., Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 from tilewright import language
 from tilewright.frontend import semantics
@@ -75,13 +75,18 @@ def _builtin(
 _MANY = 1 << 30
 
 
-@_builtin(builtins.range, 1, 3)
+@_builtin(
+    builtins.range, 1, 3, "num_stages", "loop_unroll_factor", "disallow_acc_multi_buffer",
+    "flatten", "warp_specialize", "disable_licm",
+)  # fmt: skip
 def _range(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
-    """A loop, or at compile time a sequence."""
+    """A loop, or at compile time a sequence. Hints are those of `tl.range`; Triton has them here
+    without a meaning."""
     bounds = [cast("int", static_value(a) if is_static(a) else a) for a in args]
     first, second, third = (*bounds, None, None)[:3]
     assert first is not None
-    return language.range(first, second, third)
+    hints = cast("dict[str, Any]", {name: static_value(value) for name, value in kwargs.items()})
+    return language.range(first, second, third, **hints)
 
 
 @_builtin(builtins.min, 1, _MANY, "key", "propagate_nan")
