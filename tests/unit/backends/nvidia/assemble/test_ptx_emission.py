@@ -133,7 +133,8 @@ def test_long_functions_go_to_the_child(
     assert emit_ptx(long, H100, "k").count("st.global") == LONG_FUNCTION // 4 + 1
     asked: list[str] = []
     monkeypatch.setattr(ptx_emission, "emit_ptx_isolated", lambda text, *_: asked.append(text))
-    for text in (long, strided_stores(LONG_FUNCTION // 8)):
+    dead = "\n".join(f"%i{n} = mul i32 %r, {n}" for n in range(LONG_FUNCTION // 2))
+    for text in (long, kernel(dead)):
         emit_ptx(text, H100, "k")
     assert asked == [long]
 
