@@ -10,7 +10,9 @@ mask then, neither for their stores nor for their loads, and one step with it do
     for (i = 0; i < active & -32; i += 32)  whole step       perhaps past the caches
     for (; i < active; i += 32)             masked step      at most one
 
-So is a reduction, whose steps beyond the mask go on as they do without the cut.
+So is a reduction, whose steps beyond the mask go on as they do without the cut, and a nest that
+computes what a loop carries (an Intel Xeon, one thread, tiles of 1024, carried sums: rows of 1000
+bf16 119 -> 94 us, layer norm of 4096 x 781 bf16 1738 -> 1569 us, of 1000 x 1000 443 -> 373).
 A masked store that misses the caches takes up to four times as long as a whole one (addition of
 2^24 bf16 on Zen 5: 9.5 ms with masks, 2.5 without).
 """
@@ -33,6 +35,7 @@ from tilewright.backends.cpu.lower.loop_clipping import (
     ActiveExtent,
     IndexedValue,
     active_extent,
+    holding_extent,
 )
 from tilewright.backends.cpu.lower.loop_sections import Loop, loop, steps_between
 from tilewright.backends.cpu.lower.prefetch import Prefetcher, RunAhead
@@ -118,7 +121,7 @@ class _NestEmitter:
         self.only_stores = bool(self.stores) and not self.reduces and not nest.materialized
         carries = not nest.sinks and any(v in state.assigned_buffers for v in nest.materialized)
         alone = bool(self.reduces) and not self.stores and not nest.materialized
-        ahead = self.only_stores or carries or alone
+        self.carries, ahead = carries, self.only_stores or carries or alone
         self.ahead = RunAhead(state, nest, self.stores) if ahead else None
         self.fetches = not alone  # in what is being emitted
         self.axis = self.reduces[0].axis if self.reduces else None
@@ -305,7 +308,10 @@ class _NestEmitter:
         if active is not None and dim == self.vector_dim and self._whole_steps_pay():
             start = self._whole_steps_of_reductions(dim, coords, active, first)
         elif active is None and dim == self.vector_dim:
-            start = self._fetching_steps(dim, coords, integer_literal(extent), first)
+            if self.carries and extent >= MIN_STEPS_TO_CLIP * step:
+                start = self._whole_steps_of_carried(dim, coords, first)
+            else:
+                start = self._fetching_steps(dim, coords, integer_literal(extent), first)
         opened, kept = self._reducing_steps(
             dim, coords, loop(self.code, extent, step, start, count)
         )
@@ -357,6 +363,16 @@ class _NestEmitter:
         if not first:
             return whole
         return self.code.intrinsic("umax", "i32", whole, integer_literal(first))
+
+    def _whole_steps_of_carried(self, dim: int, coords: dict[int, Lanes], first: int) -> int | Val:
+        """The steps before the one that a mask cuts, which have none; where the next one begins."""
+        active = holding_extent(self.state, self.nest, dim, coords)
+        if active is None:
+            return first
+        whole = self.code.binary("and", active.elements, integer_literal(-self.width))
+        steps = loop(self.code, whole, self.width, first)
+        self._reducing_steps(dim, coords, steps, active.condition)
+        return whole
 
     def _fetching_steps(
         self, dim: int, coords: dict[int, Lanes], end: Val, first: int,

@@ -114,6 +114,22 @@ def active_extent(
     return None
 
 
+def holding_extent(
+    state: CpuLowering, nest: LoopNest, dim: int, coords: Mapping[int, Lanes]
+) -> ActiveExtent | None:
+    """For how many elements along a dimension a condition in what buffers get holds, from the first
+    one on; None if none is known."""
+    everywhere: Axes = tuple(range(len(nest.shape)))
+    consumed = [IndexedValue(v, everywhere) for v in nest.materialized]
+    for condition in islice(_BoundSearch(dim, consumed, []).candidates(), MAX_CANDIDATES):
+        bound = ClippingBound(condition)
+        if bound.is_inside(dim, coords):
+            count = bound.count(state, dim, nest.shape[dim], coords)
+            if count is not None:
+                return ActiveExtent(count, condition)
+    return None
+
+
 def clipping_bounds(nest: LoopNest, dim: int) -> Iterator[ClippingBound]:
     """The comparisons that end a nest along a dimension; of the first `MAX_CANDIDATES`."""
     consumed = list(nest.materialized)

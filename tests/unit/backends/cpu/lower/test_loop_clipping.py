@@ -243,3 +243,27 @@ def test_whole_steps_and_the_rest_of_reductions(n: int, other: float):
     if host_cpu().vector_bits == 512 and n % 16 and n != 1:
         program = kernel.asm["llir"]
         assert " = load <32 x float>" in program
+
+
+CARRIED = f"""%low = arith.constant {{value = 0}} : i32
+  %one = arith.constant {{value = 1}} : i32
+  %end = arith.constant {{value = 3}} : i32
+  %sum = cf.for %low, %end, %one, %f : tile<{EXTENT}xf32> (%k: i32, %s: tile<{EXTENT}xf32>) {{
+    %kp = mem.offset %X, %k : ptr<f32>
+    %ks = tile.splat %kp {{shape = [{EXTENT}]}} : tile<{EXTENT}xptr<f32>>
+    %ka = mem.offset %ks, %i : tile<{EXTENT}xptr<f32>>
+    %v = mem.load %ka, %m, %f : tile<{EXTENT}xf32>
+    %next = arith.add %s, %v : tile<{EXTENT}xf32>
+    cf.yield %next
+  }}
+  mem.store %yp, %sum"""
+
+
+@pytest.mark.parametrize("count", COUNTS[:-1])
+def test_carried_sums_take_whole_steps_without_a_mask(count: int):
+    text = row_kernel(CARRIED)
+    x, y = np.arange(EXTENT + 2, dtype=np.float32), np.full(EXTENT, np.nan, np.float32)
+    run(text, [x, y, y, count])
+    below = np.arange(EXTENT) < count
+    np.testing.assert_array_equal(y, np.where(below, 3 * x[:EXTENT] + 3, 0))
+    assert clips(text) == 1
