@@ -100,6 +100,8 @@ def _native_functions(name: str, text: str) -> Iterator[Size]:
 
 def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, FunctionNode]]:
     for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr):
+            continue  # holds no statement
         if isinstance(child, FunctionNode):
             yield prefix + child.name, child
         named = isinstance(child, FunctionNode | ast.ClassDef)
