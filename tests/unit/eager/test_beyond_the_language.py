@@ -23,7 +23,7 @@ int(n) ; float(n) ; bool(n) ; f"{n}" == "5" ; len(f"{t}") ; ord("a")
 sum(i for i in (1, 2)) ; tuple(i for i in (1, 2))[0] ; list(map(abs, (1, -2)))[1]
 sorted([n, 2])[0] ; max((1, n), key=abs) ; any((n, 0)) ; all((n,)) ; type(n) == tl.tensor
 type(3) == int ; callable(n) ; t if n > 3 else (t, t)
-np.int32(3) + n ; tl.constexpr(n) ; math.sqrt(n) ; pair(**{'a': n})[1] ; int(p)
+np.int32(3) + n ; math.sqrt(n) ; pair(**{'a': n})[1] ; int(p)
 """
 RAISES_PYTHONS_ERROR = """
 str(n) ; repr(n) ; hex(N) ; {n} ; {1, 2} ; (i for i in (1, 2)) ; filter(None, (1, 0)) ; max()
@@ -72,9 +72,10 @@ tl.where(n > 3, 1, 2) ; tl.where(True, n, 2) ; tl.where(1, n, 2) ; tl.where(t > 
 tl.cdiv(7, n) ; tl.load(n) ; tl.load(p) ; tl.load(p + n) ; tl.load(p, b)
 tl.load(p + t, t > 2, 0.5) ; tl.program_id(0) ; tl.program_id(3) ; tl.program_id(n)
 tl.num_programs(0) ; tl.broadcast_to(n, [4]) ; tl.reshape(t, [3]) ; tl.dot(t, t) ; tl.foo(n)
-tl.constexpr(3) ; tl.multiple_of(n, 3) ; tl.clamp(n, 1, 3) ; tl.fma(f, f, f) ; tl.sigmoid(f)
-tl.cumsum(t) ; tl.sort(t) ; tl.flip(t) ; tl.histogram(t, 4) ; tl.philox(1, 2) ; tl.rand(1, t)
-tl.join(n, n) ; tl.split(t) ; tl.cat(t, t) ; tl.umulhi(n, n) ; tl.atomic_add(p, 1) ; np.pi + n
+tl.constexpr(3) ; tl.constexpr(n) ; tl.multiple_of(n, 3) ; tl.clamp(n, 1, 3) ; tl.fma(f, f, f)
+tl.sigmoid(f) ; tl.cumsum(t) ; tl.sort(t) ; tl.flip(t) ; tl.histogram(t, 4) ; tl.philox(1, 2)
+tl.rand(1, t) ; tl.join(n, n) ; tl.split(t) ; tl.cat(t, t) ; tl.umulhi(n, n) ; tl.atomic_add(p, 1)
+np.pi + n
 math.pi * n ; math.floor(2.5) ; larger(1) ; larger(1, 2, 3) ; larger(a=1, b=n) ; larger(1, c=2)
 added(n, b=n) ; pair(*(n, 1))[1] ; larger(*[n, 2]) ; (*(1, n), 3)[1] ; [*range(n)][0]
 [x for x in t] ; [x for x in n] ; [x for x, y in ((1, n),)][0]
