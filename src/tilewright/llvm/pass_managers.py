@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from tilewright.llvm.library_calls import Reference, call
 from tilewright.llvm.parsed_module import Function, ParsedModule
 
@@ -29,38 +31,35 @@ class PassBuilder(Reference):
         return FunctionPasses(call("buildFunctionSimplificationPipeline", self, self._level))
 
 
-class ModulePasses(Reference):
-    """Passes over a module, none at first.
+class _Passes(Reference):
+    """Passes, none at first; `_over` is what they run over, in names of the library's functions.
 
     Names of passes are those of the library: SROA, InstCombine, SimplifyCFG, NewGVN, AlwaysInliner
     """
 
+    _over: ClassVar[str]
+
     def __init__(self, pointer: int | None = None) -> None:
-        made = pointer or call("CreateNewModulePassManager")
-        super().__init__(made, "DisposeNewModulePassManger")
+        made = pointer or call(f"CreateNew{self._over}PassManager")
+        super().__init__(made, f"DisposeNew{self._over}PassManger")
 
     def add(self, *names: str) -> None:
         """Append passes."""
         for name in names:
-            call(f"module_Add{name}Pass", self)
+            call(f"{self._over.lower()}_Add{name}Pass", self)
 
-    def run(self, module: ParsedModule, builder: PassBuilder) -> None:
+    def run(self, what: Function | ParsedModule, builder: PassBuilder) -> None:
         """Run them."""
-        call("RunNewModulePassManager", self, module, builder)
+        call(f"RunNew{self._over}PassManager", self, what, builder)
 
 
-class FunctionPasses(Reference):
-    """Passes over a function; names as of ModulePasses, without AlwaysInliner."""
+class ModulePasses(_Passes):
+    """Passes over a module."""
 
-    def __init__(self, pointer: int | None = None) -> None:
-        made = pointer or call("CreateNewFunctionPassManager")
-        super().__init__(made, "DisposeNewFunctionPassManger")
+    _over = "Module"
 
-    def add(self, *names: str) -> None:
-        """Append passes."""
-        for name in names:
-            call(f"function_Add{name}Pass", self)
 
-    def run(self, function: Function, builder: PassBuilder) -> None:
-        """Run them."""
-        call("RunNewFunctionPassManager", self, function, builder)
+class FunctionPasses(_Passes):
+    """Passes over a function, AlwaysInliner not among them."""
+
+    _over = "Function"

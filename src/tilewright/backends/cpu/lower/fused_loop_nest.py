@@ -306,10 +306,12 @@ class _NestEmitter:
         extent, active = self.nest.shape[dim], self._active_extent(dim, coords, step)
         count, start = None if active is None else active.elements, first
         if active is not None and dim == self.vector_dim and self._whole_steps_pay():
-            start = self._whole_steps_of_reductions(dim, coords, active, first)
+            start = self._steps_before_cut(dim, coords, active, first)
         elif active is None and dim == self.vector_dim:
             if self.carries and extent >= MIN_STEPS_TO_CLIP * step:
-                start = self._whole_steps_of_carried(dim, coords, first)
+                holding = holding_extent(self.state, self.nest, dim, coords)
+                if holding is not None:
+                    start = self._steps_before_cut(dim, coords, holding, first)
             else:
                 start = self._fetching_steps(dim, coords, integer_literal(extent), first)
         opened, kept = self._reducing_steps(
@@ -352,7 +354,7 @@ class _NestEmitter:
         fetches = any(not prefetch.for_store for prefetch in self.nest.prefetches)
         return bool(inputs) and (computes or not fetches)
 
-    def _whole_steps_of_reductions(
+    def _steps_before_cut(
         self, dim: int, coords: dict[int, Lanes], active: ActiveExtent, first: int
     ) -> Val:
         """The steps before the one that a mask cuts, which have none; where the next one begins."""
@@ -363,16 +365,6 @@ class _NestEmitter:
         if not first:
             return whole
         return self.code.intrinsic("umax", "i32", whole, integer_literal(first))
-
-    def _whole_steps_of_carried(self, dim: int, coords: dict[int, Lanes], first: int) -> int | Val:
-        """The steps before the one that a mask cuts, which have none; where the next one begins."""
-        active = holding_extent(self.state, self.nest, dim, coords)
-        if active is None:
-            return first
-        whole = self.code.binary("and", active.elements, integer_literal(-self.width))
-        steps = loop(self.code, whole, self.width, first)
-        self._reducing_steps(dim, coords, steps, active.condition)
-        return whole
 
     def _fetching_steps(
         self, dim: int, coords: dict[int, Lanes], end: Val, first: int,
