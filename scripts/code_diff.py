@@ -1,17 +1,24 @@
-"""Compares the generated code of two revisions: what a change does to kernels, or that it does not.
+"""Compare the code that two revisions generate, and judge commits that claim to change none.
 
     python scripts/code_diff.py BASE                     # BASE against the working tree
-    python scripts/code_diff.py BASE HEAD --show ptx     # two revisions; and the diffs of one stage
+    python scripts/code_diff.py BASE HEAD --show ptx     # two revisions, and one stage's diffs
+    python scripts/code_diff.py BASE --kernels softmax   # a part of the corpus
     python scripts/code_diff.py BASE --tests tests/kernels tests/unit/backends
+    python scripts/code_diff.py --claims                 # the newest commits with the trailer
 
 Both sides compile the kernel corpus (`tests/corpus`) for every NVIDIA architecture and for this
 machine's CPU, or, with `--tests`, every kernel that these tests compile. A row of the report is a
-stage (ttir, ttgir, llir, ptx, asm) or a counter of the assembled code (registers, spills, shared
-memory, and each instruction of the SASS where nvdisasm is installed) that differs. The exit status
-is 1 if anything does, so a change that calls itself refactoring shows an empty report.
+stage or a counter of the assembled code that differs: registers, spills, shared memory, and each
+SASS instruction where nvdisasm is installed. LLVM IR, PTX, CPU assembly and counters decide; tile
+IR (`ttir`, `ttgir`) and kernels that only one side has are reported, in parentheses. Line tables,
+debug sections and paths are not compared. The exit status is 1 if anything that counts differs, or
+if the sides have no kernel in common.
 
-Each side runs its own sources in a process of its own, the base in a worktree that is removed
-afterwards; both use this interpreter's packages and no disk cache.
+A commit message with the trailer `Generated-code: unchanged` claims an empty report against its
+parent. `--claims` finds the newest unbroken row of such commits and compares its two ends.
+
+Each side runs its own sources in processes of its own, a revision in a worktree that is removed
+afterwards; all use this interpreter's packages, and none the disk cache.
 """
 
 from __future__ import annotations
@@ -26,8 +33,10 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -36,8 +45,10 @@ from rich.progress import track
 from rich.table import Table
 
 ROOT = Path(__file__).resolve().parents[1]
-TEXTS = ("ttir", "ttgir", "llir", "ptx", "asm")
-"""Stages that are compared as text, in the order of compilation."""
+if not __package__:
+    sys.path.insert(0, str(ROOT))
+from scripts.code_text import COUNTED, STAGES, strip  # noqa: E402
+from scripts.commit_claims import newest_claims  # noqa: E402
 
 COUNTERS = "counters"
 """Of the assembled code, as a stage of its own: one `name value` a line."""
@@ -59,6 +70,12 @@ class Difference:
     after: Sequence[str]
 
     @property
+    def counts(self) -> bool:
+        """Whether generated code of a kernel that both sides have differs, not tile IR alone."""
+        both = bool(self.before and self.after)
+        return both and (self.stage == COUNTERS or self.stage in COUNTED)
+
+    @property
     def lines(self) -> tuple[int, int]:
         """Lines that were removed, and added."""
         marks = Counter(line[:1] for line in self.unified() if line[:3] not in ("---", "+++"))
@@ -76,46 +93,72 @@ def _lines(texts: Counter[str]) -> list[str]:
 
 
 def compare(base: Code, head: Code) -> list[Difference]:
-    """What differs, in the order of kernels and stages; a missing kernel has no texts."""
+    """All differences, in the order of kernels and stages; a missing kernel has no texts."""
     keys = sorted({*base, *head}, key=lambda key: (key[0], _rank(key[1])))
     pairs = ((key, base.get(key, ()), head.get(key, ())) for key in keys)
     return [Difference(k, stage, b, h) for (k, stage), b, h in pairs if sorted(b) != sorted(h)]
 
 
 def _rank(stage: str) -> int:
-    return TEXTS.index(stage) if stage in TEXTS else len(TEXTS)
+    return STAGES.index(stage) if stage in STAGES else len(STAGES)
 
 
-# --- one side: run in a process of its own, with its own sources ----------------------------------
+# --- one part of one side: run in a process of its own, with its own sources ----------------------
 
 
-def dump_corpus(folder: Path) -> None:
-    """Compile the corpus of the checkout in the current folder, and write a file for each stage."""
+@dataclass(frozen=True)
+class Part:
+    """The variants that one process compiles.
+
+    kernels: their names, all if there is none; sample: each sample-th variant is compiled;
+    index, count: of these, each count-th one from `index` on is this process's
+    """
+
+    index: int
+    count: int
+    kernels: Sequence[str]
+    sample: int
+
+    def arguments(self, folder: Path) -> list[str]:
+        """The command line by which a process learns its part."""
+        named = ["--kernels", *self.kernels] if self.kernels else []
+        part = f"{self.index}/{self.count}"
+        return ["--dump", str(folder), "--part", part, "--sample", str(self.sample), *named]
+
+
+def dump_corpus(folder: Path, part: Part) -> None:
+    """Compile the corpus of the checkout in the current folder; write a file for each kernel."""
     sys.path.insert(0, str(Path.cwd()))
-    # Names of that checkout, which may be another than this file's: looked up when they are needed.
+    # Names of that checkout, which may be another than this file's: imported when they are needed.
     import importlib  # noqa: PLC0415
 
     tilewright: Any = importlib.import_module("tilewright")
     figures: Any = importlib.import_module("tests.corpus.figures")
     corpus: Any = importlib.import_module("tests.corpus.variants").CORPUS
-    target: Any = importlib.import_module("tilewright.backends").GPUTarget
-    variants = [(name, variant) for name, rows in corpus.items() for variant in rows]
-    for name, variant in track(variants, "compiling", console=Console(stderr=True)):
+    gpu_target: Any = importlib.import_module("tilewright.backends").GPUTarget
+    cpu = tilewright.backends.backend_named("cpu").target()
+    names = part.kernels or list(corpus)
+    variants = [(name, variant) for name in names for variant in corpus[name]]
+    mine = variants[:: part.sample][part.index :: part.count]
+    compiled: set[str] = set()
+    for name, variant in track(mine, "compiling", console=Console(stderr=True)):
         source = figures.source_of(variant)
-        gpu = tilewright.compile(source, target("cuda", variant.capability, 32), variant.options)
-        kept = _texts(gpu) | {COUNTERS: _counters(gpu)}
+        gpu = gpu_target("cuda", variant.capability, 32)
+        kernel = tilewright.compile(source, gpu, variant.options)
+        kept = _texts(kernel) | {COUNTERS: _counters(kernel)}
         _write(folder, f"{name} sm_{variant.capability} {variant.label}", kept)
-        cpu = tilewright.compile(source, tilewright.backends.backend_named("cpu").target())
-        blocks = " ".join(f"{key}={value}" for key, value in variant.constants.items())
-        _write(folder, f"{name} cpu {variant.label} {blocks}", _texts(cpu))
+        on_cpu = f"{name} cpu {variant.types} " + " ".join(map(str, sorted(variant.words)))
+        if on_cpu not in compiled:
+            compiled.add(on_cpu)
+            _write(folder, on_cpu, _texts(tilewright.compile(source, cpu)))
 
 
 def _texts(kernel: Any) -> dict[str, str]:
-    return {stage: str(kernel.asm[stage]) for stage in TEXTS if stage in kernel.asm}
+    return {stage: str(kernel.asm[stage]) for stage in STAGES if stage in kernel.asm}
 
 
 def _counters(kernel: Any) -> str:
-    """Registers, spills, shared memory, and how often each SASS instruction stands in the code."""
+    """Registers, spills, shared memory, and how often each SASS instruction occurs."""
     rows = [f"{name} {getattr(kernel.metadata, name)}" for name in METADATA]
     try:
         sass = str(kernel.asm["sass"])
@@ -127,23 +170,32 @@ def _counters(kernel: Any) -> str:
 
 def _write(folder: Path, kernel: str, stages: Mapping[str, str]) -> None:
     """A file that `read` understands; one for each kernel."""
+    folder.mkdir(exist_ok=True)
     number = len(list(folder.iterdir()))
     text = json.dumps({"kernel": kernel, "stages": stages})
     (folder / f"{number:06}.json").write_text(text, encoding="utf-8")
 
 
-def read(folder: Path) -> Code:
-    """What `dump_corpus` has written, or the compiler itself into its dump folder."""
+def read(folder: Path, root: str) -> Code:
+    """The texts that `dump_corpus`, or the compiler itself, wrote below a folder, stripped.
+
+    root: the checkout that compiled them
+    """
     code: dict[Key, list[str]] = {}
-    for file in sorted(folder.rglob("*.json")):
-        if file.name == "kernel.json":
-            continue
+
+    def keep(kernel: str, stage: str, text: str) -> None:
+        texts = code.setdefault((kernel, stage), [])
+        text = strip(stage, text, root)
+        if text not in texts:  # parts of a side may compile one kernel for the CPU each
+            texts.append(text)
+
+    for file in sorted(folder.rglob("[0-9]*.json")):
         kept = cast("dict[str, Any]", json.loads(file.read_text(encoding="utf-8")))
         for stage, text in kept["stages"].items():
-            code.setdefault((kept["kernel"], stage), []).append(text)
-    for stage in TEXTS:
+            keep(kept["kernel"], stage, text)
+    for stage in STAGES:
         for file in sorted(folder.rglob(f"*.{stage}")):
-            code.setdefault((file.stem, stage), []).append(file.read_text(encoding="utf-8"))
+            keep(file.stem, stage, file.read_text(encoding="utf-8"))
     return code
 
 
@@ -152,9 +204,9 @@ def read(folder: Path) -> Code:
 
 @contextmanager
 def checkout(revision: str | None) -> Generator[Path]:
-    """A folder that holds a revision; None is the working tree."""
-    if revision is None:
-        yield ROOT
+    """A folder that holds a revision; None is the working tree, a folder is itself."""
+    if revision is None or Path(revision).is_dir():
+        yield ROOT if revision is None else Path(revision).resolve()
         return
     with tempfile.TemporaryDirectory() as folder:
         place = str(Path(folder) / "tree")
@@ -166,64 +218,106 @@ def checkout(revision: str | None) -> Generator[Path]:
             subprocess.run([*git, "remove", "--force", place], check=True)
 
 
-def code_of(revision: str | None, tests: Sequence[str], folder: Path) -> Code:
-    """Compile one side into an empty folder."""
-    with checkout(revision) as place:
+@dataclass(frozen=True)
+class Request:
+    """What both sides compile: a part of the corpus, as in `Part`, or what `tests` compile."""
+
+    kernels: Sequence[str] = ()
+    sample: int = 1
+    tests: Sequence[str] = ()
+
+    def processes(self, folder: Path) -> list[list[str]]:
+        """The arguments of the interpreters that compile one side, half of the processors each."""
+        if self.tests:
+            return [["-m", "pytest", "-q", "-p", "no:cacheprovider", *self.tests]]
+        count = max(1, (os.cpu_count() or 1) // 2)
+        parts = [Part(index, count, self.kernels, self.sample) for index in range(count)]
+        return [[__file__, *part.arguments(folder / f"part{part.index}")] for part in parts]
+
+
+def code_of(place: Path, request: Request) -> Code:
+    """Compile one side, the sources in the folder `place`."""
+    with tempfile.TemporaryDirectory() as dumps, tempfile.TemporaryDirectory() as cache:
         environment = {
             **os.environ, "PYTHONPATH": str(place / "src"), "TILEWRIGHT_ALWAYS_COMPILE": "1",
-            "TILEWRIGHT_CACHE_DIR": str(folder / "cache"),
+            "TILEWRIGHT_CACHE_DIR": cache,
         }  # fmt: skip
-        command = [sys.executable, __file__, "--dump", str(folder)]
-        if tests:
-            environment["TILEWRIGHT_DUMP_DIR"] = str(folder)
-            command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
-        done = subprocess.run(command, cwd=place, env=environment, check=False)
-        if done.returncode and not tests:
-            raise SystemExit(f"the corpus of {revision or 'the working tree'} does not compile")
-    return read(folder)
+        if request.tests:
+            environment["TILEWRIGHT_DUMP_DIR"] = dumps
+        running = [
+            subprocess.Popen([sys.executable, *words], cwd=place, env=environment)
+            for words in request.processes(Path(dumps))
+        ]
+        failed = [process for process in running if process.wait()]
+        if failed and not request.tests:
+            raise SystemExit(f"the corpus of {place} does not compile")
+        return read(Path(dumps), str(place))
+
+
+def differences_of(base: str, head: str | None, request: Request) -> tuple[list[Difference], int]:
+    """All differences between two revisions, and the number of kernels that both have."""
+    with ExitStack() as stack, ThreadPoolExecutor(2) as pool:
+        places = [stack.enter_context(checkout(revision)) for revision in (base, head)]
+        sides = list(pool.map(partial(code_of, request=request), places))
+    before, after = ({kernel for kernel, _ in side} for side in sides)
+    return compare(*sides), len(before & after)
 
 
 def report(differences: Sequence[Difference], kernels: int) -> Table:
     """One row for each stage that differs."""
-    table = Table(title=f"{len(differences)} stages differ in {kernels} kernels")
+    counted = sum(difference.counts for difference in differences)
+    table = Table(title=f"{counted} stages of generated code differ in {kernels} kernels")
     for name in ("kernel", "stage", "removed", "added"):
         table.add_column(name, justify="right" if name in ("removed", "added") else "left")
     for difference in differences:
         removed, added = difference.lines
-        table.add_row(difference.kernel, difference.stage, str(removed), str(added))
+        stage = difference.stage if difference.counts else f"({difference.stage})"
+        table.add_row(difference.kernel, stage, str(removed), str(added))
     return table
 
 
 def arguments_of(texts: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("base", nargs="?", help="a revision")
-    parser.add_argument("head", nargs="?", help="a revision; the working tree if it is not named")
+    parser.add_argument("base", nargs="?", help="a revision, or the folder of a checkout")
+    parser.add_argument("head", nargs="?", help="the same; default: the working tree")
     parser.add_argument("--show", metavar="STAGE", help="print the diffs of this stage, or of all")
+    parser.add_argument("--kernels", nargs="+", default=[], metavar="NAME", help="of the corpus")
+    parser.add_argument("--sample", type=int, default=1, metavar="N", help="each N-th variant only")
     parser.add_argument("--tests", nargs="+", default=[], metavar="PATH", help="tests to run")
+    parser.add_argument("--claims", action="store_true", help="judge commits with the trailer")
     parser.add_argument("--dump", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--part", default="0/1", help=argparse.SUPPRESS)
     chosen = parser.parse_args(texts)
-    if chosen.base is None and chosen.dump is None:
+    if chosen.base is None and chosen.dump is None and not chosen.claims:
         parser.error("name the revision to compare with")
     return chosen
 
 
 def main(texts: Sequence[str] | None = None) -> int:
-    """The exit status: 1 if any code differs."""
+    """The exit status: 1 if any generated code differs."""
     chosen = arguments_of(texts)
     if chosen.dump is not None:
-        dump_corpus(chosen.dump)
+        index, count = map(int, chosen.part.split("/"))
+        dump_corpus(chosen.dump, Part(index, count, chosen.kernels, chosen.sample))
         return 0
-    sides: list[Code] = []
-    for revision in (chosen.base, chosen.head):
-        with tempfile.TemporaryDirectory() as folder:
-            sides.append(code_of(revision, chosen.tests, Path(folder)))
-    differences = compare(*sides)
-    Console().print(report(differences, len({kernel for side in sides for kernel, _ in side})))
+    base, head = chosen.base, chosen.head
+    if chosen.claims:
+        claims = newest_claims(ROOT)
+        if claims is None:
+            print("no commit carries the trailer Generated-code: unchanged")
+            return 0
+        print(
+            f"{claims.commits} commits up to {claims.head[:12]} claim to change no generated code"
+        )
+        base, head = claims.base, claims.head
+    request = Request(chosen.kernels, chosen.sample, chosen.tests)
+    differences, kernels = differences_of(base, head, request)
+    Console().print(report(differences, kernels))
     for difference in differences:
         if chosen.show in (difference.stage, "all"):
             print(f"\n=== {difference.kernel} {difference.stage}", *difference.unified(), sep="\n")
-    return 1 if differences else 0
+    return 0 if kernels and not any(difference.counts for difference in differences) else 1
 
 
 if __name__ == "__main__":

@@ -1,45 +1,92 @@
-"""scripts/code_diff.py sees what differs between two compilations, and nothing else."""
+"""scripts/code_diff.py: finds changes of generated code, and nothing else."""
 
+import shutil
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from scripts import code_diff
+from scripts.code_text import strip
+from scripts.commit_claims import Claims, newest_claims
+
+ROOT = code_diff.ROOT
+ADD = code_diff.Request(kernels=("add",), sample=2)
 
 
 def kept(folder: Path, kernel: str, **stages: str) -> None:
-    folder.mkdir(exist_ok=True)
     code_diff._write(folder, kernel, stages)  # pyright: ignore[reportPrivateUsage]
 
 
-def test_equal_code_gives_an_empty_report(tmp_path: Path) -> None:
-    for side in ("base", "head"):
-        kept(tmp_path / side, "add", ptx="a\nb", asm="c")
-    base, head = (code_diff.read(tmp_path / side) for side in ("base", "head"))
-    assert base == {("add", "ptx"): ["a\nb"], ("add", "asm"): ["c"]}
-    assert code_diff.compare(base, head) == []
+def copy(folder: Path, file: str = "", old: str = "", new: str = "") -> str:
+    """A checkout in `folder` that compiles the corpus, with one text in one file replaced."""
+    for name in ("src", "tests/corpus", "tests/kernels"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "tests/__init__.py", folder / "tests/__init__.py")
+    if file:
+        text = (folder / file).read_text("utf-8")
+        assert old in text
+        (folder / file).write_text(text.replace(old, new, 1), "utf-8")
+    return str(folder)
+
+
+ELEMENTWISE = "src/tilewright/kernels/elementwise.py"
+ADDITION = "tl.store(out_ptr + offsets, x + y, mask=mask)"
+
+
+def test_equal_trees_in_different_folders_and_a_longer_docstring_are_equal(tmp_path: Path) -> None:
+    head = copy(tmp_path / "head", ELEMENTWISE, '"""', '"""One more line.\n\n')
+    found, kernels = code_diff.differences_of(str(ROOT), head, ADD)
+    assert found == []
+    assert kernels > 10
+
+
+def test_a_planted_change_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    head = copy(tmp_path / "head", ELEMENTWISE, ADDITION, ADDITION.replace("x + y", "x - y"))
+    assert (
+        code_diff.main([str(ROOT), head, "--kernels", "add", "--sample", "3", "--show", "ptx"]) == 1
+    )
+    assert "sub.f32" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs the history")
+def test_head_equals_head() -> None:
+    assert code_diff.main(["HEAD", "HEAD", "--kernels", "add", "--sample", "5"]) == 0
+
+
+def test_sides_without_a_common_kernel_are_not_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(code_diff, "differences_of", lambda *_: ([], 0))
+    assert code_diff.main(["HEAD"]) == 1
 
 
 def test_a_changed_line_is_counted_and_shown(tmp_path: Path) -> None:
     kept(tmp_path / "base", "add", ptx="a\nb\nc", llir="x")
     kept(tmp_path / "head", "add", ptx="a\nd\ne\nc", llir="x")
-    (found,) = code_diff.compare(*(code_diff.read(tmp_path / s) for s in ("base", "head")))
-    assert (found.kernel, found.stage, found.lines) == ("add", "ptx", (1, 2))
+    (found,) = code_diff.compare(*(code_diff.read(tmp_path / s, "/") for s in ("base", "head")))
+    assert (found.kernel, found.stage, found.lines, found.counts) == ("add", "ptx", (1, 2), True)
     assert {"-b", "+d", "+e"} <= set(found.unified())
 
 
-def test_a_kernel_on_one_side_only_differs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("stage", ["ttir", "ttgir"])
+def test_tile_ir_is_reported_and_does_not_count(stage: str) -> None:
+    (found,) = code_diff.compare({("k", stage): ["a"]}, {("k", stage): ["b"]})
+    assert not found.counts
+
+
+def test_a_kernel_on_one_side_only_is_reported_and_does_not_count(tmp_path: Path) -> None:
     kept(tmp_path / "head", "new", ptx="a")
-    (found,) = code_diff.compare({}, code_diff.read(tmp_path / "head"))
-    assert (found.kernel, found.lines) == ("new", (0, 1))
+    (found,) = code_diff.compare({}, code_diff.read(tmp_path / "head", "/"))
+    assert (found.kernel, found.lines, found.counts) == ("new", (0, 1), False)
 
 
 def test_kernels_of_one_name_are_compared_as_a_set(tmp_path: Path) -> None:
-    """As dumps have them: the order in which tests compile says nothing."""
-    base = {("k", "ptx"): ["a", "b", "b"]}
-    assert code_diff.compare(base, {("k", "ptx"): ["b", "a", "b"]}) == []
-    (found,) = code_diff.compare(base, {("k", "ptx"): ["a", "b"]})
+    """As dumps have them: tests compile in any order."""
+    for number, text in enumerate(["b", "a", "b"]):
+        kept(tmp_path / f"part{number}", "k", ptx=text)
+    code = code_diff.read(tmp_path, "/")
+    assert code_diff.compare({("k", "ptx"): ["a", "b"]}, code) == []
+    (found,) = code_diff.compare(code, {("k", "ptx"): ["a"]})
     assert found.lines == (1, 0)
 
 
@@ -48,7 +95,7 @@ def test_dumps_of_the_compiler_are_read(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "add.ptx").write_text("a")
     (folder / "kernel.json").write_text("{}")
-    assert code_diff.read(tmp_path) == {("add", "ptx"): ["a"]}
+    assert code_diff.read(tmp_path, "/") == {("add", "ptx"): ["a"]}
 
 
 def test_sass_is_counted_by_instruction() -> None:
@@ -64,3 +111,47 @@ def test_a_revision_must_be_named(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         code_diff.main([])
     assert "name the revision" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("stage", "text", "stripped"),
+    [
+        ("llir", "%1 = add i32 %0, 1, !dbg !7\n!7 = !DILocation(line: 3, scope: !2)",
+         "%1 = add i32 %0, 1"),
+        ("llir", "br label %1, !llvm.loop !9\n!9 = distinct !{!9, !10}",
+         "br label %1, !llvm.loop !node\n!node = distinct !{!node, !node}"),
+        ("ptx", "$L__tmp1:\n\t.loc 1 2 3\n\tret;\n\t.section\t.debug_info\n{\n.b8 1\n}", "\tret;"),
+        ("asm", '\t.file 1 "a"\n.Ltmp3:\n\tret\n\t.section .debug_line,""\n.L1:\n\t.text\n\tnop',
+         "\tret\n\t.text\n\tnop"),
+        ("ttir", 'cf.assert {text = "/tree/k.py:12:3"}', 'cf.assert {text = "<root>/k.py"}'),
+    ],
+)  # fmt: skip
+def test_line_tables_debug_sections_and_paths_are_stripped(
+    stage: str, text: str, stripped: str
+) -> None:
+    assert strip(stage, text, "/tree") == stripped
+
+
+def repository(folder: Path, messages: list[str]) -> Path:
+    """A repository with a commit for each message."""
+    git = ["git", "-C", str(folder), "-c", "user.name=t", "-c", "user.email=t@t"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    for message in messages:
+        subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", message], check=True)
+    return folder
+
+
+SAME = "x\n\nGenerated-code: unchanged"
+
+
+def test_the_newest_row_of_claims_is_found(tmp_path: Path) -> None:
+    messages = ["first", SAME, "y\n\nGenerated-code: changed (why)", SAME, SAME, "last"]
+    place = repository(tmp_path, messages)
+    names = subprocess.run(
+        ["git", "-C", str(place), "log", "--format=%H"], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert newest_claims(place) == Claims(base=names[3], head=names[1], commits=2)
+
+
+def test_a_history_without_claims_has_none(tmp_path: Path) -> None:
+    assert newest_claims(repository(tmp_path, ["first", "second"])) is None
