@@ -39,6 +39,7 @@ _PLACES = {
     "CompilationError": _ERRORS,
     "CompiledKernel": _COMPILER,
     "Config": _RUNTIME,
+    "ConstexprFunction": _RUNTIME,
     "FutureKernel": _RUNTIME,
     "GPUTarget": "backends",
     "Heuristics": _RUNTIME,
@@ -65,7 +66,7 @@ _PLACES = {
 }
 """Host-side names, and the module of this package that has each."""
 
-_ALIASES = {"TritonError": "TilewrightError"}
+_ALIASES = {"TritonError": "TilewrightError", "constexpr_function": "ConstexprFunction"}
 
 
 def __getattr__(name: str) -> object:

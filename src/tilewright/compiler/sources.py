@@ -163,7 +163,7 @@ class ASTSource(KernelSource):
     @property
     def text(self) -> str:
         """The Python source of the kernel."""
-        return source_of(self.fn.fn).text
+        return source_of(self.fn.fn).dedented_text
 
     def key(self) -> str:
         """Text that decides, with options and target, what is compiled."""

@@ -29,6 +29,7 @@ from tilewright.runtime.bench import (
     register_clock,
     step_bar,
 )
+from tilewright.runtime.function_text import ConstexprFunction, FunctionText
 from tilewright.runtime.jit import InterpretedFunction, JITFunction, jit
 from tilewright.runtime.kernel_interface import KernelInterface
 from tilewright.runtime.launch.compile_hooks import JitFunctionInfo
@@ -49,10 +50,12 @@ __all__ = [
     "Autotuner",
     "BenchClock",
     "Config",
+    "ConstexprFunction",
     "CpuClock",
     "CudaEventClock",
     "Declared",
     "Driver",
+    "FunctionText",
     "FutureKernel",
     "Heuristics",
     "InterpretedFunction",

@@ -21,7 +21,7 @@ from tilewright.compiler import (
     frontend_options,
     options_of,
 )
-from tilewright.frontend.python import function_of_text, source_of
+from tilewright.frontend.python import Dependencies, function_of_text
 from tilewright.language import DeviceFunction
 from tilewright.runtime.arguments.kernel_parameters import (
     KernelParam,
@@ -32,6 +32,7 @@ from tilewright.runtime.arguments.kernel_parameters import (
 from tilewright.runtime.arguments.mock_tensor import mocked
 from tilewright.runtime.arguments.specialization import run_time_pairs
 from tilewright.runtime.async_compile import active_mode
+from tilewright.runtime.function_text import FunctionText
 from tilewright.runtime.kernel_interface import KernelInterface
 from tilewright.runtime.launch.bound_call import BoundCall
 from tilewright.runtime.launch.compile_hooks import CompileSkipped
@@ -57,7 +58,7 @@ from tilewright.support import (
 Kernel = Callable[..., Any]
 
 
-class JITFunction(DeviceFunction, KernelInterface):
+class JITFunction(FunctionText, DeviceFunction, KernelInterface):
     """A kernel: `kernel[grid](*args, **keywords)` compiles the variant that it needs and runs it.
 
     params: its parameters; arg_names: their names; signature: as `inspect` has it.
@@ -179,21 +180,6 @@ class JITFunction(DeviceFunction, KernelInterface):
 
     # --- what Triton's functions offer ------------------------------------------------------------
 
-    @property
-    def module(self) -> str:
-        """The name of the module in which it is written."""
-        return self.__module__
-
-    @property
-    def raw_src(self) -> list[str]:
-        """The source text by lines."""
-        return self.src.splitlines(keepends=True)
-
-    @property
-    def starting_line_number(self) -> int:
-        """The line of the file on which the function, or its first decorator, begins."""
-        return self.fn.__code__.co_firstlineno
-
     def repr(self, specialization: Any) -> str:
         """The name of the kernel for a specialization: its full name, unless `jit(repr=)` was
         given."""
@@ -205,11 +191,6 @@ class JITFunction(DeviceFunction, KernelInterface):
     def is_gluon() -> bool:
         """Whether it is written in Gluon, which kernels never are."""
         return False
-
-    @property
-    def src(self) -> str:
-        """The source text, from `def` on."""
-        return source_of(self.fn).text
 
     @property
     def outside(self) -> str:
@@ -234,16 +215,20 @@ class JITFunction(DeviceFunction, KernelInterface):
         """Positions of the parameters annotated `constexpr`."""
         return [param.num for param in self.params if param.is_constexpr]
 
-    @property
-    def cache_key(self) -> str:
-        """A hash of the source, of what it calls, and of the globals that it uses."""
-        return self.variants.dependencies.hash
+    def find_dependencies(self) -> Dependencies:
+        """As they were when a launch, or a program, first looked at them."""
+        return self.variants.dependencies
 
-    @cached_property
-    def used_global_vals(self) -> dict[tuple[str, int], tuple[object, object]]:
-        """(name, id of the holder) -> (value, holder) of each global that the kernel uses."""
-        used = self.variants.dependencies.used
-        return {(u.name, id(u.binding.holder)): (u.value, u.binding.holder) for u in used}
+    @property
+    def hash(self) -> str | None:
+        """The cache key, once something has asked for it. Assign None after the text of a function
+        that this one calls has been replaced: all that it depends on is looked at anew."""
+        return self.variants.known_hash
+
+    @hash.setter
+    def hash(self, value: None) -> None:
+        vars(self).pop("used_global_vals", None)
+        self.variants.forget_dependencies()
 
     @property
     def device_caches(self) -> dict[int, tuple[dict[tuple[object, ...], CompiledKernel]]]:

@@ -61,7 +61,8 @@ MODULES: dict[str, Row] = {
         "runtime: Config JITFunction KernelInterface MockTensor TensorWrapper autotune cdiv "
         "heuristics jit next_power_of_2 reinterpret set_allocator AsyncCompileMode FutureKernel",
         _COMPILE,
-        "language: aggregate constexpr_function must_use_result",
+        "runtime: constexpr_function=ConstexprFunction",
+        "language: aggregate must_use_result",
         _LAUNCH_ERRORS,
         _ERRORS + "CompilationError TritonError=TilewrightError",
     ),
@@ -102,8 +103,8 @@ MODULES: dict[str, Row] = {
     # --- the host -----------------------------------------------------------------------------
     "triton.runtime": _row(_TUNERS, _KERNELS, "runtime: driver", _LAUNCH_ERRORS),
     "triton.runtime.jit": _row(
-        _KERNELS, "runtime: KernelParam jit", "language: constexpr_function",
-        "language: ConstexprFunction=constexpr_function JITCallable=DeviceFunction",
+        _KERNELS, "runtime: KernelParam jit ConstexprFunction constexpr_function=ConstexprFunction",
+        "runtime: JITCallable=FunctionText",
         "language: TensorDescriptor",
         _HERE + "argument_paths: T=AnyType get_full_name get_jit_fn_file_line is_namedtuple",
         _HERE + "argument_paths: find_paths_if get_iterable_path type_canonicalisation_dict",

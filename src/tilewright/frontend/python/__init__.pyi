@@ -2,7 +2,6 @@ from tilewright.frontend.kernel_signature import ArgSpec, KernelSignature, descr
 from tilewright.frontend.python.captured_names import Environment
 from tilewright.frontend.python.function_source import (
     FunctionSource,
-    function_of_text,
     source_of,
 )
 from tilewright.frontend.python.lower.control_flow_joins import as_joined, joinable
@@ -31,6 +30,7 @@ from tilewright.frontend.python.lower.truth_values import (
     logical_not,
     short_circuits,
 )
+from tilewright.frontend.python.replaced_text import function_of_text
 from tilewright.frontend.python.source_dependencies import (
     CONTAINERS,
     Dependencies,

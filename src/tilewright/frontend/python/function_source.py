@@ -12,11 +12,10 @@ tree into the line that the function's code has for it.
 from __future__ import annotations
 
 import ast
-import linecache
 import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import field
-from hashlib import sha256
+from textwrap import dedent
 from types import CodeType, FunctionType
 
 from tilewright.frontend.python.match_code import lines_of_code
@@ -44,6 +43,11 @@ class FunctionSource:
         default_factory=dict[tuple[str, ast.AST], object]
     )
 
+    @property
+    def dedented_text(self) -> str:
+        """The text without the indentation that all its lines have."""
+        return dedent(self.text)
+
 
 _sources: dict[tuple[SourceText, str, CodeType], FunctionSource] = {}
 
@@ -60,20 +64,6 @@ def source_of(fn: FunctionType) -> FunctionSource:
     if source is None:
         source = _sources[key] = _read(fn, text)
     return source
-
-
-def function_of_text(text: str, like: FunctionType) -> FunctionType:
-    """The function that a text defines under the name, and with the globals, of another.
-
-    The text is kept where tracebacks and errors look for lines of files.
-    """
-    file = f"<text of {like.__name__}, {sha256(text.encode()).hexdigest()[:12]}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    names: dict[str, FunctionType] = {}
-    exec(compile(text, file, "exec"), like.__globals__, names)
-    made = names[like.__name__]
-    made.__module__ = like.__module__
-    return made
 
 
 def _read(fn: FunctionType, text: SourceText) -> FunctionSource:

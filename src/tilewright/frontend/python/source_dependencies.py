@@ -12,7 +12,7 @@ import hashlib
 from copy import deepcopy
 from enum import Enum
 from types import FunctionType, ModuleType
-from typing import cast
+from typing import Any, cast
 
 from tilewright.frontend.python.captured_names import MISSING, Binding, Environment
 from tilewright.frontend.python.function_source import FunctionSource, source_of
@@ -81,10 +81,11 @@ class Dependencies:
         return tuple(item for item in self.used if item.changed())
 
 
-def dependencies(fn: DeviceFunction) -> Dependencies:
-    """Follow a kernel to all it depends on. Raises SourceNotAvailable."""
-    collector = _Collector(_package(fn.fn))
-    collector.function(fn.fn)
+def dependencies(fn: DeviceFunction | constexpr_function[..., Any]) -> Dependencies:
+    """Follow a function to all it depends on. Raises SourceNotAvailable."""
+    function = cast("FunctionType", fn.fn)
+    collector = _Collector(_package(function))
+    collector.function(function)
     used = tuple(collector.used.values())
     return Dependencies(collector.digest.hexdigest(), used)
 
@@ -111,7 +112,7 @@ class _Collector:
             return
         self._seen[fn] = len(self._seen)
         source = source_of(fn)
-        self._add("def", source.text)
+        self._add("def", source.dedented_text)
         # Line tables hold line numbers. Not names of files: those of notebooks change every day.
         if settings().compilation.line_info:
             self._add("line", str(fn.__code__.co_firstlineno))
@@ -230,6 +231,6 @@ def _fingerprint(value: object) -> str:
         return f"({', '.join(_fingerprint(item) for item in cast('tuple[object, ...]', value))})"
     if isinstance(value, DeviceFunction | constexpr_function):
         # By text: a helper that is defined again with the same body changes nothing.
-        return f"function {source_of(value.fn).text}"
+        return f"function {source_of(value.fn).dedented_text}"
     owner = value if callable(value) else type(value)
     return f"{getattr(owner, '__module__', '')}.{getattr(owner, '__qualname__', '')}"

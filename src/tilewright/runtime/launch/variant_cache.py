@@ -125,6 +125,19 @@ class VariantCache:
             self._dependencies = self._function.find_dependencies()
         return self._dependencies
 
+    @property
+    def known_hash(self) -> str | None:
+        """That of the dependencies, if they have been read."""
+        return None if self._dependencies is None else self._dependencies.hash
+
+    def forget_dependencies(self) -> None:
+        """Read them again for the next launch; compiled kernels that still fit are kept."""
+        with self._lock:
+            self._dependencies = self._own_globals = None
+            self.by_key.clear()
+            for dispatch in self._dispatches:
+                dispatch.keep(())
+
     def variant(self, call: BoundCall) -> Variant:
         """The variant that a launch runs, compiled and loaded if it is new.
 
