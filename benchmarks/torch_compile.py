@@ -24,14 +24,12 @@ import ctypes
 import json
 import os
 import random
-import signal
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -43,6 +41,7 @@ from harness import write_record
 from rich.console import Console
 from rich.table import Table
 from torch.utils._pytree import tree_leaves
+from worker_process import WorkerProcess, serve
 
 from tilewright.triton_alias import install, register_with_inductor
 
@@ -297,16 +296,13 @@ class Contestant:
     def serve(self) -> None:
         """Answer until the parent is done."""
         print(json.dumps({"device": self.device}), flush=True)
-        answers = {"compile": self.compile, "sample": self.sample, "kernels": self.kernel_time}
-        for line in sys.stdin:
-            request, *arguments = json.loads(line)
-            print(json.dumps(answers[request](*arguments)), flush=True)
+        serve({"compile": self.compile, "sample": self.sample, "kernels": self.kernel_time})
 
 
 # --- the parent -----------------------------------------------------------------------------------
 
 
-class Child:
+class Child(WorkerProcess):
     """The process of a contestant, with caches of its own below a folder."""
 
     def __init__(self, folder: Path, packages: Path | None, backend: str, threads: int) -> None:
@@ -321,35 +317,12 @@ class Child:
             "TEARDOWN_CUPTI": "1",
         }
         command = [sys.executable, "-W", "ignore", __file__, "--serve", backend, str(threads)]
-        self._process = subprocess.Popen(
-            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            start_new_session=True,
-        )  # fmt: skip
-
-    def close(self) -> None:
-        """End it, and its workers: where a profile has been, some wait forever at their exit."""
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        super().__init__(command, environment)
 
     @cached_property
     def device(self) -> str:
-        """What it computes on. It has started then, which several can do side by side."""
-        return self._answer()["device"]
-
-    def _answer(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            raise SystemExit(f"a contestant ended with status {self._process.wait()}")
-        return json.loads(line)
-
-    def ask(self, *request: str | int | None) -> dict[str, Any]:
-        """Have it `compile` a function, `sample` the latest one, or tell the time of its
-        `kernels`."""
-        assert self._process.stdin is not None
-        print(json.dumps(request), file=self._process.stdin, flush=True)
-        return self._answer()
+        """The device it computes on; waits until the process has started."""
+        return self.answer()["device"]
 
 
 Pair = tuple[Child, Child]
