@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.emulator.clocks import Seen
+from tests.emulator.clocks import Seen, joined
 from tests.emulator.memory import Array, EmulationError
 from tests.emulator.waiting import Blocked, Wait
 
@@ -85,8 +85,7 @@ class Barriers:
         if do_wait:
             barrier.waiting += warps
             self._waits |= set(warps)
-        seen = self._m.clocks.release(np.array(warps))
-        barrier.seen = seen if barrier.seen is None else barrier.seen.joined(seen)
+        barrier.seen = joined(self._m.clocks.release(np.array(warps)), barrier.seen)
         if 32 * len(barrier.arrived) > count:
             raise EmulationError(f"more threads than the {count} that barrier {ident} counts")
         if 32 * len(barrier.arrived) == count:

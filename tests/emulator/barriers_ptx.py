@@ -77,7 +77,7 @@ def _proxy_fence(match: re.Match[str], args: list[str]) -> Made:
         if space != ".global":
             r.m.fence(r.predicate)
         if not space.startswith(".shared"):
-            r.m.clocks.fence_global(np.flatnonzero(r.predicate.reshape(-1, 32).any(1)))
+            r.m.fence_global(r.predicate)
 
     return run
 

@@ -38,7 +38,7 @@ class Load:
         shared = self.machine.shared
         shared.begin_late_write(self.target, self.thread >> 5, "a bulk copy")
         inside = self.pieces.addresses[self.pieces.inside]
-        self.machine.memory.check_fenced(inside, self.pieces.size)
+        self.machine.memory.check_fenced(inside, self.pieces.size, self.thread >> 5)
         self.early = self._read()
 
     def _read(self) -> Array:
@@ -80,7 +80,7 @@ class Store:
         self.machine.shared.begin_late_read(self.source, self.thread >> 5, "a bulk copy")
         pieces = self.pieces
         inside = pieces.addresses[pieces.inside]
-        self.machine.memory.begin_late_write(inside, pieces.size, self.kind)
+        self.machine.memory.begin_late_write(inside, pieces.size, self.thread >> 5, self.kind)
 
     def read(self, engine: int, stamp: int) -> None:
         """Its source may be used again."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.emulator.clocks import Seen
+from tests.emulator.clocks import Seen, joined
 from tests.emulator.lines import END
 from tests.emulator.memory import Array, EmulationError
 from tests.emulator.waiting import Blocked, Wait
@@ -32,8 +32,7 @@ class ClusterBarrier:
             raise EmulationError("a thread arrives twice at the barrier of its cluster")
         self._arrived |= mask
         self._awaited[mask] = self._phase + 1
-        seen = self._m.clocks.release(_warps(mask))
-        self._gathered = seen if self._gathered is None else seen.joined(self._gathered)
+        self._gathered = joined(self._m.clocks.release(_warps(mask)), self._gathered)
 
     def wait(self, mask: Array) -> None:
         """Raises Blocked."""

@@ -16,7 +16,7 @@ import numpy as np
 from tests.emulator import values
 from tests.emulator.barriers import Barriers
 from tests.emulator.bulk_copies import BulkCopies
-from tests.emulator.clocks import Clocks
+from tests.emulator.clocks import FENCED, GLOBAL_FENCED, Clocks
 from tests.emulator.clusters import ClusterBarrier, RemoteUses
 from tests.emulator.copies import Copies
 from tests.emulator.lines import END, Step, compile_block
@@ -57,6 +57,10 @@ class Kernel:
         self.fragments = _fragments(self.text.blocks)
         self.entry_registers = _entry_registers(text, 32 * self.warps)
         self._steps: dict[int, list[tuple[str, Step]]] = {}
+
+    def with_text(self, text: str) -> Kernel:
+        """Another text, launched likewise."""
+        return Kernel(text, self.warps, self.shared_bytes, self.cluster, self.shared_base)
 
     def steps(self, number: int) -> list[tuple[str, Step]]:
         found = self._steps.get(number)
@@ -185,7 +189,11 @@ class Machine:
         lacks = (self.wrote & ~mask).reshape(-1, 32).any(1)
         self.wrote &= ~mask
         self.mbarriers.fence(mask)
-        self.clocks.fence(np.flatnonzero(lanes.any(1) & ~lacks))
+        self.clocks.fence(np.flatnonzero(lanes.any(1) & ~lacks), FENCED)
+
+    def fence_global(self, mask: Array) -> None:
+        warps = np.flatnonzero(mask.reshape(-1, 32).any(1))
+        self.clocks.fence(warps, GLOBAL_FENCED)
 
     # -- blocks ---------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tests.emulator.clocks import Seen
+from tests.emulator.clocks import Seen, joined
 from tests.emulator.memory import Array, EmulationError
 from tests.emulator.waiting import Blocked, Wait
 
@@ -54,8 +54,7 @@ class MBarrier:
         stamp, seen = self._clocks.act(self._engine)
         for transfer in self.transfers:
             transfer.land(self._engine, stamp)
-        seen = seen if self._gathered is None else seen.joined(self._gathered)
-        self.seen = seen if self.seen is None else seen.joined(self.seen)
+        self.seen = joined(joined(seen, self._gathered), self.seen)
         self.phase += 1
         self.pending, self.expected, self.transfers, self._gathered = self.count, 0, [], None
 
@@ -64,8 +63,7 @@ class MBarrier:
         if count > self.pending:
             raise EmulationError(f"more arrivals than a phase counts; {self.describe()}")
         self.pending -= count
-        seen = self._clocks.release(np.array([warp]))
-        self._gathered = seen if self._gathered is None else seen.joined(self._gathered)
+        self._gathered = joined(self._clocks.release(np.array([warp])), self._gathered)
 
     def _begin(self) -> None:
         """Something happens to the phase at hand; if all arrived, to the next."""

@@ -106,17 +106,17 @@ class Global:
             if len(places):
                 yield part, places[:, None] + np.arange(size)
 
-    def check_fenced(self, addresses: Array, size: int, does: str = "reads") -> None:
-        """An engine is to read these."""
+    def check_fenced(self, addresses: Array, size: int, warp: int, does: str = "reads") -> None:
+        """A warp starts an engine that reads these."""
         for part, places in self._places(addresses, size):
             if len(part.by_engine):
                 places = places[~part.by_engine[places].all(1)]
-            if len(places) and part.writes.unfenced(places, self.clocks):
+            if len(places) and part.writes.unfenced(places, warp, self.clocks):
                 raise EmulationError(f"a bulk copy {does} what was stored without a proxy fence")
 
-    def begin_late_write(self, addresses: Array, size: int, kind: str) -> None:
+    def begin_late_write(self, addresses: Array, size: int, warp: int, kind: str) -> None:
         """From now on an engine may write, whenever it likes; kind: of a reduction, or ""."""
-        self.check_fenced(addresses, size, "writes")
+        self.check_fenced(addresses, size, warp, "writes")
         for part, places in self._places(addresses, size):
             if not len(part.late):
                 part.late = np.zeros(part.end - part.first, np.int16)

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from tests.emulator import launch, machine
-from tests.emulator.machine import Kernel
 from tests.emulator.memory import EmulationError
 from tests.kernels.devices import EmulatedNvidia
 from tests.kernels.looped_products import batched, nested
@@ -121,7 +120,7 @@ def plant(fault: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
         right = self.kernel
         text = fault(texts[0])
         assert text != texts[0]
-        self.kernel = Kernel(text, right.warps, right.shared_bytes)
+        self.kernel = right.with_text(text)
         launched(self, grid, values)
 
     monkeypatch.setattr(machine, "parse", kept)

@@ -11,7 +11,6 @@ import pytest
 
 import tilewright.language as tl
 from tests.emulator import launch, machine
-from tests.emulator.machine import Kernel
 from tests.emulator.memory import Array, EmulationError
 from tests.kernels.devices import EmulatedNvidia
 from tilewright import jit, settings
@@ -66,6 +65,20 @@ def written(a, b, c, d, n):
     tl.store(c + i[:, None] * 32 + j[None, :], acc)
 
 
+@jit
+def read_by_all(a, b, c, d, n):
+    """Warps of both groups read what one of them then stores, while no group knows of the products
+    of the other: barriers order the accesses, not waits."""
+    i, j, k = tl.arange(0, 128)[:, None], tl.arange(0, 32)[None, :], tl.arange(0, 32)
+    acc = tl.zeros((128, 32), tl.float32)
+    for s in range(n):
+        x = tl.load(a + s % 4 * 4096 + i * 32 + k[None, :])
+        acc = tl.dot(x, tl.load(b + s % 4 * 1024 + k[:, None] * 32 + j), acc)
+        acc += tl.load(d + j)
+        tl.store(d + k, tl.load(d + k) + 1)
+    tl.store(c + i * 32 + j, acc)
+
+
 @dataclass(frozen=True)
 class Loop:
     """iterations: as many as let the last ones use the bytes that the conversion of the result
@@ -114,6 +127,9 @@ LOOPS = [
         (("wgmma.wait_group", 3),),
     ),  # fmt: skip
     Loop(written, 5, (("fence.proxy", 0),)),
+    # the barrier behind the copies comes between this iteration and the store of the one before,
+    # and that before the last store between the last product and what the result goes through
+    Loop(read_by_all, 9, (("bar.sync", 1), ("bar.sync", 3))),
 ]
 
 _STATEMENT = re.compile(
@@ -168,7 +184,7 @@ def unnoticed(
         right = self.kernel
         for fault, text in faults(texts[0]):
             total += 1
-            self.kernel = Kernel(text, right.warps, right.shared_bytes)
+            self.kernel = right.with_text(text)
             try:
                 launched(self, grid, values)
             except EmulationError:
