@@ -15,6 +15,7 @@ from tilewright.language import *  # noqa: F403
 from tilewright.runtime import AsyncCompileMode as AsyncCompileMode
 from tilewright.runtime import Autotuner as Autotuner
 from tilewright.runtime import Config as Config
+from tilewright.runtime import ConstexprFunction as ConstexprFunction
 from tilewright.runtime import FutureKernel as FutureKernel
 from tilewright.runtime import Heuristics as Heuristics
 from tilewright.runtime import JITFunction as JITFunction
@@ -39,5 +40,6 @@ from tilewright.triton_alias import as_triton as as_triton
 from tilewright.triton_alias import knobs as knobs
 
 TritonError = TilewrightError
+constexpr_function = ConstexprFunction
 
 __version__: str

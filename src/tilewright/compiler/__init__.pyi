@@ -22,7 +22,13 @@ from tilewright.compiler.sources import (
     signature_text,
     specialization_of,
 )
-from tilewright.compiler.type_names import find_type, is_type_name, name_of_type, type_named
+from tilewright.compiler.type_names import (
+    find_descriptor_type,
+    find_type,
+    is_type_name,
+    name_of_type,
+    type_named,
+)
 from tilewright.compiler.written_arguments import accessed_arguments, stored_arguments
 
 __all__ = [
@@ -43,6 +49,7 @@ __all__ = [
     "compile",
     "compile_kernel",
     "compile_source",
+    "find_descriptor_type",
     "find_type",
     "frontend_options",
     "is_type_name",

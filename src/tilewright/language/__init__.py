@@ -17,6 +17,7 @@ from tilewright.language.compile_time import (
     unwrap,
     unwrap_deep,
 )
+from tilewright.language.composite_types import tuple_type, void, void_type
 from tilewright.language.control_functions import (
     condition,
     device_assert,
@@ -224,6 +225,8 @@ from tilewright.language.tensors import (
 )
 from tilewright.language.unknown_names import unknown_name
 
+slice = slice  # `x[tl.slice(a, b, c)]` is `x[a:b:c]`
+
 
 def __getattr__(name: str) -> NoReturn:
     """Called for names that the language does not have."""
@@ -389,6 +392,7 @@ __all__ = [
     "sin",
     "softmax",
     "sort",
+    "slice",
     "split",
     "sqrt",
     "sqrt_rn",
@@ -413,6 +417,7 @@ __all__ = [
     "topk",
     "trans",
     "tuple",
+    "tuple_type",
     "type_of",
     "uint16",
     "uint32",
@@ -426,6 +431,8 @@ __all__ = [
     "unwrap",
     "unwrap_deep",
     "view",
+    "void",
+    "void_type",
     "where",
     "xor_sum",
     "zeros",

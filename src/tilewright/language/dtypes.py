@@ -48,6 +48,11 @@ class dtype:
 
     SIGNEDNESS = SIGNEDNESS
     KIND = KIND
+    SINT_TYPES = [name for name, format_ in _FORMATS.items() if format_.kind == "int"]
+    UINT_TYPES = [name for name, format_ in _FORMATS.items() if format_.kind in ("bool", "uint")]
+    FP_TYPES = [name for name, format_ in _FORMATS.items() if format_.is_float]
+    STANDARD_FP_TYPES = ["fp16", "bf16", "fp32", "fp64"]
+    OTHER_TYPES = ["void"]
 
     def __init__(self, name: str) -> None:
         name = str(unwrap(name))
@@ -75,6 +80,25 @@ class dtype:
     def scalar(self) -> dtype:
         """The element type of a block, or the type itself."""
         return self
+
+    @property
+    def cache_key_part(self) -> str:
+        """The name, which is what decides in keys of caches."""
+        return self.name
+
+    def codegen_name(self) -> str:
+        """What the type is called in `tilewright.language`."""
+        return self.python_name
+
+    def mangle(self) -> str:
+        """The type as a part of a symbol: "i32", "u1", "fp16", "Pfp32", "fp32S16_32S"."""
+        return (
+            f"{'i' if self._is_signed else 'u'}{self._format.bits}" if self.is_int() else self.name
+        )
+
+    def with_element_ty(self, element_ty: dtype) -> dtype:
+        """The type with other elements: of a scalar, that type itself."""
+        return element_ty
 
     @property
     def primitive_bitwidth(self) -> int:
@@ -187,7 +211,7 @@ class dtype:
         return self._format.is_float
 
     def is_standard_floating(self) -> bool:
-        return self.name in ("fp16", "bf16", "fp32", "fp64")
+        return self.name in self.STANDARD_FP_TYPES
 
     def is_int(self) -> bool:
         """Any integer type, int1 included."""
@@ -198,6 +222,9 @@ class dtype:
 
     def is_int_unsigned(self) -> bool:
         return self.is_int() and not self._is_signed
+
+    def is_void(self) -> bool:
+        return False
 
     def is_ptr(self) -> bool:
         return False
@@ -268,6 +295,9 @@ class pointer_type(dtype):
     def is_const(self) -> bool:
         return self.const
 
+    def mangle(self) -> str:
+        return f"P{self.element_ty.mangle()}"
+
     def __repr__(self) -> str:
         return self.name
 
@@ -295,6 +325,17 @@ class block_type(dtype):
 
     def kind(self) -> KIND:
         return self.element_ty.kind()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements; none for int1, as in Triton."""
+        return self.numel * (self.element_ty.primitive_bitwidth // 8)
+
+    def mangle(self) -> str:
+        return f"{self.scalar.mangle()}S{'_'.join(map(str, self.shape))}S"
+
+    def with_element_ty(self, element_ty: dtype) -> block_type:
+        return block_type(element_ty, self.shape)
 
     def get_block_shapes(self) -> tuple[int, ...]:
         """The shape."""

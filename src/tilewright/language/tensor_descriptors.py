@@ -8,8 +8,9 @@ from typing import Any
 
 from tilewright.ir.types import PointerType
 from tilewright.language.compile_time import constexpr
+from tilewright.language.composite_types import tuple_type
 from tilewright.language.core import Operand, Shape
-from tilewright.language.dtypes import block_type, dtype, type_of
+from tilewright.language.dtypes import block_type, dtype, int32, int64, type_of
 from tilewright.language.stub_dispatch import builtin
 from tilewright.language.tensors import aggregate_value, tensor, tuple
 from tilewright.support import errors
@@ -19,10 +20,18 @@ BlockType = block_type
 
 
 class tensor_descriptor_type:
-    """Type of a descriptor: that of its blocks."""
+    """Type of a descriptor: that of its blocks, and of the items of its shape and strides."""
 
-    def __init__(self, block_type: BlockType) -> None:
+    def __init__(
+        self,
+        block_type: BlockType,
+        shape_type: tuple_type | None = None,
+        strides_type: tuple_type | None = None,
+    ) -> None:
+        rank = len(block_type.shape)
         self.block_type = block_type
+        self.shape_type = shape_type or tuple_type([int32] * rank)
+        self.strides_type = strides_type or tuple_type([int64] * rank)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, tensor_descriptor_type) and self.block_type == other.block_type

@@ -60,7 +60,6 @@ _OF_MODULE = {
     "ones": "write tl.full(shape, 1, dtype)",
     "pow": "write tl.extra.libdevice.pow(x, y)",
     "prod": "write tl.reduce(x, axis, f) with a function f under @jit that multiplies",
-    "slice": "write a:b:c in the brackets behind a tuple or a tile",
     "stack": "write tl.join(a, b)",
     "transpose": "write tl.trans(x), or tl.permute(x, dims)",
     "_experimental_descriptor_load": "write tl.load_tensor_descriptor(desc, offsets)",

@@ -76,10 +76,11 @@ MODULES: dict[str, Row] = {
     "triton.profiler": _row(_HERE + "profiler"),
     "triton.profiler.viewer": _row(_HERE + "profile_viewer: parse print_tree"),
     # --- the language -------------------------------------------------------------------------
-    "triton.language": _row("language"),
+    "triton.language": _row("language", _HERE + "type_names: str_to_ty"),
     "triton.language.core": _row(
         "language.core", "language", "language: _aggregate=aggregate _tensor_member_fn=member",
-        _HERE + "argument_paths: validate_block_shape get_primitive_bitwidth"
+        "language: _DtypeClass=dtype", _HERE + "type_names: str_to_ty",
+        _HERE + "argument_paths: validate_block_shape get_primitive_bitwidth",
     ),
     "triton.language.math": _row("language.math"),
     "triton.language.standard": _row(

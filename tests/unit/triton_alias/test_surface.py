@@ -23,10 +23,10 @@ triton.language: PropagateNan TRITON_MAX_TENSOR_NUMEL abs add advance arange arg
     make_tensor_descriptor map_elementwise math max max_constancy max_contiguous maximum min
     minimum mul multiple_of num_programs pair_uniform_to_normal permute philox philox_impl
     pointer_type program_id rand rand4x randint randint4x randn randn4x range ravel reduce
-    reduce_or reshape rsqrt sigmoid sin softmax sort split sqrt sqrt_rn squeeze static_assert
-    static_print static_range store store_tensor_descriptor sub sum swizzle2d target_info tensor
-    tensor_descriptor to_tensor topk trans tuple uint16 uint32 uint64 uint8
-    uint_to_uniform_float umulhi unsqueeze view where xor_sum zeros zeros_like
+    reduce_or reshape rsqrt sigmoid sin slice softmax sort split sqrt sqrt_rn squeeze static_assert
+    static_print static_range store store_tensor_descriptor str_to_ty sub sum swizzle2d
+    target_info tensor tensor_descriptor to_tensor topk trans tuple tuple_type uint16 uint32
+    uint64 uint8 uint_to_uniform_float umulhi unsqueeze view void where xor_sum zeros zeros_like
 triton.language.core: _aggregate _unwrap_if_constexpr builtin constexpr dtype extern_elementwise
     get_int_dtype tensor tensor_descriptor_base view
 triton.language.tensor: T abs advance argmax argmin associative_scan atomic_add atomic_and
@@ -35,7 +35,8 @@ triton.language.tensor: T abs advance argmax argmin associative_scan atomic_add 
     flip floor gather histogram item log log2 logical_and logical_or max min numel permute ravel
     reduce reduce_or reshape rsqrt shape sigmoid sin softmax sort split sqrt sqrt_rn store sum
     to trans type view xor_sum
-triton.language.dtype: exponent_bias fp_mantissa_width get_int_max_value get_int_min_value
+triton.language.dtype: FP_TYPES OTHER_TYPES SINT_TYPES STANDARD_FP_TYPES UINT_TYPES
+    cache_key_part codegen_name exponent_bias fp_mantissa_width get_int_max_value get_int_min_value
     int_signedness is_bf16 is_floating is_fp16 is_fp32 is_fp64 is_fp8 is_int is_int1 is_int16
     is_int32 is_int64 is_int8 is_int_signed is_int_unsigned is_ptr is_uint16 is_uint32 is_uint64
     is_uint8 itemsize kind primitive_bitwidth
@@ -86,7 +87,7 @@ triton.runtime.Autotuner: run warmup
 """Of tiers A and B of the surface, by module or object."""
 
 RARE = {
-    "triton.language": "slice _experimental_descriptor_load _experimental_make_tensor_descriptor",
+    "triton.language": "_experimental_descriptor_load _experimental_make_tensor_descriptor",
     "triton.language.extra.cuda": "convert_custom_float8_sm70 convert_custom_float8_sm80",
     "triton.language.extra.hip": "memrealtime",
     "triton.runtime.cache": "FileCacheManager RedisRemoteCacheBackend RemoteCacheManager",

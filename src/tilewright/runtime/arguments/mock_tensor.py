@@ -52,13 +52,54 @@ class MockTensor:
 
 
 class TensorWrapper:
-    """An array `base` whose elements are seen as another dtype, `element`, of the same width."""
+    """An array `base` whose elements are seen as another dtype, `element`, of the same width.
+
+    Copies of it, on other devices too, are seen as that dtype.
+    """
 
     def __init__(self, base: Any, dtype: Any) -> None:
         self.base = base
         self.dtype = dtype
         self.element = dtype_of(dtype)
-        self.shape = base.shape
+
+    @property
+    def shape(self) -> Any:
+        """As the array has it."""
+        return self.base.shape
+
+    @property
+    def device(self) -> Any:
+        """Where the array is; "cpu" for those of libraries that have no devices."""
+        return getattr(self.base, "device", "cpu")
+
+    @property
+    def data(self) -> Any:
+        """The elements, as the array has them; assign those of another to see them instead."""
+        return self.base.data
+
+    @data.setter
+    def data(self, other: Any) -> None:
+        self.base.data = other
+
+    def cpu(self) -> TensorWrapper:
+        """A copy in the host's memory."""
+        return TensorWrapper(self.base.cpu(), self.dtype)
+
+    def to(self, device: Any) -> TensorWrapper:
+        """A copy on a device."""
+        return TensorWrapper(self.base.to(device), self.dtype)
+
+    def clone(self) -> TensorWrapper:
+        """A copy on the same device."""
+        return TensorWrapper(self.base.clone(), self.dtype)
+
+    def new_empty(self, sizes: Any) -> TensorWrapper:
+        """An array of other extents on the same device, whose elements are not initialized."""
+        return TensorWrapper(self.base.new_empty(sizes), self.dtype)
+
+    def copy_(self, other: Any) -> None:
+        """Copy the elements of another array into this one."""
+        self.base.copy_(other.base if isinstance(other, TensorWrapper) else other)
 
     def data_ptr(self) -> int:
         """Address of the first element."""
