@@ -40,7 +40,7 @@ HERE = 90
 """The architecture with all element types."""
 OPTIONS = (
     "num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion", "debug",
-    "launch_cooperative_grid", "bulk_loads", "persistent",
+    "launch_cooperative_grid", "bulk_loads", "persistent", "ieee_rounding",
 )  # fmt: skip
 BYTES = {"fp64": 8, "i64": 8, "fp32": 4, "i32": 4, "fp16": 2, "bf16": 2}
 """Of element types that have not one."""

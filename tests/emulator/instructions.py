@@ -337,9 +337,16 @@ def _approximate(match: re.Match[str], args: list[str]) -> Made:
 
 
 def _quotient(match: re.Match[str], args: list[str]) -> Made:
+    """By a rounded reciprocal, as the machine: a quotient that is a float need not come out."""
+    is_full = match[1] == "full"
+
     def run(r: Registers) -> None:
         x, y = (r.get(a).astype(np.uint32).view(np.float32) for a in args[1:])
-        r.put(args[0], (x / y).astype(np.float32).view(np.uint32))
+        size = np.abs(y)
+        scale = np.where(size > 2.0**126, 0.25, np.where(size < 2.0**-126, 2.0**24, 1.0))
+        scale = scale.astype(np.float32) if is_full else np.float32(1)
+        reciprocal = _flushed(1 / _flushed(y * scale))
+        r.put(args[0], (x * scale * reciprocal).astype(np.float32).view(np.uint32))
 
     return run
 
@@ -537,7 +544,7 @@ INSTRUCTIONS: list[tuple[str, Callable[[re.Match[str], list[str]], Made]]] = [
     (r"vote\.sync\.any\.pred", _any_of_warp),
     (r"mma\.sync\.aligned\.(m\d+n\d+k\d+)\.row\.col\.(\w+)\.(\w+)\.(\w+)\.(\w+)", _product),
     (r"(ex2|lg2|sqrt|rcp|rsqrt|sin|cos|tanh)\.approx(\.ftz)?\.f32", _approximate),
-    (r"div\.(?:full|approx)(?:\.ftz)?\.f32", _quotient),
+    (r"div\.(full|approx)(?:\.ftz)?\.f32", _quotient),
     (r"cvt\.rn\.(f16|bf16)x2\.f32", _pack),
     (r"cvt\.rna\.tf32\.f32", _round_tf32),
     (r"cvt\.rn\.satfinite\.(e4m3|e5m2)x2\.f32", _to_eight),

@@ -130,6 +130,11 @@ def test_function(device: Device, rng: np.random.Generator, name: str, dtype: An
     with np.errstate(all="ignore"):
         expected = reference(x.astype(WIDE)).astype(np.float64)
     found = apply(device, function, x)
+    if device.is_approximate and dtype == np.float32 and name in ("sqrt", "rsqrt"):
+        # Subnormal arguments are 0 to the roots of a GPU, as in Triton.
+        with np.errstate(all="ignore"):
+            flushed = np.where(np.abs(x) < np.finfo(dtype).tiny, np.copysign(0, x), x)
+            expected = reference(flushed.astype(WIDE)).astype(np.float64)
     if device.is_approximate and dtype.itemsize < 8:
         ulps: Any = ULPS[str(dtype)]
         if dtype == np.float32:

@@ -45,6 +45,8 @@ class CommonOptions:
     bulk_loads: which loads a copy engine may make: all, those by tensor descriptors, or none;
     persistent: whether blocks may run several programs, one after the other, where a producer
     copies for them; None: where the loops of all programs take as long;
+    ieee_rounding: `/`, sqrt and rsqrt of fp32 are correctly rounded (rsqrt: its root and quotient),
+    where Triton's are within 2 ulp (docs/libdevice.md);
     strict_triton: refuse what its language lacks; int64_offsets: program ids, ranges and integer
     arguments are int64, so that offsets computed from them do not wrap; check: some of
     `support.CHECK_KINDS`, with `+` between: accesses are checked by the kernel itself. It is set by
@@ -64,6 +66,7 @@ class CommonOptions:
     default_dot_input_precision: str = "ieee"
     bulk_loads: str = BULK_LOADS[1]
     persistent: bool | None = None
+    ieee_rounding: bool = False
     strict_triton: bool = False
     int64_offsets: bool = False
     check: str = ""

@@ -99,6 +99,7 @@ def frontend_options(
         debug=options.debug,
         sanitize_overflow=options.sanitize_overflow,
         strict_triton=options.strict_triton,
+        ieee_rounding=options.ieee_rounding,
         int64_offsets=options.int64_offsets,
     )
     return _one(front)

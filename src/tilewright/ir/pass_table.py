@@ -29,6 +29,7 @@ PASS_MODULES = {
     "nvidia-delay-product-waits": f"{_NVIDIA}.delay_product_waits",
     "nvidia-expand-conversions": f"{_NVIDIA}.expand_conversions",
     "nvidia-expand-exchanges": f"{_NVIDIA}.expand_exchanges",
+    "nvidia-infer-quotient-rounding": f"{_NVIDIA}.infer_quotient_rounding",
     "nvidia-insert-global-barriers": f"{_NVIDIA}.insert_global_barriers",
     "nvidia-insert-shared-barriers": f"{_NVIDIA}.insert_shared_barriers",
     "nvidia-legalize-arithmetic": f"{_NVIDIA}.legalize_arithmetic",

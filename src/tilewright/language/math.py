@@ -143,8 +143,8 @@ def fdiv(
 ) -> tensor:
     """x / y of floats; 16-bit operands give fp32. ieee_rounding asks for correct rounding.
 
-    approx permits more error than `/`; it is accepted and not used. Errors: DTypeMismatch for
-    integers.
+    approx: on a GPU, fp32 quotients are 0 or NaN for |y| above 2^126 or below 2^-126. Errors:
+    DTypeMismatch for integers.
     """
     ...
 

@@ -26,6 +26,7 @@ _MAX = 2**64 - 1
 _ADDRESSES = frozenset((i64, u64))
 
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+QUOTIENT_ROUNDINGS = ("nearest", "exact", "full", "fast", "by_use")
 MATH_FUNCTIONS = (
     "exp", "exp2", "log", "log2", "sin", "cos", "tanh", "erf", "sqrt", "sqrt_rn", "rsqrt",
     "floor", "ceil", "round_even", "trunc", "accurate_exp",
@@ -92,13 +93,15 @@ class MulOp(BinaryOp, opcode="arith.mul", traits=_COMMUTATIVE):
 class DivOp(BinaryOp, opcode="arith.div", traits=_ELEMENTWISE):
     """result = lhs / rhs; integers truncate toward zero, and dividing by zero is undefined
 
-    precise: the float quotient must be correctly rounded; otherwise 2 ulp of fp32 are allowed, but
-    not where the quotient is a float itself (unless it is rounded to a narrower one at once).
+    rounding: of fp32; other floats are always correctly rounded.
+    "nearest": correctly; "exact": within 2 ulp, and exact where the quotient is a float; "full":
+    within 2 ulp; "fast": within 2 ulp where 2^-126 <= |rhs| <= 2^126, and 0 or NaN beyond;
+    "by_use": "exact" if a comparison or truncation depends on the quotient, else "full".
     """
 
     lhs: Value = operand(number)
     rhs: Value = operand(number)
-    precise: bool = attr(default=False)
+    rounding: str = attr(default="by_use", choices=QUOTIENT_ROUNDINGS)
 
 
 class RemOp(BinaryOp, opcode="arith.rem", traits=_ELEMENTWISE):

@@ -18,6 +18,7 @@ from tilewright.backends.nvidia.passes.assign_layouts import AssignLayouts
 from tilewright.backends.nvidia.passes.delay_product_waits import DelayProductWaits
 from tilewright.backends.nvidia.passes.expand_conversions import ExpandConversions
 from tilewright.backends.nvidia.passes.expand_exchanges import ExpandExchanges
+from tilewright.backends.nvidia.passes.infer_quotient_rounding import InferQuotientRounding
 from tilewright.backends.nvidia.passes.insert_global_barriers import InsertGlobalBarriers
 from tilewright.backends.nvidia.passes.insert_shared_barriers import InsertSharedBarriers
 from tilewright.backends.nvidia.passes.legalize_arithmetic import LegalizeArithmetic
@@ -71,6 +72,7 @@ def front_pipeline(capability: int, bulk_loads: str = "all", warps: int = 4) -> 
         Step(LeaveIdlePrograms(), "one branch for masks of whole rows, which fold below"),
         Step(flatten, "loads of all iterations in flight; first ones, and counts, fold below"),
         Step(dots, "first: its expansions need legalization themselves", legal_products(arch)),
+        Step(InferQuotientRounding(), "the next expands functions to comparisons of its own"),
         Step(arithmetic, "GPUs compute exp2 and f16, not sin and fp8", legal_arithmetic(arch)),
         Step(Canonicalize(), "fold the constants of expansions and the casts around them"),
         Step(casts, "last: canonicalization would merge its casts", legal_instructions(arch)),

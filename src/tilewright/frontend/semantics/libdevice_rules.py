@@ -24,7 +24,7 @@ from tilewright.frontend.semantics.broadcasting import broadcast_value
 from tilewright.frontend.semantics.composed_functions import evaluate
 from tilewright.frontend.semantics.dtype_casts import cast_to
 from tilewright.frontend.semantics.literal_constants import describe, materialize
-from tilewright.frontend.semantics.math_functions import float_argument, math_function
+from tilewright.frontend.semantics.math_functions import float_argument, math_function, quotient
 from tilewright.frontend.semantics.selection import common_dtype, shape_of_all
 from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.frontend.semantics.semantics_registry import implements
@@ -333,6 +333,11 @@ def jn(ctx: Context, x: object, y: object) -> tensor:
 @implements(lib.yn)
 def yn(ctx: Context, x: object, y: object) -> tensor:
     return _of_order(ctx, "yn", bessel_y, x, y)
+
+
+@implements(lib.fast_dividef)
+def fast_dividef(ctx: Context, x: object, y: object) -> tensor:
+    return quotient(ctx, "fast_dividef", x, y, "fast")
 
 
 @implements(lib.exp)

@@ -11,7 +11,13 @@ from tilewright.frontend.semantics import constant_arguments
 from tilewright.frontend.semantics.broadcasting import broadcast_pair
 from tilewright.frontend.semantics.dtype_casts import cast_value
 from tilewright.frontend.semantics.literal_constants import constant, describe, dtype_of_literal
-from tilewright.frontend.semantics.numeric_operators import binary, logical, operands, result_dtype
+from tilewright.frontend.semantics.numeric_operators import (
+    binary,
+    logical,
+    operands,
+    quotient_rounding,
+    result_dtype,
+)
 from tilewright.frontend.semantics.selection import cast_and_broadcast, common_dtype, shape_of_all
 from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.frontend.semantics.semantics_registry import implements
@@ -59,7 +65,16 @@ def in_accumulator(ctx: Context, value: Value, compute: Callable[[Value], Value]
 def math_function(ctx: Context, function: str, x: object) -> tensor:
     """One of `ops.MATH_FUNCTIONS` of a float."""
     value = float_argument(ctx, function, x)
-    return in_accumulator(ctx, value, lambda wide: ctx.value(MathOp(wide, function)))
+    return in_accumulator(ctx, value, lambda wide: _function(ctx, function, wide))
+
+
+def _function(ctx: Context, function: str, x: Value) -> Value:
+    if not ctx.options.ieee_rounding or function not in ("sqrt", "rsqrt"):
+        return ctx.value(MathOp(x, function))
+    root = ctx.value(MathOp(x, "sqrt_rn"))
+    if function == "sqrt":
+        return root
+    return ctx.value(DivOp(constant(ctx, 1, x.type), root, "nearest"))
 
 
 def _register(name: str) -> None:
@@ -93,7 +108,9 @@ def sigmoid(ctx: Context, x: object) -> tensor:
         one = constant(ctx, 1, wide.type)
         # exp(-x) may overflow to infinity, for which 1 / (1 + inf) is the right limit 0.
         decay = ctx.value(MathOp(ctx.value(NegOp(wide)), "exp"))
-        return ctx.value(DivOp(one, ctx.value(AddOp(one, decay))))
+        # The divisor is 1 at least: a fast reciprocal takes only subnormal results for 0.
+        rounding = "nearest" if ctx.options.ieee_rounding else "fast"
+        return ctx.value(DivOp(one, ctx.value(AddOp(one, decay)), rounding))
 
     return in_accumulator(ctx, float_argument(ctx, "sigmoid", x), compute)
 
@@ -114,29 +131,30 @@ def fma(ctx: Context, x: object, y: object, z: object) -> tensor:
     return tensor(cast_value(ctx, ctx.value(FmaOp(a, b, c)), dtype))
 
 
-def quotient(ctx: Context, function: str, x: object, y: object, precise: bool) -> tensor:
-    """x / y of floats; 16-bit operands give fp32."""
+def quotient(ctx: Context, function: str, x: object, y: object, rounding: str) -> tensor:
+    """x / y of floats; 16-bit operands give fp32. rounding: of `DivOp`."""
     for operand in (x, y):
         if isinstance(operand, tensor):
             # Only for its error: integers would otherwise divide as floats.
             float_argument(ctx, function, operand)
     dtype = result_dtype(ctx, "truediv", x, y)
     left, right = operands(ctx, "truediv", x, y, dtype)
-    return ctx.tensor(DivOp(left, right, precise))
+    return ctx.tensor(DivOp(left, right, rounding))
 
 
 @implements(tl.math.fdiv)
 def fdiv(
     ctx: Context, x: object, y: object, ieee_rounding: object = False, approx: object = False
 ) -> tensor:
-    return quotient(
-        ctx, "fdiv", x, y, constant_arguments.flag(ctx, "fdiv", "ieee_rounding", ieee_rounding)
-    )
+    is_precise = constant_arguments.flag(ctx, "fdiv", "ieee_rounding", ieee_rounding)
+    is_fast = constant_arguments.flag(ctx, "fdiv", "approx", approx)
+    rounding = "fast" if is_fast else quotient_rounding(ctx)
+    return quotient(ctx, "fdiv", x, y, "nearest" if is_precise else rounding)
 
 
 @implements(tl.math.div_rn)
 def div_rn(ctx: Context, x: object, y: object) -> tensor:
-    return quotient(ctx, "div_rn", x, y, True)
+    return quotient(ctx, "div_rn", x, y, "nearest")
 
 
 @implements(tl.math.umulhi)

@@ -225,7 +225,14 @@ def _apply(ctx: Context, name: str, x: Value, y: Value) -> Value:
     """Emit the op of an operator on operands of one type."""
     if element_of(x.type) is i1 and name not in ("and", "or", "xor"):
         return _apply_to_bools(ctx, name, x, y)
+    if name == "truediv":
+        return ctx.value(DivOp(x, y, quotient_rounding(ctx)))
     return ctx.value(_OPS[name](x, y))
+
+
+def quotient_rounding(ctx: Context) -> str:
+    """How `/` is rounded: the rounding of `DivOp`."""
+    return "nearest" if ctx.options.ieee_rounding else "by_use"
 
 
 def _apply_to_bools(ctx: Context, name: str, x: Value, y: Value) -> Value:

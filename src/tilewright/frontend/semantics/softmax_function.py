@@ -8,6 +8,7 @@ from tilewright.frontend.semantics import constant_arguments
 from tilewright.frontend.semantics.broadcasting import broadcast_value
 from tilewright.frontend.semantics.dtype_casts import cast_value
 from tilewright.frontend.semantics.math_functions import float_argument
+from tilewright.frontend.semantics.numeric_operators import quotient_rounding
 from tilewright.frontend.semantics.reductions import extremum_along, sum
 from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.frontend.semantics.semantics_registry import implements
@@ -29,10 +30,11 @@ def softmax(
     shape = shape_of(value.type)
     # Triton's default is dimension 0, unlike that of most array libraries.
     axis = constant_arguments.axis(ctx, "softmax", 0 if dim is None else dim, len(shape), "dim")
-    precise = constant_arguments.flag(ctx, "softmax", "ieee_rounding", ieee_rounding)
+    is_precise = constant_arguments.flag(ctx, "softmax", "ieee_rounding", ieee_rounding)
+    rounding = "nearest" if is_precise else quotient_rounding(ctx)
     # Minus the maximum, exp cannot overflow and the largest weight is 1.
     peak = extremum_along(ctx, "maximum", tensor(value), axis, True).handle
     shifted = ctx.value(SubOp(value, broadcast_value(ctx, peak, shape)))
     weights = ctx.value(MathOp(shifted, "exp"))
     total = sum(ctx, tensor(weights), axis, True).handle
-    return ctx.tensor(DivOp(weights, broadcast_value(ctx, total, shape), precise))
+    return ctx.tensor(DivOp(weights, broadcast_value(ctx, total, shape), rounding))

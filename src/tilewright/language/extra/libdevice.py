@@ -20,7 +20,6 @@ from tilewright.language.math import (
     div_rn,
     erf,
     exp2,
-    fdiv,
     floor,
     fma,
     log,
@@ -271,11 +270,17 @@ hiloint2double = _binary(
     "hiloint2double", "The double whose halves are two int32, the upper first."
 )
 
+# ---- fast functions ------------------------------------------------------------------------------
+
+fast_dividef = _binary(
+    "fast_dividef", "x / y; on a GPU 0 or NaN for |y| above 2^126 or below 2^-126."
+)
+
 # ---- other names ---------------------------------------------------------------------------------
 
 fast_logf, fast_log2f, fast_log10f = log, log2, log10
 fast_sinf, fast_cosf, fast_tanf, fast_tanhf = sin, cos, tan, tanh
-fast_dividef, fast_powf, fast_exp10f = fdiv, pow, exp10
+fast_powf, fast_exp10f = pow, exp10
 finitef = isfinited = isfinite
 nearbyint, scalbn, rsqrt_rn = rint, ldexp, rsqrt
 

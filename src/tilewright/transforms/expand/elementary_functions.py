@@ -40,13 +40,15 @@ def _formula(function: str) -> Formula:
     return attribute_late(f"tilewright.transforms.expand.{EXPANSIONS[function]}")
 
 
-def expand_math(op: Op, builder: Builder, fma: bool, avx512: bool = False) -> Value | None:
+def expand_math(
+    op: Op, builder: Builder, fma: bool, avx512: bool = False, exp2: bool = False
+) -> Value | None:
     """The value of an elementary function of f32 or f64; None if it is native.
 
-    fma, avx512: what the machine has, see `Arithmetic`
+    fma, avx512, exp2: what the machine has, see `Arithmetic`
     """
     assert isinstance(op, MathOp)
     if op.function not in EXPANSIONS:
         return None
-    arithmetic = Arithmetic(builder, op.x.type, fma, avx512=avx512)
+    arithmetic = Arithmetic(builder, op.x.type, fma, avx512=avx512, exp2=exp2)
     return _formula(op.function)(arithmetic, op.x)

@@ -96,6 +96,8 @@ def tanh(a: Arithmetic, x: Value) -> Value:
     cost less, and be 2.5 ulp off.
     """
     k = constants_of(a.format)
+    if a.single and a.has_exp2:
+        return _tanh_by_exp2(a, x)
     y = a.at_most(a.abs(x), k.wide)
     if a.single and a.avx512:
         number = a.shr(a.emit(MaxOp(a.bits(y), a.like(_BITS_OF_SIXTEENTH, a.bits(y)))), 21)
@@ -106,6 +108,16 @@ def tanh(a: Arithmetic, x: Value) -> Value:
     mantissa, scale = exp_in_range(a, a.add(y, y))
     large = a.sub(1.0, a.div(2.0, a.fma(mantissa, scale, 1.0)))
     return a.with_sign(a.select(a.compare("lt", y, 0.625), small, large), a.sign_of(x))
+
+
+def _tanh_by_exp2(a: Arithmetic, x: Value) -> Value:
+    """The same with 2^y and a reciprocal of hardware, whose errors count by a third at most."""
+    size, square = a.abs(x), a.mul(x, x)
+    small = a.fma(a.mul(square, a.polynomial(polynomials.TANH_32, square)), x, x)
+    grown = a.math("exp2", a.mul(size, 2 * LOG2_E))
+    large = a.fma(a.div(1.0, a.add(grown, 1.0), "fast"), -2.0, 1.0)
+    signed = a.with_sign(large, a.sign_of(x))
+    return a.select(a.compare("lt", size, 0.625), small, signed)
 
 
 def exp_in_range(a: Arithmetic, x: Value) -> tuple[Value, Value]:

@@ -83,11 +83,13 @@ class Arithmetic:
     """Emits ops on values of one shape; `type` is the float type computed in.
 
     native: floats of less than 32 bits that the machine converts from and to f32; avx512: it has
-    the ops of `avx512_ops`, and that of bf16 if `rounds_bf16`
+    the ops of `avx512_ops`, and that of bf16 if `rounds_bf16`; exp2: it has 2^x and a fast
+    reciprocal of f32
     """
 
     __slots__ = (
-        "_constants", "avx512", "builder", "format", "has_fma", "native", "rounds_bf16", "type",
+        "_constants", "avx512", "builder", "format", "has_exp2", "has_fma", "native",
+        "rounds_bf16", "type",
     )  # fmt: skip
 
     def __init__(
@@ -98,7 +100,9 @@ class Arithmetic:
         native: frozenset[DType] = frozenset(),
         avx512: bool = False,
         rounds_bf16: bool = False,
+        exp2: bool = False,
     ) -> None:
+        self.has_exp2 = exp2
         self.avx512 = avx512
         self.rounds_bf16 = rounds_bf16
         self.builder = builder
@@ -159,8 +163,9 @@ class Arithmetic:
     def shr(self, x: Operand, y: Operand) -> Value:
         return self._binary(ShrOp, x, y)
 
-    def div(self, x: Operand, y: Operand) -> Value:
-        return self.emit(DivOp(self.like(x, y), self.like(y, x), True))
+    def div(self, x: Operand, y: Operand, rounding: str = "nearest") -> Value:
+        """x / y; rounding: see `DivOp`."""
+        return self.emit(DivOp(self.like(x, y), self.like(y, x), rounding))
 
     def fma(self, a: Operand, b: Operand, c: Operand) -> Value:
         """a * b + c, rounded once where the machine does so in one instruction."""

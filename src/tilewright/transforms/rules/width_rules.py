@@ -136,7 +136,7 @@ def divide_short_integers(op: BinaryOp, ctx: RuleContext) -> Value | None:
     if x is None or y is None or not shape_of(x.type) or not (_is_short(x) and _is_short(y)):
         return None
     floats = [ctx.value(CastOp(v, with_element(v.type, f32))) for v in (x, y)]
-    quotient = ctx.value(CastOp(ctx.value(DivOp(*floats, precise=True)), op.type))
+    quotient = ctx.value(CastOp(ctx.value(DivOp(*floats, rounding="nearest")), op.type))
     if isinstance(op, DivOp):
         return quotient
     return ctx.value(SubOp(op.lhs, ctx.value(MulOp(quotient, op.rhs))))

@@ -97,13 +97,52 @@ def quotient(x, y):
     return x / y
 
 
+@jit
+def fast_quotient(x, y):
+    return libdevice.fast_dividef(x, y)
+
+
+@jit
+def compared_quotient(x, y):
+    return tl.where(tl.maximum(x / y, 0) > 0.5, x, y)
+
+
+@jit
+def constant_quotient(x, y):
+    return x / 3
+
+
+@jit
+def root_of_both(x, y):
+    return tl.sqrt(x * y)
+
+
+@jit
+def gate_by_sigmoid(x):
+    wide = x.to(tl.float32)
+    return (wide * tl.sigmoid(wide)).to(x.dtype)
+
+
+@jit
+def gate_by_quotient(x):
+    wide = x.to(tl.float32)
+    return (wide / (1 + tl.exp(-wide))).to(x.dtype)
+
+
+@jit
+def row_by_sum(x, out):
+    i = tl.arange(0, 128)
+    value = tl.load(x + i)
+    tl.store(out + i, value / tl.sum(value))
+
+
 @pytest.mark.parametrize(
     "function, instruction",
     [
         (tl.exp2, "ex2.approx.ftz.f32"),
         (tl.exp, "ex2.approx.ftz.f32"),
-        (tl.sqrt, "sqrt.approx.f32"),
-        (tl.rsqrt, "rsqrt.approx.f32"),
+        (tl.sqrt, "sqrt.approx.ftz.f32"),
+        (tl.rsqrt, "rsqrt.approx.ftz.f32"),
         (tl.sqrt_rn, "sqrt.rn.f32"),
     ],
 )
@@ -112,10 +151,40 @@ def test_functions_of_one_argument(function: Callable[..., Any], instruction: st
 
 
 @pytest.mark.parametrize(
-    "function, instruction", [(quotient, "rcp.approx.ftz.f32"), (tl.div_rn, "div.rn.f32")]
+    "function, instruction",
+    [
+        (quotient, "div.full.f32"),
+        (fast_quotient, "div.approx.ftz.f32"),
+        (tl.div_rn, "div.rn.f32"),
+        (compared_quotient, "rcp.approx.ftz.f32"),
+        (constant_quotient, "mul.rn.f32"),
+    ],
 )
 def test_quotients(function: Callable[..., Any], instruction: str) -> None:
-    assert count(compiled(apply_two, "*fp32/16 *fp32/16", F=function), instruction) == 1
+    kernel = compiled(apply_two, "*fp32/16 *fp32/16", F=function)
+    assert count(kernel, instruction) == 1
+    assert count(kernel, "fma.rn.f32") == (2 if function is compared_quotient else 0)
+
+
+def test_a_row_shares_the_reciprocal_of_its_divisor() -> None:
+    found = instructions(compiled(row_by_sum, "*fp32/16 *fp32/16", num_warps=1))
+    # x s, (x s) low and (x s) high + ... for each of 4 elements of a thread
+    assert found["rcp.approx.ftz.f32"] == 1
+    assert (found["mul.rn.f32"], found["fma.rn.f32"]) == (8 + 3, 4 + 1)
+
+
+@pytest.mark.parametrize("function", [gate_by_sigmoid, gate_by_quotient])
+@pytest.mark.parametrize("dtype", ["fp32", "bf16"])
+def test_gates_correct_no_quotient(function: Callable[..., Any], dtype: str) -> None:
+    """As Triton's users expect: an exponential, a reciprocal, and products."""
+    kernel = compiled(apply, f"*{dtype}/16 *{dtype}/16", F=function)
+    assert count(kernel, "fma") == count(kernel, "setp") == 0
+
+
+def test_correct_rounding_is_an_option() -> None:
+    for function, instruction in ((quotient, "div.rn.f32"), (root_of_both, "sqrt.rn.f32")):
+        kernel = compiled(apply_two, "*fp32/16 *fp32/16", F=function, ieee_rounding=True)
+        assert count(kernel, instruction) == 1
 
 
 @pytest.mark.parametrize("function", [libdevice.exp, libdevice.log, libdevice.tanh])

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from math import inf
-from typing import NamedTuple
-
 from tilewright.backends.nvidia.layouts.layout_propagation import registers_between
+from tilewright.backends.nvidia.lower.float_quotient import is_approximate, quotient, quotients
 from tilewright.backends.nvidia.lower.gpu_lowering import (
     BODY,
     GpuLowering,
@@ -21,16 +19,15 @@ from tilewright.layout import REGISTER, LinearLayout
 from tilewright.llvm import (
     Val,
     constant,
-    float_text,
     integer_literal,
     llvm_type,
     lower_elementwise,
 )
 from tilewright.ops import (
     BroadcastOp,
-    CastOp,
     CatOp,
     ConstantOp,
+    DivOp,
     ExpandDimsOp,
     HintOp,
     ItemOp,
@@ -51,8 +48,8 @@ from tilewright.transforms.expand import float_bits
 
 def lower_by_register(state: GpuLowering, op: Op) -> None:
     """An element-wise op: the same instruction for each register; equal operands compute once."""
-    if op.opcode == "arith.div" and _is_fast_division(op):
-        _divide(state, op)
+    if isinstance(op, DivOp) and is_approximate(op):
+        state.set_registers(op.result, quotients(state, op))
         return
     if is_packed(state, op):
         lower_packed(state, op, lower_one)
@@ -80,8 +77,8 @@ def lower_one(state: GpuLowering, op: Op, operands: list[Val]) -> Val:
     special = _APPROXIMATE.get(str(op.attrs.get("function"))) if op.opcode == "arith.math" else None
     if special is not None and dtype_of(op.results[0].type).name == "f32":
         return state.pure_asm(special, "=f,f", "float", *operands)
-    if op.opcode == "arith.div" and _is_fast_division(op):
-        return _quotient(state, operands[0], _divisor(state, operands[1]), _is_narrowed(op))
+    if isinstance(op, DivOp) and is_approximate(op):
+        return quotient(state, op.rounding, operands[0], operands[1])
     return _here(lower_elementwise(state.code, op, operands))
 
 
@@ -111,93 +108,13 @@ def _here(value: Val) -> Val:
 
 _APPROXIMATE = {
     "exp2": "ex2.approx.ftz.f32 $0, $1;",
-    "sqrt": "sqrt.approx.f32 $0, $1;",
-    "rsqrt": "rsqrt.approx.f32 $0, $1;",
+    "sqrt": "sqrt.approx.ftz.f32 $0, $1;",
+    "rsqrt": "rsqrt.approx.ftz.f32 $0, $1;",
 }
 """The hardware's own functions, with at most 2 ulp (PTX ISA 9.7.3).
 
-exp2 takes 0 for results below 2^-126: one instruction instead of four.
+Subnormal arguments and results are 0, as in Triton: one instruction instead of four or five.
 """
-
-
-def _is_fast_division(op: Op) -> bool:
-    return dtype_of(op.results[0].type).name == "f32" and not op.attrs["precise"]
-
-
-def _is_narrowed(op: Op) -> bool:
-    """Whether a quotient is only rounded to narrower floats, as in a softmax of fp16.
-
-    The 2 ulp of fp32 are below 2^-11 ulp of these, so that they differ in ties only, while the
-    correction made wide rows of fp16 up to a quarter slower (softmax on an H200).
-    """
-    return all(isinstance(use, CastOp) and _is_narrow_float(use) for use in op.results[0].uses)
-
-
-def _is_narrow_float(op: CastOp) -> bool:
-    target = element_of(op.type)
-    return isinstance(target, DType) and target.is_float and target.bits < 32
-
-
-class _Divisor(NamedTuple):
-    """y s, 1 / (y s), and s, which keeps the reciprocal normal: 1/4 for |y| > 2^126, 2^24 for
-    |y| < 2^-126, else 1."""
-
-    scaled: Val
-    reciprocal: Val
-    scale: Val
-
-
-def _divide(state: GpuLowering, op: Op) -> None:
-    """f32 quotients of at most 2 ulp, and right where they are floats (but see `_is_narrowed`).
-
-    Registers with one divisor, as in x / sum(x), share what follows from it.
-    """
-    emitted: dict[str, _Divisor] = {}
-    results: list[Val] = []
-    narrowed = _is_narrowed(op)
-    for x, y in zip(
-        state.registers_of(op.operands[0]), state.registers_of(op.operands[1]), strict=True
-    ):
-        known = folded(op, (x, y))
-        if known is None and y.text not in emitted:
-            emitted[y.text] = _divisor(state, y)
-        results.append(known or _quotient(state, x, emitted[y.text], narrowed))
-    state.set_registers(op.results[0], results)
-
-
-def _divisor(state: GpuLowering, y: Val) -> _Divisor:
-    code = state.code
-    size = code.intrinsic("fabs", "float", y)
-    large = code.let_here(f"fcmp ogt float {size}, {float_text(2.0**126, 'float')}", "i1")
-    small = code.let_here(f"fcmp olt float {size}, {float_text(2.0**-126, 'float')}", "i1")
-    up = f"select i1 {small}, float {float_text(2.0**24, 'float')}, float 1.0"
-    not_down = code.let_here(up, "float")
-    scale = code.let_here(f"select i1 {large}, float 0.25, float {not_down}", "float")
-    scaled = code.let_here(f"fmul float {y}, {scale}", "float")
-    # .ftz takes subnormals for 0, in and out: the scale keeps y s and its reciprocal normal.
-    reciprocal = state.pure_asm("rcp.approx.ftz.f32 $0, $1;", "=f,f", "float", scaled)
-    return _Divisor(scaled, reciprocal, scale)
-
-
-def _quotient(state: GpuLowering, x: Val, y: _Divisor, narrowed: bool) -> Val:
-    """q = (x s) r with r = 1 / (y s), then, unless it is narrowed, q + (x s - q y s) r.
-
-    The remainder is exact, so a quotient that is a float comes out. The first q stays where the
-    remainder is 0, which has lost its sign, NaN (y is 0 or infinite), or q is infinite.
-    """
-    code = state.code
-    x = code.let_here(f"fmul float {x}, {y.scale}", "float")
-    first = code.let_here(f"fmul float {x}, {y.reciprocal}", "float")
-    if narrowed:
-        return first
-    minus = code.let_here(f"fneg float {first}", "float")
-    rest = _here(code.intrinsic("fma", "float", minus, y.scaled, x))
-    second = _here(code.intrinsic("fma", "float", rest, y.reciprocal, first))
-    size = _here(code.intrinsic("fabs", "float", first))
-    finite = code.let_here(f"fcmp olt float {size}, {float_text(inf, 'float')}", "i1")
-    inexact = code.let_here(f"fcmp one float {rest}, 0.0", "i1")
-    better = code.let_here(f"and i1 {finite}, {inexact}", "i1")
-    return code.let_here(f"select i1 {better}, float {second}, float {first}", "float")
 
 
 @lowering(ConstantOp)

@@ -14,8 +14,8 @@ on an architecture without bf16 arithmetic becomes
     %s = arith.cast %4 : tile<64xbf16>
 
 * exp2, sqrt and 1/sqrt of f32 are the hardware's approximations; exp is a product and exp2, with
-  the error of Triton's (ADR 0006). (The hardware's log2 is not used: near 1 it is good to 2^-22
-  absolutely, which is nothing of a small result.)
+  the error of Triton's (ADR 0006), and tanh takes exp2 and a fast reciprocal. (The hardware's
+  log2 is not used: near 1 it is good to 2^-22 absolutely, which is nothing of a small result.)
 * The other elementary functions, and all of f64, are expanded to arithmetic.
 * f16 is added, multiplied and compared as it is, and so is bf16 where the architecture has
   arithmetic on it; all other arithmetic on them, and all of fp8, is computed in f32.
@@ -123,35 +123,35 @@ def _expand_math(op: Op, builder: Builder) -> Value | None:
     assert isinstance(op, MathOp)
     if _is_instruction(op):
         return None
-    exponential = _EXPONENTIALS.get(op.function)
-    if element_of(op.type) is f32 and exponential is not None:
-        return exponential(op, Arithmetic(builder, op.x.type))
-    return expand_math(op, builder, fma=True)
+    formula = _BY_HARDWARE.get(op.function)
+    if element_of(op.type) is f32 and formula is not None:
+        return formula(Arithmetic(builder, op.x.type), op.x)
+    return expand_math(op, builder, fma=True, exp2=True)
 
 
 def _is_instruction(op: MathOp) -> bool:
     return element_of(op.type) is f32 and op.function in _APPROXIMATE
 
 
-def _exp(op: MathOp, a: Arithmetic) -> Value:
+def _exp(a: Arithmetic, x: Value) -> Value:
     """e^x = 2^(x log2(e)): two instructions; the rounding of the product costs |x| / 2 ulp.
 
     `libdevice.exp` is the accurate one.
     """
-    return a.math("exp2", a.mul(op.x, math.log2(math.e)))
+    return a.math("exp2", a.mul(x, math.log2(math.e)))
 
 
-def _accurate_exp(op: MathOp, a: Arithmetic) -> Value:
+def _accurate_exp(a: Arithmetic, x: Value) -> Value:
     """e^x = 2^t (1 + r ln 2), where r is what the rounding of t = x log2(e) lost.
 
     r is infinite or a NaN where 2^t is 0 or infinite; any positive factor will do there.
     """
-    t = a.mul(op.x, _LOG2_E)
-    lost = a.fma(op.x, _LOG2_E_LOW, a.fma(op.x, _LOG2_E, a.neg(t)))
+    t = a.mul(x, _LOG2_E)
+    lost = a.fma(x, _LOG2_E_LOW, a.fma(x, _LOG2_E, a.neg(t)))
     factor = a.fma(lost, math.log(2), 1.0)
     # Both bounds are returned for a NaN too.
     above = a.emit(MaxOp(factor, a.like(0.5, factor)))
     return a.mul(a.math("exp2", t), a.emit(MinOp(above, a.like(2.0, above))))
 
 
-_EXPONENTIALS = {"exp": _exp, "accurate_exp": _accurate_exp}
+_BY_HARDWARE = {"exp": _exp, "accurate_exp": _accurate_exp}

@@ -1,0 +1,139 @@
+"""Decides which quotients of fp32 must be exact where they are floats.
+
+    %q = arith.div %x, %y : tile<64xf32>              %q = arith.div %x, %y {rounding = "exact"}
+    %n = arith.math %q {function = "floor"}     ->    %n = arith.math %q {function = "floor"}
+    %r = arith.div %x, %z : tile<64xf32>              %r = arith.div %x, %z {rounding = "full"}
+    mem.store %p, %r                                  mem.store %p, %r
+
+`div.full` is within 2 ulp, as in Triton, but 6 / 3 need not be 2. Stored, that is an error of an
+ulp; before floor, ceil, trunc, a remainder, a conversion that truncates or a comparison it is
+another result. So each quotient is followed through the ops that pass its last bits on, reductions
+and branches included. A conversion to a narrower float and `round_even` end that: they round to
+nearest, and what is 2 ulp of fp32 off rounds to the same but for ties.
+
+A quotient by the divisor of a row is exact, too, unless it ends in such conversions only: that
+takes one product more for each element, fewer instructions than `div.full`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tilewright.ir import Function, Op, Pass, Trait, Value
+from tilewright.ir.types import DType, element_of
+from tilewright.ops import (
+    BroadcastOp,
+    CastOp,
+    CatOp,
+    CompareOp,
+    ConditionOp,
+    DivOp,
+    ExpandDimsOp,
+    ForOp,
+    HintOp,
+    ItemOp,
+    JoinOp,
+    MathOp,
+    RemOp,
+    ReshapeOp,
+    ShrOp,
+    SplatOp,
+    SplitOp,
+    TransposeOp,
+    WhileOp,
+    YieldOp,
+)
+from tilewright.support.data_class import dataclass
+
+_STEPS = ("floor", "ceil", "trunc")
+_SHAPE_OPS = (
+    BroadcastOp, CatOp, ExpandDimsOp, HintOp, ItemOp, JoinOp, ReshapeOp, SplatOp, SplitOp,
+    TransposeOp,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class InferQuotientRounding(Pass, name="nvidia-infer-quotient-rounding"):
+    """Choose between "exact" and "full" for quotients whose rounding is "by_use"."""
+
+    def run(self, function: Function) -> bool:
+        undecided = [
+            op
+            for op in function.walk()
+            if isinstance(op, DivOp) and op.rounding == "by_use" and _float_bits(op.result)
+        ]
+        for op in undecided:
+            op.attrs["rounding"] = "exact" if _is_exact(op) else "full"
+        return bool(undecided)
+
+
+def _is_exact(op: DivOp) -> bool:
+    seen, pending = {op.result}, [op.result]
+    is_kept = False
+    while pending:
+        source = pending.pop()
+        for use in source.uses:
+            if _is_step(use):
+                return True
+            is_kept = is_kept or _keeps(use)
+            following = [v for v in _following(use, source) if v not in seen]
+            seen.update(following)
+            pending += following
+    return is_kept and _is_shared(op.rhs)
+
+
+def _is_shared(value: Value) -> bool:
+    """Whether elements of a tile are one number: a row has one divisor, and all have a scalar."""
+    op = value.op
+    while isinstance(op, ReshapeOp | TransposeOp | ExpandDimsOp):
+        op = op.operands[0].op
+    return isinstance(op, BroadcastOp | SplatOp)
+
+
+def _keeps(op: Op) -> bool:
+    """Whether an op takes a number as it is, neither passing it on nor rounding it."""
+    return Trait.ELEMENTWISE not in op.traits and not isinstance(op, _SHAPE_OPS)
+
+
+def _is_step(op: Op) -> bool:
+    """Whether the result of an op jumps where its operand changes by an ulp."""
+    if isinstance(op, CastOp):
+        return bool(_float_bits(op.x)) and (not _float_bits(op.result) or op.rounding == "rtz")
+    if isinstance(op, MathOp):
+        return op.function in _STEPS
+    # The upper bits of a float, as bits, are the float truncated.
+    return isinstance(op, CompareOp | RemOp | ShrOp) or _compares(op)
+
+
+def _compares(op: Op) -> bool:
+    """Whether a reduction, a scan or a map compares elements."""
+    if isinstance(op, ForOp | WhileOp):
+        return False
+    return any(isinstance(inner, CompareOp) for region in op.regions for inner in region)
+
+
+def _following(op: Op, value: Value) -> Sequence[Value]:
+    """The values that have the last bits of an operand."""
+    if isinstance(op, YieldOp | ConditionOp):
+        assert op.parent is not None
+        return list(_carried(op.parent.owner, op.values, value))
+    if isinstance(op, ForOp | WhileOp):
+        return list(_carried(op, op.inits, value))
+    rounds = isinstance(op, MathOp) and op.function == "round_even"
+    narrows = isinstance(op, CastOp) and _float_bits(op.result) < _float_bits(op.x)
+    return () if rounds or narrows else op.results
+
+
+def _carried(owner: Op | Function | None, passed: Sequence[Value], value: Value) -> Iterator[Value]:
+    """The results and the arguments of regions that a value becomes, by its places in a list."""
+    if not isinstance(owner, Op):
+        return
+    lists = [owner.results, *(region.args for region in owner.regions)]
+    for place in (i - len(passed) for i, v in enumerate(passed) if v is value):
+        yield from (values[place] for values in lists if len(values) >= len(passed))
+
+
+def _float_bits(value: Value) -> int:
+    """Of the elements of a value; 0 for those that are no floats."""
+    element = element_of(value.type)
+    return element.bits if isinstance(element, DType) and element.is_float else 0
