@@ -2,6 +2,8 @@
 
 # pyright: reportAttributeAccessIssue=false, reportInvalidTypeForm=false
 
+from typing import Any, NamedTuple
+
 import numpy as np
 import pytest
 
@@ -96,3 +98,50 @@ def test_logic_is_element_by_element(device: Device):
     device.run(logic_kernel, (1,), out, device.array(x), 6, BLOCK=8)
     expected = [x == 0, (i < 6) & (x > 2), (i > 1) & (i < 6), (x != 0) | (i == 0), i * 0 + 1 + 6]
     assert out.tolist() == np.array(expected).astype(int).tolist()
+
+
+class Strided(NamedTuple):
+    base: Any
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+@jit
+def summed(view):
+    tl.static_assert(view.strides[1] == 1)
+    columns = tl.arange(0, 4)
+    return tl.sum(tl.load(view.base + columns * view.strides[1], columns < view.shape[1], 0))
+
+
+@jit
+def specialized_members_kernel(out, nested, view, one):
+    tl.static_assert(nested[0] == 1 and one == 1)
+    tl.static_assert(nested[1][0] is None)
+    tl.static_assert(nested[1][1] == 4)
+    tl.static_assert((tl.load(out).to(tl.int8) * nested[0]).dtype == tl.int32)
+    tl.static_assert((tl.load(out).to(tl.int8) * nested[1][1]).dtype == tl.int8)
+    tl.store(out + tl.arange(0, nested[1][1]), nested[1][2])
+    tl.store(out + 4, summed(view))
+    tl.store(out + 5, nested[1][3])
+
+
+@pytest.mark.parametrize("n", [7, 32])
+def test_members_of_tuples_are_specialized(device: Device, n: int):
+    out, x = device.empty(6, np.int32), device.array(np.arange(1, 9), np.int32)
+    nested = (1, (None, tl.constexpr(4), n, True))
+    device.run(specialized_members_kernel, (1,), out, nested, Strided(x, (2, 3), (4, 1)), 1)
+    assert out.tolist() == [n, n, n, n, 6, 1]
+
+
+@jit
+def described_kernel(out, x, shape, strides, block):
+    tile = tl.make_tensor_descriptor(x, shape=shape, strides=strides, block_shape=block)
+    tile.store([0, 0], tile.load([0, 0]) + 1)
+    tl.store(out, tl.sum(tile.load([0, 0]), None))
+
+
+def test_shapes_and_blocks_of_descriptors_may_be_tuples(device: Device):
+    out, x = device.empty(1, np.float32), device.array(np.ones((4, 8)), np.float32)
+    block = (tl.constexpr(4), tl.constexpr(8))
+    device.run(described_kernel, (1,), out, x, (4, 8), (8, 1), block)
+    assert out.tolist() == [64.0]

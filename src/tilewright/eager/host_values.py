@@ -15,6 +15,7 @@ import ml_dtypes
 import numpy as np
 
 from tilewright import language
+from tilewright.frontend.typed_numbers import converted
 from tilewright.interp import (
     NUMPY_DTYPES,
     Array,
@@ -41,12 +42,15 @@ _TORCH_ONLY: dict[str, tuple[str, type]] = {
 _COMPILE_TIME = (str, language.dtype, DeviceFunction, language.constexpr_function)
 
 
-def language_value(memory: Memory, name: str, value: object, annotation: object = None) -> Any:
+def language_value(
+    memory: Memory, name: str, value: object, annotation: object = None, specialized: bool = True
+) -> Any:
     """One argument as a kernel sees it.
 
     Arrays become pointers, numbers scalar tensors (of the annotated dtype, else the smallest of
     int32, int64, uint64 that holds them, float32, int1); tuples keep their structure; None and
-    compile-time values stay. Errors: UnsupportedArgument, DeviceMismatch.
+    compile-time values stay. specialized: an integer that is 1 is a compile-time value.
+    Errors: UnsupportedArgument, DeviceMismatch.
     """
     if isinstance(value, constexpr):
         # constexpr(None) becomes None, so that `x is None` holds in Python.
@@ -61,7 +65,10 @@ def language_value(memory: Memory, name: str, value: object, annotation: object 
         return _descriptor(memory, name, value, annotation)
     plain = _unboxed(value)
     if isinstance(plain, int | float):
-        return tensor(scalar_value(name, plain, _dtype_of_number(name, plain, annotation)))
+        dtype = _dtype_of_number(name, plain, annotation)
+        if type(plain) is int and plain == 1 and specialized and not _fixes_dtype(annotation):
+            return converted(plain, dtype)
+        return tensor(scalar_value(name, plain, dtype))
     return _pointer(memory, name, value, annotation)
 
 
@@ -144,9 +151,13 @@ def _from_torch(name: str, value: TorchTensor) -> Array:
         raise errors.UnsupportedArgument(name, f"{value.dtype} tensor", said) from None
 
 
-def _dtype_of_number(name: str, value: float, annotation: object) -> DType:
+def _fixes_dtype(annotation: Any) -> bool:
+    return isinstance(annotation, language.dtype) and isinstance(annotation.ir, DType)
+
+
+def _dtype_of_number(name: str, value: float, annotation: Any) -> DType:
     """The type that a number is passed as."""
-    if isinstance(annotation, language.dtype) and isinstance(annotation.ir, DType):
+    if _fixes_dtype(annotation):
         return annotation.ir
     # bool before int, of which it is a subclass.
     if isinstance(value, bool):

@@ -9,7 +9,7 @@ import ctypes
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, cast
 
 from tilewright import language
 from tilewright.frontend.python import (
@@ -28,8 +28,16 @@ from tilewright.frontend.python import (
     warn_of_precedence,
 )
 from tilewright.frontend.semantics import Context, as_condition, getattr_, unary
+from tilewright.frontend.typed_numbers import plain_number, typed_number
 from tilewright.interp import ConcreteValue
-from tilewright.language import member_names, tensor, unused_result, unwrap, unwrap_deep
+from tilewright.language import (
+    constexpr,
+    member_names,
+    tensor,
+    unused_result,
+    unwrap,
+    unwrap_deep,
+)
 from tilewright.support import SourceLoc, errors
 
 Other = tuple[str, Any]
@@ -130,6 +138,22 @@ class PythonConstructs:
     def has_attribute(self, x: object, name: str) -> bool:
         """Whether `x.name` exists."""
         return self.attribute(x, name, _MISSING) is not _MISSING
+
+    def variable_value(self, x: Any) -> Any:
+        """What a variable holds after `name = x`, and a call after `return x`."""
+        if isinstance(x, constexpr | int | float):
+            return typed_number(unwrap(x))
+        if not isinstance(x, tuple | list):
+            return x
+        items = cast("Sequence[Any]", x)
+        values = [self.variable_value(item) for item in items]
+        if all(new is old for new, old in zip(values, items, strict=True)):
+            return items
+        return values if isinstance(items, list) else tuple_like(items, values)
+
+    def constexpr_value(self, x: Any) -> Any:
+        """What a variable holds after `name: tl.constexpr = x`."""
+        return plain_number(unwrap(x))
 
     def check_unpacking(self, items: object, count: int) -> object:
         """What is assigned to `count` variables at once."""

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from tilewright import language
 from tilewright.frontend.python import at_compile_time
+from tilewright.frontend.typed_numbers import joined
 from tilewright.language import base_value, constexpr, tensor, unwrap, unwrap_deep
 from tilewright.support import errors
 
@@ -31,7 +32,8 @@ def _extreme(python: Callable[..., Any], stub: Callable[[Any, Any], Any]) -> Cal
         # One argument is an iterable of operands, as for Python's min and max.
         operands = tuple(args[0]) if len(args) == 1 else args
         if not any(isinstance(x, tensor) for x in operands):
-            return python(*[unwrap(x) for x in operands], **kwargs)
+            plain = [unwrap(x) for x in operands]
+            return joined(python(*plain, **kwargs), plain)
         result = operands[0]
         for operand in operands[1:]:
             result = stub(result, operand)

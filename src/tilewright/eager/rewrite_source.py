@@ -17,7 +17,9 @@ debuggers and tracebacks see no difference. T is HELPER, a `PythonConstructs`:
     a if c else b         T.conditional_value(1, a if T.branch_condition(1, c) else b, ...)
     f"{x!r}"              f"{T.formatted(x)!r}"
     assert c              assert T.assertion_holds(c)
-    x, y = z              x, y = T.check_unpacking(z, 2)
+    x, y = z              x, y = T.check_unpacking(T.variable_value(z), 2)
+    x += y                x = T.variable_value(x + y)
+    return x              return T.variable_value(x)
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from tilewright.frontend.python import (
     COMPARISON_NAMES,
     FunctionSource,
     assigned_in,
+    is_constexpr_annotation,
     local_names,
     misread_chain,
     source_of,
@@ -266,8 +269,37 @@ class _Rewriter(ast.NodeTransformer):
 
     # --- statements -------------------------------------------------------------------------------
 
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.NamedExpr:
+        self.generic_visit(node)
+        node.value = _variable_value(node.value)
+        return node
+
+    def visit_Return(self, node: ast.Return) -> ast.Return:
+        self.generic_visit(node)
+        node.value = node.value and _variable_value(node.value)
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.Assign | ast.AugAssign:
+        self.generic_visit(node)
+        if not isinstance(node.target, ast.Name):
+            return node
+        before = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
+        result = ast.copy_location(ast.BinOp(before, node.op, node.value), node)
+        assignment = ast.Assign([node.target], _variable_value(result))
+        return ast.copy_location(assignment, node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AnnAssign:
+        self.generic_visit(node)
+        if node.value is not None:
+            method = "variable_value"
+            if is_constexpr_annotation(node.annotation):
+                method = "constexpr_value"
+            node.value = _call(node.value, method, node.value)
+        return node
+
     def visit_Assign(self, node: ast.Assign) -> ast.Assign:
         self.generic_visit(node)
+        node.value = _variable_value(node.value)
         counts = {
             len(target.elts)
             for target in node.targets
@@ -383,6 +415,11 @@ def _call(node: ast.expr, method: str, *args: ast.expr) -> ast.Call:
     for part in (call, function, function.value):
         ast.copy_location(part, node)
     return call
+
+
+def _variable_value(node: ast.expr) -> ast.expr:
+    """An expression whose value a variable holds."""
+    return _call(node, "variable_value", node)
 
 
 def _at_end_of(side: list[ast.stmt], added: ast.Expr, otherwise: ast.expr) -> ast.Expr:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from tilewright.eager.bind_arguments import is_constexpr
@@ -35,6 +35,7 @@ def run_kernel(
     pid: tuple[int, ...] | None = None,
     write: Callable[[str], object] = write_to_stdout,
     check: object = "",
+    unspecialized: Collection[str] = (),
 ) -> None:
     """Run every program instance of a grid one after the other; arrays change in place.
 
@@ -42,6 +43,7 @@ def run_kernel(
     that are no parameters go to the kernel's `**META`. Missing parameters take their defaults.
     pid: run only this instance (default: the setting `interpreter.program_id`). write: takes what
     `tl.device_print` prints. check: kinds of `interp.access_checks` (default: the setting).
+    unspecialized: parameters whose integer 1 is no compile-time value.
     Errors are located in the kernel's source. What the kernel raises itself passes unchanged.
     """
     only = settings().interpreter.program_id if pid is None else pid
@@ -52,7 +54,7 @@ def run_kernel(
         machine.memory.races = machine.checks.races
     # Arguments are converted once; all program instances share the arrays.
     dispatcher = EagerDispatcher(machine, options or FrontendOptions())
-    values = _values(fn, machine.memory, arguments)
+    values = _values(fn, machine.memory, arguments, unspecialized)
     call = _call(fn, {name: dispatcher.argument(value) for name, value in values.items()})
     programs = program_ids(machine.grid, None if only is None else pad(only, 0))
     machine.run(programs, lambda: _run_program(fn, dispatcher, *call))
@@ -87,12 +89,19 @@ def _run_program(
         )
 
 
-def _values(fn: DeviceFunction, memory: Memory, arguments: Mapping[str, object]) -> dict[str, Any]:
+def _values(
+    fn: DeviceFunction,
+    memory: Memory,
+    arguments: Mapping[str, object],
+    unspecialized: Collection[str],
+) -> dict[str, Any]:
     """Language values of the parameters; constexprs and `**META` entries stay what they are."""
     parameters = inspect.signature(fn.fn).parameters
     annotations = annotations_of(fn.fn)
     return {
-        name: language_value(memory, name, value, annotations.get(name))
+        name: language_value(
+            memory, name, value, annotations.get(name), specialized=name not in unspecialized
+        )
         # Constexpr parameters get Python's own values, as in a call of a plain function.
         if name in parameters and not is_constexpr(annotations.get(name))
         else value

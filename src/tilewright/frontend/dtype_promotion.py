@@ -1,6 +1,7 @@
 """Which dtype comes out of an operator: the rules of the language.
 
-A pair of dtypes without a result is an error. A Python literal is weak: if its kind
+A pair of dtypes without a result is an error. A Python literal, unlike a number that a variable
+holds, is weak: if its kind
 (bool < int < float) is not above the tensor's, it takes the tensor's dtype; otherwise it counts as
 a tensor of `literal_dtype`.
 The rules are those of Triton, with the choices of docs/adr/0010-promotion-and-semantics.md.
@@ -116,12 +117,22 @@ def common_dtype(a: DType, b: DType) -> DType:
     return found
 
 
+def typed_as(value: object) -> DType | None:
+    """The dtype of a typed number (`typed_numbers`); None for a literal."""
+    dtype = getattr(value, "dtype", None)
+    # Scalars of NumPy are Python numbers, too, and have a dtype of another kind.
+    return dtype if isinstance(dtype, DType) else None
+
+
 def literal_dtype(value: Literal) -> DType | None:
     """The dtype of a literal by itself; None for an integer beyond 64 bits.
 
     bool: i1. int: the first of i32, u32, i64, u64 that holds it. float: f32, unless it is finite,
-    not zero, and outside the normal range of f32.
+    not zero, and outside the normal range of f32. A typed number: its own.
     """
+    typed = typed_as(value)
+    if typed is not None:
+        return typed
     if isinstance(value, bool):
         return i1
     if isinstance(value, int):
@@ -140,6 +151,16 @@ def is_weak(value: Literal, dtype: DType) -> bool:
     """Whether a literal takes the dtype of the tensor beside it."""
     kind = 0 if isinstance(value, bool) else 1 if isinstance(value, int) else 2
     return kind <= _KINDS[dtype.kind]
+
+
+def dtype_beside(value: Literal, other: Literal) -> DType | None:
+    """The dtype that a compile-time number counts as next to one that may be typed."""
+    beside = typed_as(other)
+    if beside is None or typed_as(value) is not None:
+        return literal_dtype(value)
+    # Beside a typed number, a literal that does not fit is wider, as beside another literal.
+    weak = is_weak(value, beside) and fits(value, beside)
+    return beside if weak else literal_dtype(value)
 
 
 def sum_dtype(dtype: DType) -> DType:

@@ -375,7 +375,8 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
             # Loaded late: its reference rules need NumPy, which compiled kernels do not.
             eager = import_late("tilewright.eager")
             front = frontend_options(backend, options)
-            eager.run_kernel(self, extents, arguments, front, check=self.check)
+            fixed = [p.name for p in call.params if p.do_not_specialize]
+            eager.run_kernel(self, extents, arguments, front, check=self.check, unspecialized=fixed)
 
     def _describe(
         self, kernel: CompiledKernel, grid: tuple[int, int, int], call: BoundCall

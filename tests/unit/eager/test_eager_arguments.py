@@ -85,7 +85,8 @@ def test_tuples_keep_their_structure():
     from collections import namedtuple
 
     point = namedtuple("point", "a b")
-    found = seen_as((1, point(2.0, (None,))))
+    found = seen_as((3, point(2.0, (None,)), 1))
+    assert found[2] == 1 and isinstance(found[2], int)
     assert str(found[0].dtype) == "int32" and str(found[1].a.dtype) == "fp32"
     assert found[1].b[0] is None
 

@@ -2,6 +2,7 @@
 
 # pyright: reportArgumentType=false, reportAttributeAccessIssue=false
 
+import ast
 import linecache
 import math  # noqa: F401 -- named by an expression
 import warnings
@@ -85,7 +86,8 @@ NUMBERS = """
 n // 2 ; (0 - n) // 2 ; (0 - n) % 3 ; -7 // 2 ; -7 % 3 ; 7 / 2 ; n / 2 ; n ** 2 ; 2 ** N ; 1 << N
 (0 - n) >> 1 ; -n ; +n ; -N ; True + 1 ; True & n ; n * 2.5 ; n / n ; n % 0.5 ; b + 1 ; b + n
 b & True ; f + 1 ; f // 2 ; f % 2 ; big ; big > 1.0 ; one ; one + 1 ; one * t8 ; t8 + one
-one.to(tl.float32) / 2 ; one == 1 ; not one ; one and n ; one in (1, 2) ; t8 + n ; t8 + 1
+one.to(tl.float32) / 2 ; one == 1 ; not one ; one and n ; one in (1, 2) ; one ** 2 ; one << 1
+one / 2 ; t8 + n ; t8 + 1
 t8 * 300 ; u8 - 1 ; u8 < 300 ; 3000000000 + n ; 2 ** 40 + n ; n @ t ; n + (1,) ; n + "a"
 n + None ; n < "a" ; GLOBAL + n ; PLAIN_GLOBAL + n ; (q := n + 1) + q ; ((1, 2) + (n,))[2]
 ((1, n) * 2)[3] ; (n, t)[-1] ; n[None]
@@ -137,6 +139,10 @@ def outcome(run):
     return np.nan_to_num(out, posinf=1e99).tolist()
 
 
+def mentions_one(expression):
+    return any(isinstance(n, ast.Name) and n.id == "one" for n in ast.walk(ast.parse(expression)))
+
+
 @pytest.mark.parametrize(
     "expression", expressions(LOGIC, CHOICES, CALLS, TEXTS, NUMBERS, MEMBERS), ids=str
 )
@@ -165,9 +171,10 @@ def test_interpreted_as_compiled(expression):
         def interpreted(out):
             run_kernel(kernel, (1,), {"out": out, "p": p, **SCALARS, "N": tl.constexpr(4)})
 
-        expected = outcome(compiled)
+        expected = outcome(specialized)
         assert outcome(interpreted) == expected
-        assert outcome(specialized) == expected
+        # an integer that is 1 is known at compile time; others are not
+        assert outcome(compiled) == expected or mentions_one(expression)
 
 
 STATEMENTS = {

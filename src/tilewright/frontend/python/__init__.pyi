@@ -7,7 +7,7 @@ from tilewright.frontend.python.function_source import (
 from tilewright.frontend.python.lower.control_flow_joins import as_joined, joinable
 from tilewright.frontend.python.lower.expressions import undefined_local, unknown_attribute
 from tilewright.frontend.python.lower.function_frame import Session
-from tilewright.frontend.python.lower.inlining import call_signature
+from tilewright.frontend.python.lower.inlining import call_signature, is_constexpr_annotation
 from tilewright.frontend.python.lower.iterables import constant_range
 from tilewright.frontend.python.lower.kernel_lowering import inline_call, lower_kernel
 from tilewright.frontend.python.lower.language_values import (
@@ -60,6 +60,7 @@ __all__ = [
     "descriptor_spec",
     "describe",
     "inline_call",
+    "is_constexpr_annotation",
     "is_static",
     "is_tuple",
     "joinable",

@@ -22,7 +22,7 @@ from tilewright.frontend.semantics import (
     sorting,
 )
 from tilewright.frontend.semantics.described_arrays import described_array
-from tilewright.frontend.semantics.dtype_casts import as_offset, cast_to
+from tilewright.frontend.semantics.dtype_casts import as_offset, cast_to, offset_dtype
 from tilewright.frontend.semantics.literal_constants import constant, materialize
 from tilewright.frontend.semantics.loop_bounds import (
     Bound,
@@ -97,6 +97,7 @@ __all__ = [
     "materialize",
     "math_functions",
     "memory_access",
+    "offset_dtype",
     "part",
     "range_bounds",
     "reductions",

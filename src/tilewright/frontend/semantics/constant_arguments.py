@@ -21,7 +21,7 @@ def integer(ctx: Context, function: str, name: str, value: object) -> int:
     # bool is an int in Python, but an extent or axis of True is a mistake.
     if not isinstance(value, bool) and isinstance(value, SupportsIndex):
         try:
-            return operator.index(value)
+            return int(operator.index(value))  # `index` gives subclasses of int as they are
         except TypeError:  # arrays have the method, but only those of one integer an index
             pass
     ctx.fail(errors.InvalidValue, function, name, "an integer", describe(value))

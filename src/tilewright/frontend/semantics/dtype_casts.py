@@ -19,9 +19,15 @@ _ADDRESSES = (ir.i64, ir.u64)
 
 def as_offset(ctx: Context, value: tensor) -> tensor:
     """An int32 value that offsets are computed from: as int64 where `int64_offsets` asks for it."""
-    if not ctx.options.int64_offsets or ir.element_of(value.handle.type) is not ir.i32:
+    element = ir.element_of(value.handle.type)
+    if not isinstance(element, ir.DType):
         return value
-    return tensor(cast_value(ctx, value.handle, ir.i64))
+    return tensor(cast_value(ctx, value.handle, offset_dtype(ctx, element)))
+
+
+def offset_dtype(ctx: Context, dtype: ir.DType) -> ir.DType:
+    """The dtype in which offsets are computed from a number."""
+    return ir.i64 if ctx.options.int64_offsets and dtype is ir.i32 else dtype
 
 
 def cast_value(ctx: Context, value: Value, element: ir.DType) -> Value:

@@ -10,7 +10,13 @@ import operator
 from collections.abc import Callable
 from typing import Any, NoReturn, cast
 
-from tilewright.frontend.dtype_promotion import compute_dtype, fits, is_weak, promoted_dtype
+from tilewright.frontend.dtype_promotion import (
+    compute_dtype,
+    fits,
+    is_weak,
+    promoted_dtype,
+    typed_as,
+)
 from tilewright.frontend.semantics.broadcasting import broadcast_pair
 from tilewright.frontend.semantics.dtype_casts import cast_value
 from tilewright.frontend.semantics.literal_constants import (
@@ -22,6 +28,7 @@ from tilewright.frontend.semantics.literal_constants import (
 )
 from tilewright.frontend.semantics.overflow_checks import check_overflow
 from tilewright.frontend.semantics.semantic_context import Context
+from tilewright.frontend.typed_numbers import plain_number
 from tilewright.ir import Value
 from tilewright.ir.types import (
     DType,
@@ -133,9 +140,13 @@ def result_dtype(ctx: Context, name: str, lhs: object, rhs: object, verb: str = 
     """
     left, right = _dtype_beside(ctx, lhs, rhs), _dtype_beside(ctx, rhs, lhs)
     dtype = promoted_dtype(name, left, right)
-    if dtype is None:
+    if dtype is not None:
+        return dtype
+    if typed_as(lhs) is None and typed_as(rhs) is None:
         _mismatch(ctx, verb or name, lhs, rhs)
-    return dtype
+    # As a literal the number has the tensor's dtype: fp8 * n, uint32 // n.
+    ctx.refuse_extension(f"a variable of {type_of(right if typed_as(rhs) else left)} here")
+    return result_dtype(ctx, name, plain_number(lhs), plain_number(rhs), verb)
 
 
 def operands(ctx: Context, verb: str, lhs: Any, rhs: Any, dtype: DType) -> tuple[Value, Value]:
@@ -256,6 +267,9 @@ def _dtype_beside(ctx: Context, operand: object, other: object) -> DType:
         ctx.fail(
             errors.InvalidOperation, f"combine {describe(operand)} with a tensor", "it is no number"
         )
+    typed = typed_as(operand)
+    if typed is not None:
+        return typed
     if isinstance(other, tensor):
         beside = element_of(other.handle.type)
         # Only literals of no higher kind adopt the dtype; 2.5 beside an int tensor stays a float.

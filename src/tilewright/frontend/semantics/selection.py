@@ -13,6 +13,7 @@ from tilewright.frontend.semantics.literal_constants import constant, describe, 
 from tilewright.frontend.semantics.numeric_operators import as_condition, operands, result_dtype
 from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.frontend.semantics.semantics_registry import implements
+from tilewright.frontend.typed_numbers import joined
 from tilewright.ir import Value
 from tilewright.ir.types import DType, element_of, i1, shape_of, with_shape
 from tilewright.language import PropagateNan, constexpr, tensor, type_of, unwrap
@@ -105,7 +106,7 @@ def _fold_extremum(ctx: Context, name: str, x: Any, y: Any) -> Any:
             reason = f"{describe(operand)} is no number"
             ctx.fail(errors.InvalidOperation, what, reason)
     # Python's max and min, so that a NaN or a tie folds as it does in Python.
-    return constexpr(max(x, y) if name == "maximum" else min(x, y))
+    return constexpr(joined(max(x, y) if name == "maximum" else min(x, y), (x, y)))
 
 
 @implements(tl.clamp)

@@ -4,7 +4,8 @@ Each argument gives one element of a variant's key:
 
     Spec         a run-time value: its type and facts; equal ones are one object
     int, None    a compile-time value (also every integer argument that is 1)
-    Constant     another compile-time value, told apart by type: 1, 1.0 and True differ
+    Constant     another compile-time value, told apart by type: 1, 1.0 and True differ; and an
+                 integer that is passed as `tl.constexpr(n)`
     TupleKey     a tuple argument: its class, then one element for each item
 
 The rules are Triton's: None -> compile-time; bool -> u1; an int is i32, i64 or u64, the first that
@@ -263,6 +264,12 @@ def _of_constant(value: object) -> Handled:
     return constant_key(value), value
 
 
+def _of_constexpr(wrapped: constexpr) -> Handled:
+    """`tl.constexpr(n)` for a parameter without annotation: not the key of an integer that is 1."""
+    key = constant_key(wrapped)
+    return (Constant((int, key)) if isinstance(key, int) else key), wrapped.value
+
+
 def _resolve_plain(kind: type[Any]) -> Handler | None:
     """Handlers of subclasses of built-in types and of the language's; classes are refused."""
     if issubclass(kind, type):
@@ -282,7 +289,7 @@ HANDLERS.update(
         int: _of_int,
         float: lambda value: (FLOAT, value),
         type(None): lambda value: (None, None),
-        constexpr: lambda wrapped: _of_constant(wrapped.value),
+        constexpr: _of_constexpr,
         tuple: _of_tuple,
         str: _of_constant,
         dtype: _of_constant,

@@ -23,6 +23,7 @@ from tilewright.frontend.python.lower.language_values import (
     is_tuple,
     on_host,
     static_value,
+    variable_value,
     wrap,
 )
 from tilewright.language import (
@@ -98,7 +99,7 @@ def undefined_local(name: str, names: Iterable[str]) -> errors.UndefinedName:
 @expression(ast.NamedExpr)
 def walrus(frame: FunctionFrame, node: ast.NamedExpr) -> object:
     """`name := value`."""
-    value = frame.expression(node.value)
+    value = variable_value(frame.expression(node.value))
     assign(frame, node.target, value)
     return value
 

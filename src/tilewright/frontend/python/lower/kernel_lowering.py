@@ -37,9 +37,10 @@ from tilewright.frontend.semantics import (
     Context,
     FrontendOptions,
     as_offset,
-    constant,
     described_array,
+    offset_dtype,
 )
+from tilewright.frontend.typed_numbers import converted
 from tilewright.ir import Block, Builder, Function, Module
 from tilewright.ir.types import DType
 from tilewright.language import DeviceFunction, constexpr, tensor
@@ -156,9 +157,9 @@ def _argument(ctx: Context, spec: ArgSpec, body: Block, name: str) -> object:
 def _value(ctx: Context, spec: ArgSpec, body: Block, name: str) -> object:
     if spec.kind == "constexpr":
         value = spec.value
-        # An integer argument that is 1 is specialized but keeps its run-time type, as in Triton.
+        # An integer argument that is 1 is known, but has the dtype that it has for other values.
         if isinstance(spec.type, DType):
-            return tensor(constant(ctx, cast("int", value), spec.type))
+            return constexpr(converted(cast("int", value), offset_dtype(ctx, spec.type)))
         sequence = is_tuple(value) or isinstance(value, list)
         return wrap(cast("object", value)) if sequence else constexpr(value)
     assert spec.type is not None, f"argument {name} has no type"

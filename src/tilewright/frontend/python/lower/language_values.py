@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeGuard, TypeVar, cast
 
+from tilewright.frontend.typed_numbers import plain_number, typed_number
 from tilewright.language import base_value, constexpr, no_extents, tensor, unwrap, unwrap_deep
 from tilewright.language import tuple as language_tuple
 from tilewright.support import errors
@@ -51,6 +52,24 @@ def is_static(value: object) -> bool:
 def static_value(value: object) -> object:
     """The plain Python value of a static one."""
     return cast("object", unwrap_deep(value))
+
+
+def variable_value(value: object) -> object:
+    """A value as a variable holds it and a function returns it: numbers get their dtypes."""
+    if is_tuple(value):
+        items = [variable_value(item) for item in value]
+        same = all(new is old for new, old in zip(items, value, strict=True))
+        return value if same else tuple_like(value, items)
+    number = cast("object", unwrap(value))
+    typed = typed_number(number)
+    return value if typed is number else constexpr(typed)
+
+
+def plain_value(value: object) -> object:
+    """The plain Python value of a static one, its numbers without dtypes."""
+    if is_tuple(value):
+        return tuple_like(value, [plain_value(item) for item in value])
+    return plain_number(static_value(value))
 
 
 def cannot_unpack(value: object, values: int, targets: int) -> errors.TilewrightError:

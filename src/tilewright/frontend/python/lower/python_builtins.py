@@ -21,6 +21,7 @@ from tilewright.frontend.python.lower.language_values import (
     wrap,
 )
 from tilewright.frontend.python.lower.operators import apply_binary
+from tilewright.frontend.typed_numbers import joined
 from tilewright.language import constexpr
 from tilewright.language import tuple as language_tuple
 from tilewright.support import errors
@@ -113,7 +114,8 @@ def _extreme(
     operands = tuple(iterate(frame, node, args[0])) if len(args) == 1 else args
     # Compile-time operands follow Python, also in which of two equal operands is returned.
     if is_static(operands):
-        return at_compile_time(python, operands, kwargs)
+        chosen = static_value(at_compile_time(python, operands, kwargs))
+        return wrap(joined(chosen, map(static_value, operands)))
     result = operands[0]
     for operand in operands[1:]:
         result = semantics.call_builtin(frame.ctx, stub, (result, operand), kwargs)

@@ -23,7 +23,9 @@ from tilewright.frontend.python.lower.language_values import (
     describe,
     is_static,
     is_tuple,
+    plain_value,
     static_value,
+    variable_value,
 )
 from tilewright.frontend.python.lower.operators import apply_binary
 from tilewright.language import constexpr, tensor, unused_result
@@ -34,7 +36,7 @@ from tilewright.support import errors
 @statement(ast.Assign)
 def assignment(frame: FunctionFrame, node: ast.Assign) -> Outcome:
     """`a = b = value`."""
-    value = frame.expression(node.value)
+    value = variable_value(frame.expression(node.value))
     for target in node.targets:
         assign(frame, target, value)
     return None
@@ -51,7 +53,8 @@ def augmented_assignment(frame: FunctionFrame, node: ast.AugAssign) -> Outcome:
     # A load of the target, so that an undefined name is reported as for any other use.
     before = frame.expression(ast.copy_location(ast.Name(target.id, ast.Load()), target))
     value = frame.expression(node.value)
-    bind(frame, target.id, apply_binary(frame, node, node.op, before, value))
+    result = apply_binary(frame, node, node.op, before, value)
+    bind(frame, target.id, variable_value(result))
     return None
 
 
@@ -65,9 +68,11 @@ def annotated_assignment(frame: FunctionFrame, node: ast.AnnAssign) -> Outcome:
     if node.value is None:
         return None
     value = frame.expression(node.value)
+    if not is_constexpr_annotation(node.annotation):
+        value = variable_value(value)
     # Tuples stay tuples of language values; numbers become plain constexprs.
-    if is_constexpr_annotation(node.annotation) and is_static(value) and not is_tuple(value):
-        value = constexpr(static_value(value))
+    elif is_static(value) and not is_tuple(value):
+        value = constexpr(plain_value(value))
     assign(frame, node.target, value)
     return None
 
@@ -108,7 +113,7 @@ def return_statement(frame: FunctionFrame, node: ast.Return) -> Outcome:
     if frame.loops:
         instead = "let the loop end by its bounds or condition, and return after it"
         frame.unsupported(node, "a 'return' inside a loop", instead)
-    value = NONE if node.value is None else frame.expression(node.value)
+    value = NONE if node.value is None else variable_value(frame.expression(node.value))
     return Returned(value, node)
 
 
