@@ -64,6 +64,10 @@ class KernelSource(ABC):
     def key(self) -> str:
         """Text that decides, with options and target, what is compiled."""
 
+    def hash(self) -> str:
+        """The same in hexadecimal digits."""
+        return hashlib.sha256(self.key().encode()).hexdigest()
+
     @property
     @abstractmethod
     def text(self) -> str:
@@ -261,6 +265,10 @@ class IRSource:
         """Text that decides, with options and target, what is compiled."""
         digest = hashlib.sha256(self.text.encode()).hexdigest()
         return f"{self.extension} {digest} {sorted(self.metadata.items())}"
+
+    def hash(self) -> str:
+        """The same in hexadecimal digits."""
+        return hashlib.sha256(self.key().encode()).hexdigest()
 
     def run_time_arguments(self, args: Sequence[object]) -> list[object]:
         """All arguments: a kernel from text has no compile-time ones."""

@@ -11,7 +11,7 @@ from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution, DistributionFinder
 from pathlib import Path
 from types import FrameType, ModuleType
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from tilewright.support import attribute_late, errors, import_late, user_boundary
 from tilewright.triton_alias.module_table import MODULES, ROOT, TRITON_VERSION, Row, refusal
@@ -100,11 +100,22 @@ class AliasLoader(Loader):
     """Makes the modules; they have no code to run."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """The module that a spec describes."""
-        return AliasModule(spec.name)
+        """The module that a spec describes: that of ours which it is by another name, or one whose
+        attributes are found when they are looked up."""
+        itself = MODULES[spec.name].itself
+        if not itself:
+            return AliasModule(spec.name)
+        module = import_late(itself)
+        self._own_specs[itself] = module.__spec__
+        return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing: attributes are found when they are asked for."""
+        """Nothing; but the import system has given a module of ours the spec of the alias."""
+        own = self._own_specs.pop(module.__name__, None)
+        if own is not None:
+            module.__spec__ = own
+
+    _own_specs: ClassVar[dict[str, ModuleSpec | None]] = {}
 
 
 class TritonDistribution(Distribution):

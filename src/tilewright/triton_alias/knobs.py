@@ -1,210 +1,85 @@
 """`triton.knobs`: Triton's switches as attributes, in groups, over the settings of this package.
 
-A knob is what was assigned last; if nothing was, what the environment says; else its default. What
-is assigned is written into the environment too, for processes that are started from then on.
+The module itself is `triton.knobs`. Assigning a group puts its values into effect; assigning
+`propagate_env` decides whether assignments to knobs are written into the environment.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self, cast
+from types import ModuleType
+from typing import Any, Self
 
 from tilewright.compiler import CompileTimes as CompileTimes
 from tilewright.runtime import launch_enter, launch_exit
-from tilewright.support import (
-    HookChain,
-    environment_flag,
-    environment_text,
-    import_late,
-    kernel_hooks,
-    set_environment,
-    settings,
-)
+from tilewright.support import HookChain as HookChain
+from tilewright.support import environment_flag as getenv_bool
+from tilewright.support import environment_text as getenv
+from tilewright.support import errors, import_late, kernel_hooks
 from tilewright.support.data_class import dataclass
+from tilewright.triton_alias.knob_descriptors import (
+    Chain,
+    Env,
+    Hook,
+    Shared,
+    activate,
+    base_knobs,
+    env,
+    env_base,
+    env_bool,
+    env_class,
+    env_int,
+    env_opt_bool,
+    env_opt_str,
+    env_str,
+    env_str_callable_default,
+    propagation,
+    setenv,
+    toenv,
+)
 
+__all__ = [
+    "CompileTimes",
+    "Env",
+    "HookChain",
+    "NvidiaTool",
+    "amd",
+    "autotuning",
+    "base_knobs",
+    "build",
+    "cache",
+    "compilation",
+    "env",
+    "env_base",
+    "env_bool",
+    "env_class",
+    "env_int",
+    "env_nvidia_tool",
+    "env_opt_bool",
+    "env_opt_str",
+    "env_str",
+    "env_str_callable_default",
+    "getenv",
+    "getenv_bool",
+    "language",
+    "nvidia",
+    "proton",
+    "redis",
+    "refresh_knobs",
+    "runtime",
+    "setenv",
+    "toenv",
+]
 
-class Env:
-    """Assigned to a knob, stands for "as the environment says"."""
-
-
-env = Env()
-
-
-class env_base:
-    """A knob: a descriptor on a group. key: its environment variable."""
-
-    def __init__(self, key: str, default: object = None) -> None:
-        self.key = key
-        self.default = default
-        self.name = ""
-        self.no_effect_since = ""
-
-    def without_effect(self, since: str) -> Self:
-        """The knob is there for programs that set it; `since` says why it does nothing."""
-        self.no_effect_since = since
-        return self
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, group: base_knobs | None, owner: type | None = None) -> Any:
-        if group is None:
-            return self
-        assigned = vars(group)
-        return assigned[self.name] if self.name in assigned else self.get()
-
-    def __set__(self, group: base_knobs, value: object) -> None:
-        if isinstance(value, Env):
-            self.__delete__(group)
-            return
-        self.assign(group, value)
-        if value is None or isinstance(value, bool | str | int):
-            text = str(int(value)) if isinstance(value, bool) else value
-            set_environment(self.key, None if text is None else str(text))
-
-    def __delete__(self, group: base_knobs) -> None:
-        vars(group).pop(self.name, None)
-
-    def assign(self, group: base_knobs, value: object) -> None:
-        """Keep a value."""
-        vars(group)[self.name] = value
-
-    def get(self) -> Any:
-        """The value without assignments: a text."""
-        return environment_text(self.key, self.default)  # pyright: ignore[reportArgumentType]
-
-
-class env_str(env_base):
-    """A knob with a text."""
-
-
-class env_bool(env_base):
-    """A knob that is on or off."""
-
-    def __init__(self, key: str, default: bool | None = False) -> None:
-        super().__init__(key, default)
-
-    def get(self) -> Any:
-        """The value without assignments."""
-        return environment_flag(self.key, self.default)  # pyright: ignore[reportArgumentType]
-
-
-class env_int(env_base):
-    """A knob with an integer."""
-
-    def get(self) -> Any:
-        """The value without assignments."""
-        text = environment_text(self.key)
-        return self.default if text is None else int(text)
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-class _Shared(env_base):
-    """A knob that is a setting of this package. to_triton, from_triton: of its values."""
-
-    def __init__(
-        self,
-        key: str,
-        setting: str,
-        to_triton: Callable[[Any], Any] = _same,
-        from_triton: Callable[[Any], Any] = _same,
-    ) -> None:
-        super().__init__(key)
-        group, _, self._setting = setting.partition(".")
-        self.group: object = getattr(settings(), group)
-        self._to_triton, self._from_triton = to_triton, from_triton
-
-    def __get__(self, group: base_knobs | None, owner: type | None = None) -> Any:
-        return self if group is None else self._to_triton(getattr(self.group, self._setting))
-
-    def __delete__(self, group: base_knobs) -> None:
-        cast("Any", self.group).reset(self._setting)
-
-    def assign(self, group: base_knobs, value: object) -> None:
-        """Assign to the setting."""
-        setattr(self.group, self._setting, None if value is None else self._from_triton(value))
-
-
-class _Hook:
-    """A hook that is called by this package. holder.attribute: where it is kept."""
-
-    def __init__(self, holder: object, attribute: str) -> None:
-        self._holder, self._attribute = holder, attribute
-
-    def __get__(self, group: base_knobs | None, owner: type | None = None) -> Any:
-        return self if group is None else getattr(self._holder, self._attribute)
-
-    def __set__(self, group: base_knobs, value: Any) -> None:
-        setattr(self._holder, self._attribute, value)
-
-
-class _Chain:
-    """A chain of hooks that is called by this package; None stands for an empty one."""
-
-    def __init__(self, chain: HookChain[...]) -> None:
-        self._chain = chain
-
-    def __get__(self, group: base_knobs | None, owner: type | None = None) -> Any:
-        return self if group is None else self._chain
-
-    def __set__(self, group: base_knobs, value: Any) -> None:
-        single = [] if value is None else [value]
-        self._chain[:] = list(value) if isinstance(value, HookChain) else single
-
-
-class base_knobs:
-    """A group of knobs."""
-
-    @property
-    def knob_descriptors(self) -> dict[str, env_base]:
-        """The knobs by name."""
-        return {k: v for k, v in vars(type(self)).items() if isinstance(v, env_base)}
-
-    @property
-    def knobs(self) -> dict[str, Any]:
-        """The values by name."""
-        return {name: getattr(self, name) for name in self.knob_descriptors}
-
-    def copy(self) -> Self:
-        """A group with the same assignments."""
-        made = type(self)()
-        vars(made).update(vars(self))
-        return made
-
-    def reset(self) -> Self:
-        """Drop all assignments."""
-        for name in self.knob_descriptors:
-            delattr(self, name)
-        return self
-
-    @contextmanager
-    def scope(self) -> Generator[None]:
-        """A block after which assignments and environment are as before."""
-        texts = self._texts()
-        knobs = self.knob_descriptors.values()
-        assigned = [vars(knob.group) for knob in knobs if isinstance(knob, _Shared)]
-        before = [(values, dict(values)) for values in (vars(self), *assigned)]
-        try:
-            yield
-        finally:
-            # in place: launches hold these dictionaries
-            for values, old in before:
-                values.clear()
-                values.update(old)
-            for key, text in texts.items():
-                set_environment(key, text)
-
-    def _texts(self) -> dict[str, str | None]:
-        return {knob.key: environment_text(knob.key) for knob in self.knob_descriptors.values()}
-
+propagate_env: bool
+"""Whether what is assigned to a knob is written into the environment."""
 
 _NO_C = "nothing is compiled by a C compiler"
-_FILES = "kernels are kept in files, which any number of processes and machines may share"
 _OWN_IR = "there is no MLIR; `tilewright compile --print-after` shows what each pass does"
 _OWN_CHECKS = 'checks are made by @jit(check="bounds,race,overflow,uninit")'
 _NO_AMD = "there is no back end for AMD"
@@ -215,31 +90,55 @@ _OF_ASM = "the texts of all stages are in kernel.asm, and in TRITON_DUMP_DIR"
 class build_knobs(base_knobs):
     """How a C compiler would be called, which never happens."""
 
-    cc = env_str("CC").without_effect(_NO_C)
-    cudacrt_path = env_str("TRITON_CUDACRT_PATH").without_effect(_NO_C)
-    cudart_path = env_str("TRITON_CUDART_PATH").without_effect(_NO_C)
+    cc = env_opt_str("CC").without_effect(_NO_C)
+    cudacrt_path = env_opt_str("TRITON_CUDACRT_PATH").without_effect(_NO_C)
+    cudart_path = env_opt_str("TRITON_CUDART_PATH").without_effect(_NO_C)
     impl: Callable[..., str] | None = None
+
+    @property
+    def backend_dirs(self) -> set[str]:
+        """The folders of CUDA that are named."""
+        return {path for path in (self.cudacrt_path, self.cudart_path) if path is not None}
 
 
 class redis_knobs(base_knobs):
-    """A cache on a server, of which there is none."""
+    """The server that `triton.runtime.cache.RedisRemoteCacheBackend` keeps files on."""
 
-    key_format = env_str("TRITON_REDIS_KEY_FORMAT", "triton:{key}:{filename}").without_effect(
-        _FILES
-    )
-    host = env_str("TRITON_REDIS_HOST", "localhost").without_effect(_FILES)
-    port = env_int("TRITON_REDIS_PORT", 6379).without_effect(_FILES)
+    key_format = env_str("TRITON_REDIS_KEY_FORMAT", "triton:{key}:{filename}")
+    host = env_str("TRITON_REDIS_HOST", "localhost")
+    port = env_int("TRITON_REDIS_PORT", 6379)
+
+
+def _triton_folder(name: str) -> str:
+    return cache.get_triton_dir(name)
+
+
+class _Folder(Shared):
+    """A folder that is a setting; where that has no value, one below Triton's home."""
+
+    def __init__(self, key: str, setting: str, name: str) -> None:
+        super().__init__(key, setting, lambda path: str(path or _triton_folder(name)), Path)
+
+
+class _CacheFolder(_Folder):
+    """The folder of cache managers, and of kernels where it is set. If neither it nor the setting
+    is, kernels are where the platform keeps caches."""
+
+    def get(self) -> Any:
+        """The value without assignments."""
+        own = getenv("TILEWRIGHT_CACHE_DIR") or getenv(self.key)
+        return super().get() if own else _triton_folder("cache")
 
 
 class cache_knobs(base_knobs):
-    """Where compiled kernels are kept, dumped, and replaced from."""
+    """Where files are cached, and where kernels are dumped to, and replaced from."""
 
-    home_dir = env_str("TRITON_HOME", str(Path("~").expanduser()))
-    dir = _Shared("TRITON_CACHE_DIR", "cache.dir", str, Path)
-    dump_dir = _Shared("TRITON_DUMP_DIR", "compilation.dump_dir", _same, Path)
-    override_dir = _Shared("TRITON_OVERRIDE_DIR", "compilation.override_dir", _same, Path)
-    manager_class = env_str("TRITON_CACHE_MANAGER").without_effect(_FILES)
-    remote_manager_class = env_str("TRITON_REMOTE_CACHE_BACKEND").without_effect(_FILES)
+    home_dir = env_str("TRITON_HOME", os.path.expanduser("~/"))
+    dir = _CacheFolder("TRITON_CACHE_DIR", "cache.dir", "cache")
+    dump_dir = _Folder("TRITON_DUMP_DIR", "compilation.dump_dir", "dump")
+    override_dir = _Folder("TRITON_OVERRIDE_DIR", "compilation.override_dir", "override")
+    manager_class = env_class("TRITON_CACHE_MANAGER", "CacheManager")
+    remote_manager_class = env_class("TRITON_REMOTE_CACHE_BACKEND", "RemoteCacheBackend")
 
     def get_triton_dir(self, dirname: str) -> str:
         """A folder of Triton's below the home folder."""
@@ -251,8 +150,8 @@ class compilation_knobs(base_knobs):
 
     dump_ir = env_bool("TRITON_KERNEL_DUMP")
     override = env_bool("TRITON_KERNEL_OVERRIDE")
-    always_compile = _Shared("TRITON_ALWAYS_COMPILE", "cache.always_compile")
-    disable_line_info = _Shared(
+    always_compile = Shared("TRITON_ALWAYS_COMPILE", "cache.always_compile")
+    disable_line_info = Shared(
         "TRITON_DISABLE_LINE_INFO", "compilation.line_info", lambda on: not on, lambda off: not off
     )
     front_end_debugging = env_bool("TRITON_FRONT_END_DEBUGGING").without_effect(
@@ -261,7 +160,7 @@ class compilation_knobs(base_knobs):
     instrumentation_mode = env_str("TRITON_INSTRUMENTATION_MODE", "").without_effect(_OWN_CHECKS)
     enable_asan = env_bool("TRITON_ENABLE_ASAN").without_effect(_OWN_CHECKS)
     fpsan_homomorphic_casts = env_bool("TRITON_FPSAN_HOMOMORPHIC_CASTS").without_effect(_OWN_CHECKS)
-    use_ir_loc = env_str("USE_IR_LOC").without_effect(_OWN_IR)
+    use_ir_loc = env_opt_str("USE_IR_LOC").without_effect(_OWN_IR)
     dump_ir_extract_di_local_variables = env_bool("LLVM_EXTRACT_DI_LOCAL_VARIABLES").without_effect(
         "the names of values are those of the kernel's variables anyway"
     )
@@ -271,39 +170,39 @@ class compilation_knobs(base_knobs):
     allow_non_constexpr_globals = env_bool("TRITON_ALLOW_NON_CONSTEXPR_GLOBALS").without_effect(
         "numbers, strings, lists and dictionaries as globals are allowed but by strict_triton"
     )
-    listener = _Hook(kernel_hooks, "listener")
+    listener = Hook(kernel_hooks, "listener")
 
 
 class autotuning_knobs(base_knobs):
     """The autotuner."""
 
-    cache = _Shared("TRITON_CACHE_AUTOTUNING", "autotuning.cache")
-    print = _Shared("TRITON_PRINT_AUTOTUNING", "autotuning.print")
-    listener = _Hook(kernel_hooks, "tuned")
+    cache = Shared("TRITON_CACHE_AUTOTUNING", "autotuning.cache")
+    print = Shared("TRITON_PRINT_AUTOTUNING", "autotuning.print")
+    listener = Hook(kernel_hooks, "tuned")
 
 
 class runtime_knobs(base_knobs):
     """Launches, and the hooks around them."""
 
-    interpret = _Shared("TRITON_INTERPRET", "interpreter.enabled")
-    debug = _Shared("TRITON_DEBUG", "compilation.debug")
-    override_arch = _Shared("TRITON_OVERRIDE_ARCH", "compilation.override_arch")
-    launch_enter_hook = _Chain(launch_enter)
-    launch_exit_hook = _Chain(launch_exit)
-    kernel_load_start_hook = _Chain(kernel_hooks.load_start)
-    kernel_load_end_hook = _Chain(kernel_hooks.load_end)
-    jit_cache_hook = _Hook(kernel_hooks, "jit_cache")
-    jit_post_compile_hook = _Hook(kernel_hooks, "jit_post_compile")
-    kernel_unload_hook = _Chain(kernel_hooks.unload)
-    add_stages_inspection_hook = _Hook(kernel_hooks, "stages")
+    interpret = Shared("TRITON_INTERPRET", "interpreter.enabled")
+    debug = Shared("TRITON_DEBUG", "compilation.debug")
+    override_arch = Shared("TRITON_OVERRIDE_ARCH", "compilation.override_arch")
+    launch_enter_hook = Chain(launch_enter)
+    launch_exit_hook = Chain(launch_exit)
+    kernel_load_start_hook = Chain(kernel_hooks.load_start)
+    kernel_load_end_hook = Chain(kernel_hooks.load_end)
+    jit_cache_hook = Hook(kernel_hooks, "jit_cache")
+    jit_post_compile_hook = Hook(kernel_hooks, "jit_post_compile")
+    kernel_unload_hook = Chain(kernel_hooks.unload)
+    add_stages_inspection_hook = Hook(kernel_hooks, "stages")
 
 
 class language_knobs(base_knobs):
     """Defaults of the language."""
 
-    fp32_default = _Shared("TRITON_F32_DEFAULT", "compilation.f32_default")
-    default_fp_fusion = _Shared("TRITON_DEFAULT_FP_FUSION", "compilation.fp_fusion")
-    force_disable_fp_fusion = _Shared(
+    fp32_default = Shared("TRITON_F32_DEFAULT", "compilation.f32_default")
+    default_fp_fusion = Shared("TRITON_DEFAULT_FP_FUSION", "compilation.fp_fusion")
+    force_disable_fp_fusion = Shared(
         "TRITON_FORCE_DISABLE_FP_FUSION",
         "compilation.fp_fusion",
         lambda on: not on,
@@ -313,41 +212,70 @@ class language_knobs(base_knobs):
 
 @dataclass(frozen=True)
 class NvidiaTool:
-    """A program of the CUDA toolkit."""
+    """A program of the CUDA toolkit. version: major and minor."""
 
     path: str
     version: str
 
+    @classmethod
+    def from_path(cls, path: str) -> Self | None:
+        """A program that says its release; None for what does not."""
+        try:
+            said = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
+        except (OSError, subprocess.CalledProcessError):
+            return None
+        release = re.search(r"release (\d+\.\d+)", said.stdout)
+        return None if release is None else cls(path, release[1])
 
-class _Ptxas(_Shared):
-    """The assembler that is used, with its version."""
 
-    def __get__(self, group: base_knobs | None, owner: type | None = None) -> Any:
-        if group is None:
-            return self
-        ptxas = import_late("tilewright.backends.nvidia.assemble.ptxas")
-        path = ptxas.find_ptxas()
-        return NvidiaTool(str(path), ptxas.version(path))
+class env_nvidia_tool(env_base):
+    """A knob with a program of the CUDA toolkit, which a path is assigned to; by default it is
+    searched for as ptxas is."""
+
+    def __init__(self, binary: str) -> None:
+        super().__init__(f"TRITON_{binary.upper().replace('-', '_')}_PATH")
+        self.binary = binary
+
+    def get(self) -> NvidiaTool:
+        """The program without assignments. Errors: ToolMissing."""
+        return self.transform(getenv(self.key))
+
+    def transform(self, val: str | None) -> NvidiaTool:
+        """The program at a path. Errors: ToolMissing."""
+        find_tool = import_late("tilewright.backends.nvidia.assemble.ptxas").find_tool
+        found = NvidiaTool.from_path(val or str(find_tool(self.binary)))
+        if found is None:
+            raise errors.ToolMissing(self.binary, str(val), f"set {self.key} to the program")
+        return found
+
+
+def _assembler(chosen: Path | None) -> NvidiaTool:
+    """The ptxas that is used, or would be with a choice. Errors: ToolMissing."""
+    ptxas = import_late("tilewright.backends.nvidia.assemble.ptxas")
+    path = chosen if chosen is not None and chosen.is_file() else ptxas.find_ptxas()
+    return NvidiaTool(str(path), ptxas.version(path))
 
 
 class nvidia_knobs(base_knobs):
     """The back end for NVIDIA."""
 
-    ptxas = _Ptxas("TRITON_PTXAS_PATH", "cuda.ptxas_path", _same, Path)
-    ptxas_blackwell = _Ptxas("TRITON_PTXAS_PATH", "cuda.ptxas_path", _same, Path)
+    cuobjdump = env_nvidia_tool("cuobjdump")
+    nvdisasm = env_nvidia_tool("nvdisasm")
+    ptxas = Shared("TRITON_PTXAS_PATH", "cuda.ptxas_path", _assembler, Path)
+    ptxas_blackwell = Shared("TRITON_PTXAS_PATH", "cuda.ptxas_path", _assembler, Path)
     dump_nvptx = env_bool("NVPTX_ENABLE_DUMP").without_effect(_OF_ASM)
     dump_ptxas_log = env_bool("TRITON_DUMP_PTXAS_LOG").without_effect(
         "kernel.n_regs and n_spills are what the log says"
     )
     disable_ptxas_opt = env_bool("DISABLE_PTXAS_OPT").without_effect("there is no switch for it")
-    ptxas_options = env_str("PTXAS_OPTIONS").without_effect("there is no switch for it")
-    mock_ptx_version = env_str("TRITON_MOCK_PTX_VERSION").without_effect(
+    ptxas_options = env_opt_str("PTXAS_OPTIONS").without_effect("there is no switch for it")
+    mock_ptx_version = env_opt_str("TRITON_MOCK_PTX_VERSION").without_effect(
         "the version of PTX is that of the assembler"
     )
-    libdevice_path = env_str("TRITON_LIBDEVICE_PATH").without_effect(
+    libdevice_path = env_opt_str("TRITON_LIBDEVICE_PATH").without_effect(
         "the functions of libdevice are this package's own"
     )
-    libcuda_path = env_str("TRITON_LIBCUDA_PATH").without_effect(
+    libcuda_path = env_opt_str("TRITON_LIBCUDA_PATH").without_effect(
         "the driver is found by the system's linker: LD_LIBRARY_PATH"
     )
 
@@ -357,12 +285,17 @@ class amd_knobs(base_knobs):
 
     use_buffer_ops = env_bool("AMDGCN_USE_BUFFER_OPS", True).without_effect(_NO_AMD)
     use_buffer_atomics = env_bool("AMDGCN_USE_BUFFER_ATOMICS", True).without_effect(_NO_AMD)
-    libhip_path = env_str("TRITON_LIBHIP_PATH").without_effect(_NO_AMD)
-    use_block_pingpong = env_bool("TRITON_HIP_USE_BLOCK_PINGPONG", None).without_effect(_NO_AMD)
-    use_in_thread_transpose = env_bool("TRITON_HIP_USE_IN_THREAD_TRANSPOSE", None).without_effect(
+    buffer_ops_analyze_small_tensor_range = env_bool(
+        "AMDGCN_ANALYZE_SMALL_TENSOR_RANGE"
+    ).without_effect(_NO_AMD)
+    dump_amdgcn = env_bool("AMDGCN_ENABLE_DUMP").without_effect(_NO_AMD)
+    libhip_path = env_opt_str("TRITON_LIBHIP_PATH").without_effect(_NO_AMD)
+    use_block_pingpong = env_opt_bool("TRITON_HIP_USE_BLOCK_PINGPONG").without_effect(_NO_AMD)
+    use_in_thread_transpose = env_opt_bool("TRITON_HIP_USE_IN_THREAD_TRANSPOSE").without_effect(
         _NO_AMD
     )
     use_async_copy = env_bool("TRITON_HIP_USE_ASYNC_COPY").without_effect(_NO_AMD)
+    scalarize_packed_fops = env_bool("AMDGCN_SCALARIZE_PACKED_FOPS").without_effect(_NO_AMD)
 
 
 class proton_knobs(base_knobs):
@@ -370,6 +303,7 @@ class proton_knobs(base_knobs):
 
     disable = env_bool("TRITON_PROTON_DISABLE").without_effect(_NO_PROTON)
     cupti_lib_dir = env_str("TRITON_CUPTI_LIB_PATH", "").without_effect(_NO_PROTON)
+    enable_nvtx = env_bool("TRITON_ENABLE_NVTX", True).without_effect(_NO_PROTON)
 
 
 build = build_knobs()
@@ -386,3 +320,26 @@ proton = proton_knobs()
 
 def refresh_knobs() -> None:
     """Read the environment anew, which every look at a knob does."""
+
+
+class _Module(ModuleType):
+    """This module, whose groups are in effect."""
+
+    @property
+    def propagate_env(self) -> bool:
+        """See above."""
+        return propagation.on
+
+    @propagate_env.setter
+    def propagate_env(self, on: bool) -> None:
+        propagation.on = on
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if isinstance(value, base_knobs) and isinstance(vars(self).get(name), type(value)):
+            activate(value)
+        super().__setattr__(name, value)
+
+
+for _group in [value for value in globals().values() if isinstance(value, base_knobs)]:
+    activate(_group)
+sys.modules[__name__].__class__ = _Module

@@ -20,11 +20,13 @@ TRITON_VERSION = "3.6.0"
 @dataclass(frozen=True, slots=True)
 class Row:
     """What a module has. names: name -> "module:attribute"; whole: modules all of whose public
-    names it has too; instance: "module:attribute" of an object all of whose attributes it has."""
+    names it has too; instance: "module:attribute" of an object all of whose attributes it has;
+    itself: our module that it is, so that what is assigned to it has an effect."""
 
     names: Mapping[str, str]
     whole: tuple[str, ...]
     instance: str
+    itself: str = ""
 
 
 def _row(*texts: str, instance: str = "") -> Row:
@@ -38,6 +40,10 @@ def _row(*texts: str, instance: str = "") -> Row:
             name, _, ours = word.partition("=")
             names[name] = f"tilewright.{module}:{ours or name}"
     return Row(names, tuple(whole), instance)
+
+
+def _itself(module: str) -> Row:
+    return Row({}, (f"tilewright.{module}",), "", f"tilewright.{module}")
 
 
 def _with_modules(row: Row, **modules: str) -> Row:
@@ -54,6 +60,7 @@ _COMPILE = _HERE + "compiled_files: compile"
 _COMPILER = "compiler: CompiledKernel IRSource"
 _SOURCE = _HERE + "memory_accesses: ASTSource"
 _LAZY = "runtime: LazyDict=LaunchMetadata"
+_MANAGERS = _HERE + "cache_managers: "
 _BACKENDS = _HERE + "backend_classes: "
 
 MODULES: dict[str, Row] = {
@@ -67,8 +74,9 @@ MODULES: dict[str, Row] = {
         _ERRORS + "CompilationError TritonError=TilewrightError",
     ),
     "triton.errors": _row(_ERRORS + "TritonError=TilewrightError"),
-    "triton.knobs": _row(_HERE + "knobs"),
+    "triton.knobs": _itself(_HERE + "knobs"),
     "triton._utils": _row(_HERE + "argument_paths"),
+    "triton._internal_testing": _row(_HERE + "test_helpers", _HERE + "test_helpers: requires_tma"),
     "triton._C": _row(),
     "triton._C.libtriton": _row("support: getenv=environment_text getenv_bool=environment_flag"),
     "triton._C.libtriton.ir": _row(_HERE + "memory_accesses: context load_dialects"),
@@ -102,7 +110,10 @@ MODULES: dict[str, Row] = {
     "triton.language.extra.hip": _row(),
     "triton.language.extra.hip.libdevice": _row("language.extra.libdevice"),
     # --- the host -----------------------------------------------------------------------------
-    "triton.runtime": _row(_TUNERS, _KERNELS, "runtime: driver", _LAUNCH_ERRORS),
+    "triton.runtime": _row(
+        _TUNERS, _KERNELS, "runtime: driver", _LAUNCH_ERRORS,
+        _HERE + "cache_managers: RedisRemoteCacheBackend RemoteCacheBackend",
+    ),
     "triton.runtime.jit": _row(
         _KERNELS, "runtime: KernelParam jit ConstexprFunction constexpr_function=ConstexprFunction",
         "runtime: JITCallable=FunctionText",
@@ -114,14 +125,18 @@ MODULES: dict[str, Row] = {
     ),
     "triton.runtime.autotuner": _row(
         _TUNERS, "runtime: JITFunction KernelInterface driver",
-        _ERRORS + "AutotunerError OutOfResources PTXASError",
+        _ERRORS + "AutotunerError OutOfResources PTXASError", _MANAGERS + "get_cache_manager",
+        _HERE + "torch_version: triton_key",
     ),
     "triton.runtime.driver": _row(
         "runtime: driver", _BACKENDS + "_create_driver=default_driver DriverBase backends",
         instance="tilewright.runtime:driver",
     ),
     "triton.runtime.cache": _with_modules(
-        _row(_HERE + "torch_version: triton_key", _HERE + "argument_paths: _base32=path_key"),
+        _row(
+            _HERE + "cache_managers", _HERE + "torch_version: triton_key",
+            _HERE + "argument_paths: _base32=path_key",
+        ),
         knobs="triton.knobs",
     ),
     "triton.runtime.errors": _row(
@@ -137,13 +152,14 @@ MODULES: dict[str, Row] = {
     "triton.runtime._async_compile": _row("runtime: AsyncCompileMode FutureKernel active_mode"),
     "triton.compiler": _row(
         _COMPILER, _COMPILE, _SOURCE, _LAZY, _ERRORS + "CompilationError",
-        _BACKENDS + "make_backend",
+        _BACKENDS + "make_backend", _MANAGERS + "get_cache_key",
     ),
     "triton.compiler.compiler": _row(
         _COMPILER, _COMPILE, _SOURCE, _LAZY, _ERRORS + "CompilationError",
         _HERE + "torch_version: triton_key",
         _BACKENDS + "make_backend max_shared_mem backends BaseBackend GPUTarget Language",
         "runtime: driver", _ERRORS + "OutOfResources",
+        _MANAGERS + "get_cache_key get_cache_manager get_dump_manager get_override_manager",
     ),
     "triton.compiler.errors": _row(
         _ERRORS + "CompilationError CompileTimeAssertionFailure UnsupportedLanguageConstruct",
@@ -167,7 +183,6 @@ MODULES: dict[str, Row] = {
 
 _REFUSED = (
     ("triton._C.libtriton", "the bindings of MLIR and LLVM; Tilewright has its own tile IR"),
-    ("triton._internal_testing", "helpers of Triton's own tests"),
     ("triton._filecheck", "helpers of Triton's own tests"),
     ("triton.experimental.gluon", "Gluon, kernels with explicit layouts, is in tier C"),
     ("triton.experimental", "experimental packages, as Gluon, are in tier C"),
@@ -176,7 +191,6 @@ _REFUSED = (
     ("triton.compiler.code_generator", "the generator of MLIR; kernels are lowered to tile IR"),
     ("triton.language.semantic", "operations are defined on tile IR, not on a builder of MLIR"),
     ("triton.runtime.interpreter", "the interpreter is another one: jit(interpret=True)"),
-    ("triton.runtime.cache", "cache managers, own or remote, are in tier C"),
     ("triton.runtime.jit", "arguments are specialized in another way"),
     ("triton.testing", "setting a device's clocks is in tier C"),
     ("triton.language.target_info", "the target is known while a kernel is compiled"),

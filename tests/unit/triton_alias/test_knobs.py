@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.unit.triton_alias.alias_fixture import triton_alias
 from tilewright.runtime import launch_enter, launch_hooks
-from tilewright.support import HookChain, errors, settings
+from tilewright.support import HookChain, errors, kernel_hooks, settings
 from tilewright.triton_alias import knobs
 
 SHARED: list[tuple[Any, str, Any, str, Any]] = [
@@ -22,8 +23,8 @@ SHARED: list[tuple[Any, str, Any, str, Any]] = [
     (knobs.compilation, "disable_line_info", False, "TRITON_DISABLE_LINE_INFO", True),
     (knobs.autotuning, "print", False, "TRITON_PRINT_AUTOTUNING", True),
     (knobs.autotuning, "cache", True, "TRITON_CACHE_AUTOTUNING", False),
-    (knobs.cache, "dump_dir", None, "TRITON_DUMP_DIR", "/tmp/dumps"),
-    (knobs.cache, "home_dir", str(Path.home()), "TRITON_HOME", "/tmp/home"),
+    (knobs.cache, "dump_dir", f"{Path.home()}/.triton/dump", "TRITON_DUMP_DIR", "/tmp/dumps"),
+    (knobs.cache, "home_dir", f"{Path.home()}/", "TRITON_HOME", "/tmp/home"),
     (knobs.amd, "use_buffer_ops", True, "AMDGCN_USE_BUFFER_OPS", False),
     (knobs.build, "cc", None, "CC", "clang"),
 ]
@@ -113,6 +114,11 @@ def test_every_group_lists_its_knobs() -> None:
 
 NOT_SETTINGS = {"home_dir", "dump_ir", "override"}
 """Knobs that settings look at in the environment."""
+OF_THE_ALIAS = {
+    "manager_class", "remote_manager_class", "key_format", "host", "port",  # of cache managers
+    "cuobjdump", "nvdisasm",  # of triton.tools.disasm
+}  # fmt: skip
+"""Knobs that modules of `triton_alias` look at."""
 
 
 def test_a_knob_works_or_says_why_not() -> None:
@@ -121,9 +127,9 @@ def test_a_knob_works_or_says_why_not() -> None:
         name
         for group in groups
         for name, knob in getattr(knobs, group).knob_descriptors.items()
-        if not isinstance(knob, knobs._Shared) and not knob.no_effect_since
+        if not isinstance(knob, knobs.Shared) and not knob.no_effect_since
     }
-    assert silent == NOT_SETTINGS
+    assert silent == NOT_SETTINGS | OF_THE_ALIAS
     with knobs.amd.scope():
         knobs.amd.use_async_copy = True  # it is kept, and does nothing
         assert knobs.amd.use_async_copy is True
@@ -132,11 +138,117 @@ def test_a_knob_works_or_says_why_not() -> None:
         assert settings().compilation.fp_fusion is False
 
 
+class own_knobs(knobs.base_knobs):
+    text = knobs.env_str("OWN_TEXT", "a text")
+    flag = knobs.env_bool("OWN_FLAG", True)
+    number = knobs.env_int("OWN_NUMBER", 3)
+    maybe = knobs.env_opt_str("OWN_MAYBE")
+    maybe_flag = knobs.env_opt_bool("OWN_MAYBE_FLAG")
+    computed = knobs.env_str_callable_default("OWN_COMPUTED", lambda: "computed")
+    kind = knobs.env_class("OWN_KIND", "Mapping")
+
+
+DEFAULTS = {
+    "text": "a text", "flag": True, "number": 3, "maybe": None, "maybe_flag": None,
+    "computed": "computed", "kind": None,
+}  # fmt: skip
+
+
+def test_programs_have_groups_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(knobs, "propagate_env", False)
+    group = own_knobs()
+    assert group.knobs == DEFAULTS
+    group.flag, group.maybe_flag = False, True
+    copied = group.copy()
+    copied.text = "another"
+    assert group.knobs == {**DEFAULTS, "flag": False, "maybe_flag": True}
+    assert copied.knobs == {**group.knobs, "text": "another"}
+    assert copied.reset().knobs == DEFAULTS
+    assert group.flag is False
+    for name, text in {"NUMBER": "7", "MAYBE_FLAG": "0", "KIND": "collections:OrderedDict"}.items():
+        monkeypatch.setenv(f"OWN_{name}", text)
+    # OrderedDict is derived from dict, not from a class called Mapping
+    with pytest.raises(errors.BadSetting, match="OWN_KIND must be MODULE:CLASS of a class derived"):
+        _ = copied.kind
+    monkeypatch.setenv("OWN_KIND", "collections.abc:MutableMapping")
+    assert (copied.number, copied.maybe_flag, copied.kind.__name__) == (7, False, "MutableMapping")
+    monkeypatch.setenv("OWN_NUMBER", "many")
+    with pytest.raises(errors.BadSetting, match="OWN_NUMBER must be an integer"):
+        _ = copied.number
+
+
+def test_assignments_reach_the_environment_unless_that_is_switched_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("CC", raising=False)
+    with knobs.build.scope():
+        knobs.build.cc = "clang"
+        assert os.environ["CC"] == "clang"
+        monkeypatch.setattr(knobs, "propagate_env", False)
+        knobs.build.cc = "gcc"
+        knobs.setenv("CC", "tcc")
+        assert (knobs.build.cc, os.environ["CC"]) == ("gcc", "clang")
+    assert (knobs.toenv(True), knobs.toenv(3), knobs.toenv(None)) == (("1",), ("3",), (None,))
+    assert knobs.toenv(Path()) is None
+
+
+def test_a_group_is_in_effect_while_it_is_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(knobs, "propagate_env", False)
+    first = knobs.runtime
+    with first.scope():
+        first.debug = True
+        second = first.copy().reset()
+        second.debug, second.jit_cache_hook = False, print
+        assert first.debug is settings().compilation.debug is True
+        assert (second.debug, second.jit_cache_hook) == (False, print)
+        assert kernel_hooks.jit_cache is None
+        monkeypatch.setattr(knobs, "runtime", second)
+        assert second.debug is settings().compilation.debug is False
+        assert (first.debug, first.jit_cache_hook) == (True, None)
+        assert kernel_hooks.jit_cache is print
+        third = second.copy()
+        assert (third.debug, third.jit_cache_hook) == (False, print)
+        assert kernel_hooks.jit_cache is print and not settings().compilation.debug
+        monkeypatch.undo()
+        assert knobs.runtime is first
+        assert first.debug is settings().compilation.debug is True
+        assert (second.debug, second.jit_cache_hook) == (False, print)
+        assert kernel_hooks.jit_cache is None
+    assert not settings().compilation.debug
+
+
+def test_the_module_is_triton_s() -> None:
+    spec = knobs.__spec__
+    with triton_alias() as triton:
+        assert triton.knobs is knobs
+        assert isinstance(vars(triton.knobs)["runtime"], knobs.base_knobs)
+    assert knobs.__spec__ is spec is not None and spec.name == knobs.__name__
+    assert Path(str(knobs.__file__)).is_file()
+
+
+def test_tools_of_cuda_are_found_or_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = tmp_path / "cuobjdump"
+    tool.write_text("#!/bin/sh\necho Cuda compilation tools, release 12.9, V12.9.86\n")
+    monkeypatch.setenv("TRITON_CUOBJDUMP_PATH", str(tool))
+    with pytest.raises(errors.ToolMissing, match="cuobjdump"):
+        _ = knobs.nvidia.cuobjdump  # it may not be run
+    tool.chmod(0o700)
+    assert knobs.nvidia.cuobjdump == knobs.NvidiaTool(str(tool), "12.9")
+    monkeypatch.delenv("TRITON_CUOBJDUMP_PATH")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert knobs.nvidia.cuobjdump.path == str(tool)
+    with knobs.build.scope():
+        knobs.build.cudart_path = "/cuda"
+        assert knobs.build.backend_dirs == {"/cuda"}
+
+
 def test_triton_s_home_holds_cache_dumps_and_overrides(monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in ("TILEWRIGHT_CACHE_DIR", "TRITON_CACHE_DIR", "TRITON_DUMP_DIR"):
         monkeypatch.delenv(variable, raising=False)
     assert settings().compilation.dump_dir is None
+    assert knobs.cache.dir == str(Path.home() / ".triton" / "cache") != str(settings().cache.dir)
     monkeypatch.setenv("TRITON_HOME", "/somewhere")
+    assert knobs.cache.dump_dir == "/somewhere/.triton/dump"
     assert knobs.cache.dir == "/somewhere/.triton/cache"
     assert settings().compilation.dump_dir is None
     with knobs.compilation.scope():

@@ -75,6 +75,9 @@ triton.testing: Benchmark assert_close do_bench do_bench_cudagraph get_dram_gbps
     get_max_simd_tflops get_max_tensorcore_tflops nvsmi perf_report
 triton.compiler: ASTSource CompiledKernel
 triton.backends.compiler: GPUTarget
+triton.runtime.cache: CacheManager FileCacheManager RedisRemoteCacheBackend RemoteCacheBackend
+    RemoteCacheManager get_cache_key get_cache_manager get_dump_manager get_override_manager
+    make_so_cache_key triton_key
 triton.knobs: amd autotuning build cache compilation language nvidia proton redis runtime
 triton.knobs.runtime: add_stages_inspection_hook jit_cache_hook jit_post_compile_hook
     kernel_load_end_hook kernel_load_start_hook kernel_unload_hook launch_enter_hook
@@ -90,7 +93,6 @@ RARE = {
     "triton.language": "_experimental_descriptor_load _experimental_make_tensor_descriptor",
     "triton.language.extra.cuda": "convert_custom_float8_sm70 convert_custom_float8_sm80",
     "triton.language.extra.hip": "memrealtime",
-    "triton.runtime.cache": "FileCacheManager RedisRemoteCacheBackend RemoteCacheManager",
     "triton.testing": "set_gpu_clock",
     "triton.tools": "build_extern compile link ragged_tma",
     "triton.experimental": "gluon",

@@ -17,7 +17,7 @@ from .eviction import KINDS, MEGABYTE, STAMP, Eviction, wrote
 from .folder_trust import cache_folder
 from .json_documents import Documents
 from .transient_failures import is_transient
-from .whole_files import OpenFolder, remove, replace_folder
+from .whole_files import OpenFolder, remove, replace_folder, write_file
 
 __all__ = [
     "KINDS",
@@ -32,5 +32,6 @@ __all__ = [
     "replace_folder",
     "sealed",
     "unsealed",
+    "write_file",
     "wrote",
 ]

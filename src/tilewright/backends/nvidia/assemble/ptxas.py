@@ -21,6 +21,7 @@ __all__ = [
     "explain_failure",
     "find_disassembler",
     "find_ptxas",
+    "find_tool",
     "has_lines",
     "parse_report",
     "sass",
@@ -213,12 +214,17 @@ def find_ptxas() -> Path:
     return path
 
 
-def find_disassembler() -> Path:
-    """nvdisasm, looked for like ptxas."""
-    path = _find("nvdisasm")
+def find_tool(name: str) -> Path:
+    """Another program of the CUDA toolkit, searched for as ptxas is. Raises ToolMissing."""
+    path = _find(name)
     if path is None:
-        raise errors.ToolMissing("nvdisasm", _SEARCHED, "install NVIDIA's CUDA toolkit")
+        raise errors.ToolMissing(name, _SEARCHED, "install NVIDIA's CUDA toolkit")
     return path
+
+
+def find_disassembler() -> Path:
+    """nvdisasm. Raises ToolMissing."""
+    return find_tool("nvdisasm")
 
 
 _SEARCHED = "PATH, CUDA_HOME, /usr/local/cuda and the installed NVIDIA wheels"
