@@ -313,3 +313,83 @@ def test_chains_of_shape_ops(device: Device, rng: np.random.Generator):
     out = device.empty(x.shape, np.int32)
     device.run(matrix_of_blocks_kernel, (1,), device.array(x), out, B=8)
     assert_same(out, x.T)
+
+
+@jit
+def as_row(tile):
+    return tl.ravel(tile)
+
+
+@jit
+def as_columns(tile):
+    return tl.ravel(tl.trans(tile))
+
+
+@jit
+def halves_in_order(tile):
+    first, second = tl.split(tl.reshape(tile, (tile.shape[0], tile.shape[1] // 2, 2)))
+    return tl.ravel(first * second + first)
+
+
+@jit
+def twice_each(tile):
+    return tl.ravel(tl.interleave(tile, tile))
+
+
+@jit
+def in_blocks(tile):
+    blocks = tl.reshape(tile, (tile.shape[0] // 4, 4, tile.shape[1] // 8, 8))
+    return tl.ravel(tl.permute(blocks, (0, 2, 1, 3)))
+
+
+@jit
+def in_rows_of_programs_kernel(
+    x, out, FUNCTION: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, SIZE: tl.constexpr
+):
+    first, i, j = tl.program_id(0) * ROWS * COLUMNS, tl.arange(0, ROWS), tl.arange(0, COLUMNS)
+    tile = tl.load(x + first + i[:, None] * COLUMNS + j[None, :])
+    tl.store(out + tl.program_id(0) * SIZE + tl.arange(0, SIZE), FUNCTION(tile))
+
+
+RAVELLED: list[tuple[Any, Any]] = [
+    (as_row, lambda x: x.reshape(3, -1)),
+    (as_columns, lambda x: x.transpose(0, 2, 1).reshape(3, -1)),
+    (halves_in_order, lambda x: (x[..., ::2] * x[..., 1::2] + x[..., ::2]).reshape(3, -1)),
+    (twice_each, lambda x: x.repeat(2, axis=2).reshape(3, -1)),
+    (
+        in_blocks,
+        lambda x: x.reshape(3, 16, 4, 8, 8).transpose(0, 1, 3, 2, 4).reshape(3, -1),
+    ),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int8", "uint8"])
+@pytest.mark.parametrize("function, exact", RAVELLED, ids=lambda f: getattr(f, "__name__", ""))
+def test_matrices_that_are_stored_as_rows(
+    device: Device, rng: np.random.Generator, function: Any, exact: Any, dtype: str
+):
+    """Stores of 1 KB and more, ahead of which lines of what is loaded are fetched."""
+    x = rng.integers(0, 8, (3, 64, 64)).astype(dtype)
+    out = device.empty((3, exact(x).shape[1]), x.dtype)
+    device.run(
+        in_rows_of_programs_kernel, (3,), device.array(x), out, FUNCTION=function, ROWS=64,
+        COLUMNS=64, SIZE=out.shape[1],
+    )  # fmt: skip
+    assert_same(out, exact(x))
+
+
+@jit
+def sums_of_row_kernel(x, out, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    i = tl.arange(0, ROWS * COLUMNS)
+    total = tl.zeros((COLUMNS,), tl.float32)
+    for step in range(2):
+        tile = tl.load(x + (tl.program_id(0) * 2 + step) * ROWS * COLUMNS + i)
+        total += tl.sum(tl.reshape(tile.to(tl.float32), (ROWS, COLUMNS)), 0)
+    tl.store(out + tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS), total)
+
+
+def test_rows_that_are_summed_as_matrices(device: Device, rng: np.random.Generator):
+    x = rng.integers(0, 8, (3, 2, 32, 64)).astype(np.float16)
+    out = device.empty((3, 64), np.float32)
+    device.run(sums_of_row_kernel, (3,), device.array(x), out, ROWS=32, COLUMNS=64)
+    assert_same(out, x.astype(np.float32).sum((1, 2)))

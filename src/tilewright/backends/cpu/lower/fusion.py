@@ -114,7 +114,8 @@ class LoopNest:
     axis: the axis of its reductions
     independent: values whose evaluation is known not to need its results
     fetched: the nest before it fetches lines that it stores to
-    first_reads: the pointers of loads that no other nest reads
+    first_reads: the pointers of loads that no other nest reads, of its shape: it loads at its own
+        index through them
     """
 
     shape: tuple[int, ...]
@@ -501,8 +502,9 @@ class FusionPlanner:
             load = value.op
             if not isinstance(load, LoadOp):
                 continue
-            readers = sorted((d.nest for d in nest_uses.values()), key=lambda g: g.run_index)
-            if len(readers) == 1:
+            uses = sorted(nest_uses.values(), key=lambda use: use.nest.run_index)
+            readers = [use.nest for use in uses]
+            if len(uses) == 1 and uses[0].elementwise:
                 readers[0].first_reads.append(load.pointer)
             # The next program's addresses can be computed only from its ids and the arguments.
             if not is_known_at_entry(load.pointer):
