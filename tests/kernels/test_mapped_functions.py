@@ -280,3 +280,97 @@ def unknown_register_kernel(x, LETTERS: tl.constexpr):
 def test_constraints_that_no_register_meets_are_refused(device: Device, letters: str):
     with pytest.raises(errors.InvalidValue, match="inline_asm_elementwise: 'constraints' must be"):
         device.run(unknown_register_kernel, (1,), device.empty(16, np.int32), LETTERS=letters)
+
+
+@jit
+def three_by_while(x):
+    count = 0
+    while count < 3:
+        count += 1
+    return count + x
+
+
+@jit
+def three_by_for(x):
+    count = 0
+    for step in range(3):
+        count += step
+    return count + x
+
+
+@jit
+def counted_where_large(x):
+    count = 0
+    for step in range(2):
+        inner = 0
+        while inner < 2:
+            inner += 1
+            if x > inner * 20:
+                count += inner + step
+    return count + x
+
+
+@jit
+def larger_of_two(a, b):
+    if a > b:
+        larger = a
+    else:
+        larger = b
+    return larger
+
+
+@jit
+def sum_after_a_loop(a, b):
+    count = 0
+    while count < 3:
+        count += 1
+    return a + b + (count - 3)
+
+
+@jit
+def applied_in_loop_kernel(x, out, n, FUNCTION: Any, WHERE: tl.constexpr, SIZE: tl.constexpr):
+    i = tl.arange(0, SIZE)
+    total = tl.zeros((SIZE,), tl.int32)
+    for step in range(n):
+        v = tl.load(x + i) + step
+        if WHERE == "map":
+            total += tl.map_elementwise(FUNCTION, v)
+        elif WHERE == "reduce":
+            total += tl.reduce(v, 0, FUNCTION)
+        else:
+            total += tl.associative_scan(v, 0, FUNCTION)
+    tl.store(out + i, total)
+
+
+def _counts(x: Any) -> Any:
+    counts = [(step + inner) * (x > 20 * inner) for step in range(2) for inner in (1, 2)]
+    return x + np.sum(counts, 0, x.dtype)
+
+
+def _id(value: Any) -> str:
+    return str(getattr(value, "__name__", value))
+
+
+IN_LOOPS: list[tuple[str, Any, Any]] = [
+    ("map", three_by_while, lambda x: x + 3),
+    ("map", three_by_for, lambda x: x + 3),
+    ("map", counted_where_large, _counts),
+    ("reduce", larger_of_two, lambda x: np.full_like(x, x.max())),
+    ("reduce", sum_after_a_loop, lambda x: np.full_like(x, x.sum())),
+    ("scan", larger_of_two, np.maximum.accumulate),
+    ("scan", sum_after_a_loop, lambda x: x.cumsum(dtype=x.dtype)),
+]
+
+
+@pytest.mark.parametrize("where, function, exact", IN_LOOPS, ids=_id)
+def test_functions_with_control_flow_in_a_loop(
+    device: Device, rng: np.random.Generator, where: str, function: Any, exact: Any
+):
+    """What does not change in the loop, as the start of an inner loop, stands before it."""
+    x = rng.integers(0, 60, 64).astype(np.int32)
+    out = device.empty(64, np.int32)
+    device.run(
+        applied_in_loop_kernel, (1,), device.array(x), out, 3, FUNCTION=function, WHERE=where,
+        SIZE=64,
+    )  # fmt: skip
+    assert_same(out, np.sum([exact(x + step) for step in range(3)], 0, x.dtype))

@@ -26,7 +26,8 @@ def define_region_functions(state: CpuLowering, function: Function) -> None:
 
 
 def _defined(state: CpuLowering, block: Block) -> RegionFunction:
-    captured = tuple(dict.fromkeys(_captured(block)))
+    outside = tuple(dict.fromkeys(_outside(block)))
+    captured = tuple(value for value in outside if not isinstance(value.op, ConstantOp))
     name = f"region{len(state.env.functions)}"
     code = Code(state.module, state.code.float_flags, extrema=state.code.extrema)
     inner = CpuLowering(state.module, code, state.unit, state.lower_block, state.alignments)
@@ -35,6 +36,11 @@ def _defined(state: CpuLowering, block: Block) -> RegionFunction:
         operand = Val(f"%x{number}", llvm_type(element_of(value.type)))
         is_number = isinstance(element_of(value.type), DType)
         inner.env.scalars[value] = uniform(operand) if is_number else Address(operand)
+    ev = inner.evaluator()
+    for value in outside:
+        # Control flow reads its operands from the environment, where no evaluator puts them.
+        if value not in captured:
+            inner.env.scalars[value] = ev.at(value, ())
     state.lower_block(inner, block)
     ev = inner.evaluator()
     results = [scalar_operand(ev.at(value, ())) for value in block.terminator.operands]
@@ -53,13 +59,13 @@ def _defined(state: CpuLowering, block: Block) -> RegionFunction:
     return RegionFunction(name, captured, tuple(value.type for value in results))
 
 
-def _captured(block: Block) -> Iterator[Value]:
-    """What the ops of a region use from outside; constants are repeated inside."""
+def _outside(block: Block) -> Iterator[Value]:
+    """Values defined outside a region that its ops use."""
     inner = [op for outer in block for op in outer.walk()]
     own = {value for op in inner for value in op.results}
     own |= {arg for op in inner for region in op.regions for arg in region.args}
     own |= set(block.args)
     for op in inner:
         for value in op.operands:
-            if value not in own and not isinstance(value.op, ConstantOp):
+            if value not in own:
                 yield value
