@@ -24,7 +24,7 @@ from tilewright.analysis.disjoint_windows import Advance, Way
 from tilewright.analysis.integer_ranges import IntegerRange, integer_range
 from tilewright.analysis.interval_packing import LiveRange, Request, pack
 from tilewright.analysis.memory_dependence import is_fence, memory_dependences
-from tilewright.analysis.pointer_roots import roots
+from tilewright.analysis.pointer_roots import MAY_OVERLAP, roots
 from tilewright.analysis.program_windows import ANY_PROGRAM, axis_of_windows, step_of_programs
 from tilewright.analysis.strided_blocks import (
     BlockDim,
@@ -67,6 +67,7 @@ __all__ = [
     "bound_of",
     "constant",
     "argument_pairs",
+    "MAY_OVERLAP",
     "integer_range",
     "is_fence",
     "is_injective",

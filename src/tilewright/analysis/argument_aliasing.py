@@ -1,6 +1,7 @@
-"""Pairs of pointer arguments that must not be one array, for they are not used element by element.
+"""Pairs of pointer arguments that must not overlap, and when they may be one array.
 
-    tl.store(y + i, tl.load(x + i) * 2)                 element by element: may be one array
+    tl.store(y + i, tl.load(x + i) * 2)                 element by element: may be one array, but
+                                                        not begin at different addresses of one
     tl.store(y + i, tl.load(x + (n - 1 - i)))           not: a program may have stored already what
                                                         another one, or another thread, loads
     tl.store(y + i, tl.load(x + n + i))                 not, unless the number n is 0
@@ -18,7 +19,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from tilewright.analysis.access_forms import MemoryForms
-from tilewright.analysis.argument_pair import ArgumentPair, Sum
+from tilewright.analysis.argument_pair import ELEMENT_WISE, ArgumentPair, Sum
 from tilewright.analysis.argument_uses import ArgumentUses, Use
 from tilewright.ir import Function
 from tilewright.ir.types import PointerType
@@ -71,17 +72,15 @@ class _Pairs:
         )
 
     def _compared(self, first: list[Use], second: list[Use]) -> tuple[Sum, ...] | None:
-        """What must be 0 for all accesses to be element by element; None if they are anyway."""
+        """What must be 0 for all accesses to be element by element; None if none is a write."""
         if len(first) * len(second) > MAX_COMPARISONS:
             return None
+        # two loads may read one element
+        pairs = [(a, b) for a in first for b in second if a.writes or b.writes]
         sums: dict[Sum, None] = {}
-        for one in first:
-            for other in second:
-                # two loads may read one element
-                if not (one.writes or other.writes):
-                    continue
-                difference = self.uses.difference(one, other)
-                if difference is None:
-                    return ()
-                sums |= dict.fromkeys(difference)
-        return tuple(sums) or None
+        for one, other in pairs:
+            difference = self.uses.difference(one, other)
+            if difference is None:
+                return ()
+            sums |= dict.fromkeys(difference)
+        return (tuple(sums) or ELEMENT_WISE) if pairs else None

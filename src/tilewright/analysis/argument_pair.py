@@ -11,17 +11,26 @@ from tilewright.support.data_class import dataclass
 Sum = tuple[tuple[int, tuple[int, ...]], ...]
 """Numbers times products of arguments, which are named by their positions."""
 
+ELEMENT_WISE: tuple[Sum, ...] = ((),)
+"""The sum of nothing, which is 0 in every launch: the arguments may be one array."""
+
 
 @dataclass(frozen=True, slots=True)
 class ArgumentPair:
     """Two pointer arguments, by their positions, that must not overlap.
 
-    unless: sums that are all 0 where they may be one array after all; empty: they never may
+    unless: sums that are all 0 where they may be one array after all; empty: they never may;
+    ELEMENT_WISE: they always may, but not begin at different addresses of one array
     """
 
     first: int
     second: int
     unless: tuple[Sum, ...] = ()
+
+    @property
+    def is_element_wise(self) -> bool:
+        """Whether the arguments may be one array in every launch."""
+        return self.unless == ELEMENT_WISE
 
     def as_json(self) -> list[object]:
         """As lists and numbers; `of_json` takes them back."""

@@ -6,16 +6,20 @@
     %s = arith.cast %n + %m         from what the integers %n and %m start from, if of 64 bits
 
 Arguments are taken not to overlap unless they are the same address, as are pointers that are
-loaded.
+loaded. In a function with the attribute MAY_OVERLAP all pointer arguments count as one, and so do
+integers that may hold an address.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.ir import Block, Op, Trait, Value
+from tilewright.ir import Block, Function, Op, Trait, Value
 from tilewright.ir.types import PointerType, element_of
 from tilewright.ops import CatOp, ForOp, IfOp, JoinOp, SelectOp, WhileOp
+
+MAY_OVERLAP = "may_overlap"
+"""Attribute of a function: its pointer arguments may be parts of one array."""
 
 _ADDRESS_BITS = 64
 """Integers of fewer hold no address."""
@@ -84,4 +88,16 @@ def _of_argument(value: Value) -> Sequence[Value]:
         if block is owner.body:
             return (owner.before.terminator.operands[1 + value.index],)
         return (owner.inits[value.index], owner.body.terminator.operands[value.index])
+    if isinstance(owner, Function) and owner.attrs.get(MAY_OVERLAP):
+        return _stand_in(owner, value)
     return ()
+
+
+def _stand_in(function: Function, value: Value) -> Sequence[Value]:
+    """The first pointer argument, for every other argument that may hold an address."""
+    pointers = (arg for arg in function.args if isinstance(arg.type, PointerType))
+    first = next(pointers, value)
+    holds_address = (
+        isinstance(value.type, PointerType) or element_of(value.type).bits == _ADDRESS_BITS
+    )
+    return (first,) if holds_address and first is not value else ()

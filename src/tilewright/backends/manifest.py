@@ -50,7 +50,9 @@ class CommonOptions:
     strict_triton: refuse what its language lacks; int64_offsets: program ids, ranges and integer
     arguments are int64, so that offsets computed from them do not wrap; check: some of
     `support.CHECK_KINDS`, with `+` between: accesses are checked by the kernel itself. It is set by
-    `jit` alone, for backends whose launches know the arrays.
+    `jit` alone, for backends whose launches know the arrays; may_overlap: the pointer arguments may
+    be parts of one array, so a program's accesses through them are in order. It is set by launches
+    alone, for backends with `orders_overlaps`.
     """
 
     num_warps: int = 4
@@ -70,6 +72,7 @@ class CommonOptions:
     strict_triton: bool = False
     int64_offsets: bool = False
     check: str = ""
+    may_overlap: bool = False
 
     def __post_init__(self) -> None:
         for name in ("num_warps", "num_stages", "num_ctas"):
@@ -88,7 +91,7 @@ class CommonOptions:
     @classmethod
     def names(cls) -> frozenset[str]:
         """The names of the options, which are keywords of a launch."""
-        return frozenset(f.name for f in fields(cls)) - {"check"}
+        return frozenset(f.name for f in fields(cls)) - {"check", "may_overlap"}
 
 
 Metadata = dict[str, Any]
@@ -233,7 +236,8 @@ class Backend:
     drop_lines(memory as (address, bytes)) -> whether it has been dropped from all caches;
     explain(front end's module, context, launch) -> how a kernel is compiled; the module is changed;
     the metadata of the context are those of the compiled kernel;
-    checks: whether kernels can check their accesses, see `CommonOptions`;
+    checks, orders_overlaps: whether kernels can check their accesses, and keep them in order where
+    arguments overlap, see `CommonOptions`;
     architectures: names of other machines that code is generated for, as `GPUTarget.arch`;
     launch_metadata: names of a kernel's metadata that decide, beside its binary, how it is
     launched; None: all of it;
@@ -256,6 +260,7 @@ class Backend:
     drop_lines: Callable[[Sequence[tuple[int, int]]], bool] | None = None
     launch_metadata: tuple[str, ...] | None = None
     checks: bool = False
+    orders_overlaps: bool = False
     architectures: tuple[str, ...] = ()
     op_modules: tuple[str, ...] = ()
     explain: Callable[[ir.Module, StageContext, LaunchSizes | None], Explanation] | None = None

@@ -24,6 +24,7 @@ from tilewright.compiler.kernel_store import shared_store
 from tilewright.compiler.launch_protocol import Run, general_run_function, run_function
 from tilewright.compiler.passed_values import Number, is_read_only, passed_value
 from tilewright.support import (
+    Grid,
     HookChain,
     LaunchMetadata,
     TilewrightError,
@@ -66,15 +67,13 @@ class Source(Protocol):
 class ArgumentWatch(Protocol):
     """Looks at the arguments of each launch."""
 
-    def check(
-        self,
-        pairs: Sequence[ArgumentPair],
-        names: Sequence[str],
-        arrays: Sequence[Any],
-        values: Sequence[Any],
-    ) -> None:
-        """By the position of the run-time argument: pairs, those that must not overlap; names;
-        arrays and numbers as given; addresses and numbers as passed."""
+    def kernel_for(
+        self, kernel: CompiledKernel, grid: Grid, arrays: Sequence[Any], values: Sequence[Any]
+    ) -> CompiledKernel:
+        """The kernel that runs instead of `kernel` with these arguments, or `kernel` itself.
+
+        arrays, values: of the run-time arguments in order, as given and as passed
+        """
         ...
 
 
@@ -82,14 +81,16 @@ class _OfThisProcess:
     """What of a kernel means nothing in another process: a copy there begins without it.
 
     rebuild, watch: see `CompiledKernel`; launcher: the loaded kernel; latest: grid and values of
-    the latest launch that `watch` has seen; run: what `CompiledKernel.run` is.
+    the latest launch that `watch` has seen, and the kernel that it runs; run: what
+    `CompiledKernel.run` is; in_order: see `CompiledKernel`.
     """
 
     def __init__(self, rebuild: Rebuild | None = None) -> None:
         self.rebuild = rebuild
         self.watch: ArgumentWatch | None = None
         self.launcher: Launcher | None = None
-        self.latest: object = None
+        self.latest: tuple[object, object, CompiledKernel] | None = None
+        self.in_order: Callable[[], CompiledKernel] | None = None
         self.run: Run | None = None
 
     def __reduce__(self) -> tuple[type[_OfThisProcess], tuple[()]]:
@@ -105,7 +106,8 @@ class CompiledKernel:
     may store through; pairs: those that must not overlap, see `analysis.argument_pairs`.
 
     rebuild: of a kernel from the disk cache: compiles it anew, if it cannot be loaded; watch: sees
-    the arguments of each `launch`; set from outside, where there are pairs.
+    the arguments of each `launch`; in_order: gives the kernel for arguments that overlap, see
+    `CommonOptions.may_overlap`. The last two are set from outside, where there are pairs.
     """
 
     def __init__(
@@ -152,6 +154,15 @@ class CompiledKernel:
     @watch.setter
     def watch(self, watch: ArgumentWatch | None) -> None:
         self._here.watch, self._here.run = watch, None
+
+    @property
+    def in_order(self) -> Callable[[], CompiledKernel] | None:
+        """Gives the kernel for arguments that overlap; None where the backend makes none."""
+        return self._here.in_order
+
+    @in_order.setter
+    def in_order(self, make: Callable[[], CompiledKernel]) -> None:
+        self._here.in_order = make
 
     def _load(self) -> Launcher:
         try:
@@ -283,8 +294,10 @@ class CompiledKernel:
     def _run_function(self) -> Run:
         direct = getattr(self.launcher, "launch_on_stream", None)
         places = self.src.run_time_places()
-        # arguments that are watched go the general way
-        if direct is None or places is None or self.watch is not None:
+        # Arguments that are watched go the general way. Those that are used element by element are
+        # not watched here: who launches so has placed the arrays, and launches many.
+        is_watched = self.watch is not None and not all(p.is_element_wise for p in self.pairs)
+        if direct is None or places is None or is_watched:
             return general_run_function(self._launch_on_stream)
         return run_function(direct, self._launch_on_stream, *places)
 
@@ -311,11 +324,13 @@ class CompiledKernel:
                 raise errors.ReadOnlyArray(f"#{position}", self.name)
         values = [self._passed(i, arg, memory) for i, arg in enumerate(given)]
         launcher = self.launcher  # before the pairs, which loading may replace
-        # a launch like the latest one touches the same memory
         here = self._here
-        if here.watch is not None and here.latest != (extents, values):
-            here.watch.check(self.pairs, self.metadata.names, given, values)
-            here.latest = (extents, values)
+        if here.watch is not None:
+            # a launch like the latest one touches the same memory
+            if here.latest is None or here.latest[:2] != (extents, values):
+                kernel = here.watch.kernel_for(self, extents, given, values)
+                here.latest = (extents, values, kernel)
+            launcher = here.latest[2].launcher
         launcher.launch(extents, values)
 
     @staticmethod

@@ -265,8 +265,8 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
         backend = backend_named(data["backend"])
         # as dictionaries of options have them, whose lists came from tuples
         named = {name: _as_tuples(value) for name, value in data["options"].items()}
-        check = str(named.pop("check", ""))
-        return compile(source, backend.target(), replace(options_of(backend, named), check=check))
+        own = {name: named.pop(name) for name in ("check", "may_overlap") if name in named}
+        return compile(source, backend.target(), replace(options_of(backend, named), **own))
 
     # --- launching --------------------------------------------------------------------------------
 

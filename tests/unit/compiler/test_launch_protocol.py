@@ -101,13 +101,16 @@ def test_arguments_that_are_watched_are_looked_at() -> None:
     class Watch:
         seen: list[Any] = []
 
-        def check(self, pairs: object, names: object, arrays: Any, values: object) -> None:
+        def kernel_for(self, kernel: Any, grid: object, arrays: Any, values: object) -> Any:
             self.seen.append(arrays)
+            return kernel
 
     kernel, args = compiled(), (Tensor(X), Tensor(Y), Tensor(np.zeros(40, "f")), 37)
     run(kernel, *args)
     kernel.watch = Watch()  # of a kernel that has run
     run(kernel, *args, 16)
+    assert Watch.seen == []  # used element by element
+    kernel[(3,)](*args, 16)
     assert Watch.seen == [[*args]]
 
 

@@ -115,6 +115,7 @@ BACKEND = Backend(
     drop_lines=_drop_lines,
     launch_metadata=("scratch_bytes", "alone", "together", "checks"),
     checks=True,
+    orders_overlaps=True,
     op_modules=(
         "tilewright.backends.cpu.stages",
         "tilewright.transforms.expand.avx512_ops",

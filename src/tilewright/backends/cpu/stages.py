@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
+from tilewright.analysis import MAY_OVERLAP
 from tilewright.backends.cpu.contracts import front_end
 from tilewright.backends.cpu.driver.host_cpu import last_level_cache_bytes, own_cache_bytes
 from tilewright.backends.cpu.lower.cpu_function import lower_function
@@ -22,6 +23,8 @@ from tilewright.transforms.expand import load_expansion_ops
 
 def prepared(module: Module, context: StageContext) -> Module:
     """The module after the passes of the pipeline."""
+    if context.options.may_overlap:
+        module.kernel.attrs[MAY_OVERLAP] = True
     run_pipeline(module, target_cpu(context.target), context)
     return module
 

@@ -17,9 +17,10 @@ compiled, as `dataclasses` does. For `def add(x, n, B: tl.constexpr = 64)` it is
                 variant = None                      # bind_and_launch raises the designed error
             if variant is None: return bind_and_launch(grid, (x, n, B), rest, keywords)
             if callable(grid): grid = grid_for(grid, {"x": x, "n": n, "B": B, **keywords})
-            if variant.pairs: check_overlaps(variant, (x, n, B), (v0, v1, v2))
+            grid, launch = normal_grid(grid), variant.launch
+            if variant.pairs: launch = launch_for(variant, grid, (x, n, B), (v0, v1, v2))
             variant.stamp = clock[0] = clock[0] + 1
-            variant.launch(normal_grid(grid), variant.pick((v0, v1, v2)))
+            launch(grid, variant.pick((v0, v1, v2)))
             return variant.kernel
 
 with the names below prefixed by `_tw_`.
@@ -73,9 +74,11 @@ def {name}(_tw_grid, /{positional}, *{rest}{keyword_only}, **{keywords}):
             if _tw_get(_tw_name) is not _tw_value: _tw_variant.check_globals()
         if _tw_grid.__class__ is not tuple and callable(_tw_grid):
             _tw_grid = _tw_grid_for(_tw_grid, {{{meta}**{keywords}}})
-        if _tw_variant.pairs: _tw_check_overlaps(_tw_variant, ({given}), ({values}))
+        _tw_grid, _tw_launch = _tw_normal_grid(_tw_grid), _tw_variant.launch
+        if _tw_variant.pairs:
+            _tw_launch = _tw_launch_for(_tw_variant, _tw_grid, ({given}), ({values}))
         _tw_variant.stamp = _tw_clock[0] = _tw_clock[0] + 1
-        _tw_variant.launch(_tw_normal_grid(_tw_grid), _tw_variant.pick(({values})))
+        _tw_launch(_tw_grid, _tw_variant.pick(({values})))
         return _tw_variant.kernel
 """
 
@@ -88,7 +91,7 @@ def launch_functions(
     launch(grid, *args, **keywords) -> CompiledKernel. order(None, *args, **keywords) -> (arguments
     for named parameters or MISSING, further positional ones, further keywords).
     environment: what the templates refer to besides this module: `boundary`, `variants`, `clock`,
-    `assigned`, `bind_and_launch`, `check_overlaps`, `enter`, `exit`, `normal_grid`, `grid_for`.
+    `assigned`, `bind_and_launch`, `launch_for`, `enter`, `exit`, `normal_grid`, `grid_for`.
     """
     names: dict[str, object] = {
         "_tw_HANDLERS": HANDLERS,

@@ -14,10 +14,11 @@ from tilewright.runtime.launch.launch_code import launch_functions
 from tilewright.runtime.launch.variant import Variant
 from tilewright.runtime.launch.variant_cache import VariantCache
 from tilewright.runtime.launch_hooks import LaunchMetadata, launch_enter, launch_exit
-from tilewright.support import attribute_late, grid_for, normal_grid, user_boundary
+from tilewright.support import Grid, attribute_late, grid_for, normal_grid, user_boundary
 
 _CHECKED = "tilewright.runtime.launch.checked_launch:launch_checked"
 
+Launch = Callable[[Grid, Sequence[Any]], object]
 Describe = Callable[[CompiledKernel, tuple[int, int, int], BoundCall], dict[str, Any]]
 
 
@@ -48,7 +49,7 @@ class LaunchFunction:
             "clock": variants.clock,
             "assigned": assigned,
             "bind_and_launch": self._bind_and_launch,
-            "check_overlaps": self._check_overlaps,
+            "launch_for": self._launch_for,
             "enter": launch_enter,
             "exit": launch_exit,
             "normal_grid": normal_grid,
@@ -87,20 +88,24 @@ class LaunchFunction:
         describe = partial(self._describe, variant.kernel, extents, call)
         metadata = LaunchMetadata(describe, call.host_arrays)
         launch_enter(metadata)
+        launch = variant.launch
         if variant.pairs:
-            self._check_overlaps(variant, call.args, call.values)
+            launch = self._launch_for(variant, extents, call.args, call.values)
         values = variant.pick(call.values)
         if hasattr(variant.kernel.metadata, "checks"):
             # Loaded late: the errors are those of the interpreter, which needs NumPy.
             launch_checked: Any = attribute_late(_CHECKED)
             launch_checked(variant.kernel, extents, call, values)
         else:
-            variant.launch(extents, values)
+            launch(extents, values)
         # not in a `finally`: hooks at the exit see only launches that were made
         launch_exit(metadata)
         return variant.kernel
 
-    def _check_overlaps(self, variant: Variant, args: Sequence[Any], values: Sequence[Any]) -> None:
-        """Warn if arguments overlap that must not."""
-        names, pick = variant.kernel.metadata.names, variant.pick
-        self._variants.overlaps.check(variant.pairs, names, pick(args), pick(values))
+    def _launch_for(
+        self, variant: Variant, grid: Grid, args: Sequence[Any], values: Sequence[Any]
+    ) -> Launch:
+        """How to launch a variant with arguments that may overlap; warns if they must not."""
+        overlaps, pick = self._variants.overlaps, variant.pick
+        kernel = overlaps.kernel_for(variant.kernel, grid, pick(args), pick(values))
+        return variant.launch if kernel is variant.kernel else kernel.launcher.launch

@@ -329,7 +329,7 @@ def _pairs(
     return {
         "pairs": len(pairs),
         "pair_list": ctypes.addressof(array),
-        "latest": memory.words([0] * (3 + MAX_ARGUMENTS)),
+        "latest": memory.words([0] * (4 + MAX_ARGUMENTS)),
     }
 
 

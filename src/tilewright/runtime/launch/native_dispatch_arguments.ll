@@ -201,7 +201,7 @@ tensor:
   %is_plain = call i1 @is_plain_type(ptr %known, ptr %type)
   br i1 %is_plain, label %plain, label %asked
 plain:
-  %described = call { i64, i64, i1 } @plain_tensor(ptr %known, ptr %object)
+  %described = call { i64, i64, i1 } @plain_tensor(ptr %known, ptr %object, ptr %number)
   %plain_address = extractvalue { i64, i64, i1 } %described, 0
   %plain_word = extractvalue { i64, i64, i1 } %described, 1
   %is_described = extractvalue { i64, i64, i1 } %described, 2
@@ -308,19 +308,65 @@ define internal ptr @call_method(ptr %name, ptr %object) nounwind alwaysinline {
 }
 
 ; The address of a plain tensor, and what else decides of it; false, perhaps with an error set, if it
-; cannot be described.
-define internal { i64, i64, i1 } @plain_tensor(ptr %known, ptr %object) nounwind alwaysinline {
+; cannot be described. Stores its reach; %number: where its address will stand.
+define internal { i64, i64, i1 } @plain_tensor(ptr %known, ptr %object, ptr %number)
+    nounwind alwaysinline {
   %tensor = alloca %DLTensor
   %described = call i1 @read_tensor(ptr %known, ptr %object, ptr %tensor)
   br i1 %described, label %yes, label %no
 yes:
   %address = call i64 @tensor_address(ptr %tensor)
   %word = call i64 @plain_tensor_word(ptr %tensor)
+  %reach = call i64 @tensor_reach(ptr %tensor)
+  %reach_at = call ptr @reach_at(ptr %number)
+  store i64 %reach, ptr %reach_at
   %with_address = insertvalue { i64, i64, i1 } { i64 0, i64 0, i1 true }, i64 %address, 0
   %result = insertvalue { i64, i64, i1 } %with_address, i64 %word, 1
   ret { i64, i64, i1 } %result
 no:
   ret { i64, i64, i1 } zeroinitializer
+}
+
+; Where the reach of an item stands, beside its number: how many elements lie from the first element
+; of a plain tensor to the end of its last one.
+define internal ptr @reach_at(ptr %number) nounwind alwaysinline {
+  %arguments = call i64 @MAX_ARGUMENTS()
+  %reach = getelementptr i64, ptr %number, i64 %arguments
+  ret ptr %reach
+}
+
+; By its shape and strides, none of which is negative; 0 for a tensor without elements.
+define internal i64 @tensor_reach(ptr %tensor) nounwind alwaysinline {
+  %rank_32 = call i32 @DLTensor.rank(ptr %tensor)
+  %rank = zext i32 %rank_32 to i64
+  %shape = call ptr @DLTensor.shape(ptr %tensor)
+  %strides = call ptr @DLTensor.strides(ptr %tensor)
+  %dense = icmp eq ptr %strides, null
+  br i1 %dense, label %unknown, label %test
+test:
+  %i = phi i64 [ 0, %0 ], [ %next, %sized ]
+  %reach = phi i64 [ 1, %0 ], [ %further, %sized ]
+  %more = icmp ult i64 %i, %rank
+  br i1 %more, label %dimension, label %done
+dimension:
+  %size_at = getelementptr i64, ptr %shape, i64 %i
+  %size = load i64, ptr %size_at
+  %stride_at = getelementptr i64, ptr %strides, i64 %i
+  %stride = load i64, ptr %stride_at
+  %empty = icmp eq i64 %size, 0
+  br i1 %empty, label %none, label %sized
+sized:
+  %next = add i64 %i, 1
+  %steps = sub i64 %size, 1
+  %distance = mul i64 %steps, %stride
+  %further = add i64 %reach, %distance
+  br label %test
+done:
+  ret i64 %reach
+none:
+  ret i64 0
+unknown:   ; farther than any memory, and no overflow when it is counted in bytes
+  ret i64 1152921504606846976
 }
 
 ; Describes a plain tensor by a DLTensor; false, perhaps with an error set, if it is a view that

@@ -1,10 +1,10 @@
 ; Whether arguments overlap that must not. An entry has an OverlapPair for each two of them. Where
-; they may overlap Python launches, which looks closely, and warns once (`overlap_warning`); from
-; then on nothing is compared.
+; they may overlap Python launches, which looks closely, and warns once (`overlap_warning`).
 ;
-;   addresses, integers and grid are those of the entry's latest launch without overlap   no
 ;   two addresses differ by at least the extent of the lower array                        no
 ;   they are equal, and all sums of the pair are 0 in this launch                         no
+;   addresses, integers and grid are those of the entry's latest launch by Python, which
+;   has found no overlap since                                                            no
 ;   else                                                                                  perhaps
 ;
 ; A launch like the latest one touches the same memory, whatever the arrays say of their lengths.
@@ -21,24 +21,19 @@ watch:
   %off = icmp eq i64 %on, 0
   br i1 %off, label %no, label %compare
 compare:
-  %changed = call i64 @note_launch(ptr %call, ptr %entry)
-  %is_known = icmp eq i64 %changed, 0
-  br i1 %is_known, label %no, label %look
-look:
   %suspect = call i1 @any_pair_may_overlap(ptr %call, ptr %entry)
-  br i1 %suspect, label %yes, label %no
-yes:
-  ; no launch has the grid (0, ...), so none is taken for this one
-  %latest = call ptr @CacheEntry.latest(ptr %entry)
-  store i64 0, ptr %latest
-  ret i1 true
+  br i1 %suspect, label %look, label %no
+look:
+  %changed = call i64 @note_launch(ptr %call, ptr %entry, i64 %on)
+  %is_new = icmp ne i64 %changed, 0
+  ret i1 %is_new
 no:
   ret i1 false
 }
 
-; Notes a launch as the entry's latest; 0 if it is like the one before. `latest` holds the grid, and
-; for each item its number or address.
-define internal i64 @note_launch(ptr %call, ptr %entry) nounwind {
+; Notes a launch as the entry's latest; 0 if it is like the one before. `latest` holds the grid, the
+; state of the watch, and for each item its number or address.
+define internal i64 @note_launch(ptr %call, ptr %entry, i64 %state) nounwind {
   %grid = call ptr @DispatchCall.at_passed(ptr %call)
   %numbers = call ptr @DispatchCall.at_numbers(ptr %call)
   %described = call i64 @DispatchCall.described(ptr %call)
@@ -56,11 +51,13 @@ size:
   %more_sizes = icmp ult i64 %i_next, 3
   br i1 %more_sizes, label %size, label %numbers_begin
 numbers_begin:
-  %latest_numbers = getelementptr i64, ptr %latest, i64 3
+  %state_at = getelementptr i64, ptr %latest, i64 3
+  %state_changed = call i64 @note_word(ptr %state_at, i64 %state, i64 %grid_changed_next)
+  %latest_numbers = getelementptr i64, ptr %latest, i64 4
   br label %test
 test:
   %n = phi i64 [ 0, %numbers_begin ], [ %n_next, %number ]
-  %changed = phi i64 [ %grid_changed_next, %numbers_begin ], [ %changed_next, %number ]
+  %changed = phi i64 [ %state_changed, %numbers_begin ], [ %changed_next, %number ]
   %more = icmp ult i64 %n, %described
   br i1 %more, label %number, label %done
 number:
@@ -175,10 +172,20 @@ define internal i64 @extent(ptr %call, i64 %position, i64 %bytes) nounwind alway
   %type = call ptr @PyObject.type(ptr %array)
   %ndarray = call ptr @KnownObjects.ndarray(ptr %known)
   %is_ndarray = icmp eq ptr %type, %ndarray
-  br i1 %is_ndarray, label %numpy, label %tensor
+  br i1 %is_ndarray, label %numpy, label %no_ndarray
 numpy:
   %numpy_extent = call i64 @numpy_extent(ptr %array, i64 %bytes)
   ret i64 %numpy_extent
+no_ndarray:
+  %is_plain = call i1 @is_plain_type(ptr %known, ptr %type)
+  br i1 %is_plain, label %plain, label %tensor
+plain:
+  %numbers = call ptr @DispatchCall.at_numbers(ptr %call)
+  %number = getelementptr i64, ptr %numbers, i64 %position
+  %reach_at = call ptr @reach_at(ptr %number)
+  %reach = load i64, ptr %reach_at
+  %plain_extent = mul i64 %reach, %bytes
+  ret i64 %plain_extent
 tensor:
   %tensor_extent = call i64 @tensor_extent(ptr %known, ptr %array, i64 %bytes)
   ret i64 %tensor_extent

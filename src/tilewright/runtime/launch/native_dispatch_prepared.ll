@@ -248,8 +248,8 @@ no:
   ret ptr %false
 }
 
-; Whether two arrays of a pair share memory between their first and last elements, as far as anyone
-; still watches.
+; Whether two arrays of a pair share memory between their first and last elements and are not one
+; array where that is fine, as far as anyone still watches.
 define internal i1 @arrays_may_overlap(ptr %dispatch, ptr %prepared, ptr %layouts) nounwind {
   %watching = call ptr @DispatchRecord.watching(ptr %dispatch)
   %on = load i64, ptr %watching
@@ -259,7 +259,7 @@ define internal i1 @arrays_may_overlap(ptr %dispatch, ptr %prepared, ptr %layout
   %off = icmp eq i64 %on, 0
   br i1 %off, label %no, label %test
 test:
-  %i = phi i64 [ 0, %0 ], [ %next, %pair ]
+  %i = phi i64 [ 0, %0 ], [ %next, %pair ], [ %next, %meet ]
   %more = icmp ult i64 %i, %count
   br i1 %more, label %pair, label %no
 pair:
@@ -278,7 +278,13 @@ pair:
   %a_before = icmp ult i64 %a, %b_end
   %b_before = icmp ult i64 %b, %a_end
   %both = and i1 %a_before, %b_before
-  br i1 %both, label %yes, label %test
+  br i1 %both, label %meet, label %test
+meet:
+  %may_be_one = call i64 @ArrayPair.may_be_one(ptr %pair_at)
+  %may = icmp ne i64 %may_be_one, 0
+  %equal = icmp eq i64 %a, %b
+  %fine = and i1 %may, %equal
+  br i1 %fine, label %test, label %yes
 yes:
   ret i1 true
 no:

@@ -100,7 +100,7 @@ class DispatchRecord(ctypes.Structure):
         ("assigned", _Object),  # dict: options set by the program; Python launches if there are any
         ("enter", _Object),  # list: launch hooks; Python launches if there are any
         ("exit", _Object),
-        ("watching", _Address),  # of a word: whether arguments that overlap are for Python
+        ("watching", _Address),  # of a word: the state of the watch for arguments that overlap
         ("clock", _Address),  # of a word that each launch increments
     )
 
@@ -130,7 +130,7 @@ class CacheEntry(ctypes.Structure):
         ("names", _Address),  # of the parameter or keyword of each argument
         ("pairs", _Word),  # how many pairs of arguments must not overlap
         ("pair_list", _Address),  # of an OverlapPair for each
-        # address of the grid, numbers and addresses of the latest launch without overlap
+        # address of the grid, state of the watch, numbers and addresses of the latest by Python
         ("latest", _Address),
         ("defaults", _Object),  # dict of the parameters that are not given
         ("owner", _Object),  # frees this memory; a launch that is under way holds a reference
@@ -219,6 +219,7 @@ class DispatchCall(ctypes.Structure):
         ("held", _Word),  # how many of them are held
         ("held_objects", _Object * MAX_ARGUMENTS),
         ("numbers", _Word * MAX_ARGUMENTS),  # its number or address, or 0
+        ("reaches", _Word * MAX_ARGUMENTS),  # of plain tensors: see @reach_at
         ("passed", _Object * (MAX_ARGUMENTS + 8)),  # what a callee gets; first the grid
         ("descriptors", ArgumentDescriptor * (MAX_ARGUMENTS + 1)),  # the slot's word behind them
     )
@@ -260,6 +261,7 @@ class ArrayPair(ctypes.Structure):
         ("second", _Word),
         ("first_bytes", _Word),
         ("second_bytes", _Word),
+        ("may_be_one", _Word),  # whether they may begin at one address: 0 or 1
     )
 
 

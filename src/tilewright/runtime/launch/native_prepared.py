@@ -7,6 +7,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tilewright.analysis import ArgumentPair
 from tilewright.backends import WordLaunch
 from tilewright.ir.types import PointerType
 from tilewright.native import METH_FASTCALL, builtin_function
@@ -149,7 +150,7 @@ class PreparedDispatcher:
         made = _Prepared(layouts, variant)
         made.kept += map(identities, objects)
         made.set_words(launch, values, arrays)
-        made.set_pairs([(arrays[p.first], arrays[p.second]) for p in variant.pairs], objects)
+        made.set_pairs(variant.pairs, arrays, objects)
         made.fields.x, made.fields.y, made.fields.z = grid_for(grid, call.named)
         return made
 
@@ -233,11 +234,15 @@ class _Prepared(Memory):
         self.fields.arrays = len(arrays)
         self.fields.places = self.words([word for pair in arrays.items() for word in pair])
 
-    def set_pairs(self, pairs: Sequence[tuple[int, int]], objects: Sequence[object]) -> None:
-        """Which objects must not overlap."""
-        listed = [
-            ArrayPair(*pair, *(_bytes_of(objects[place]) for place in pair)) for pair in pairs
-        ]
+    def set_pairs(
+        self, pairs: Sequence[ArgumentPair], arrays: Mapping[int, int], objects: Sequence[object]
+    ) -> None:
+        """Which objects must not overlap; arrays: which object each argument is."""
+        listed = list[ArrayPair]()
+        for pair in pairs:
+            places = arrays[pair.first], arrays[pair.second]
+            extents = (_bytes_of(objects[place]) for place in places)
+            listed.append(ArrayPair(*places, *extents, pair.is_element_wise))
         array = (ArrayPair * len(listed))(*listed)
         self.kept.append(array)
         self.fields.pairs = len(listed)

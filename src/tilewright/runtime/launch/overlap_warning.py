@@ -1,9 +1,13 @@
-"""Warns, once for a kernel, of arrays that overlap though it does not use them element by element.
+"""Launches whose arrays overlap: a kernel that is right for them, and one warning per kernel.
 
-Which arguments those are is known of the compiled kernel (`analysis.argument_pairs`). Kernels that
-have none pay nothing. Of the others every launch compares addresses: machine code does it
-(`native_dispatch_overlap.ll`), and passes on to Python what may overlap; here it is found out
+The compiled kernel lists which arguments must not overlap (`analysis.argument_pairs`). Kernels
+without such arguments pay nothing. For the others every launch compares addresses: machine code
+does it (`native_dispatch_overlap.ll`), and passes on to Python what may overlap; here it is decided
 exactly.
+
+Within one program, accesses through arguments that overlap are in order on backends that compile a
+kernel for them (`CommonOptions.may_overlap`). Between programs, and between the threads of a GPU,
+there is no order, of which the launch warns.
 """
 
 from __future__ import annotations
@@ -11,11 +15,13 @@ from __future__ import annotations
 import ctypes
 import warnings
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from tilewright.analysis import ArgumentPair
+from tilewright.compiler import CompiledKernel
 from tilewright.runtime.arguments.memory_spans import Span, StridedMemory, memory_of
-from tilewright.support import OverlapWarning, caller_outside, import_late
+from tilewright.support import Grid, OverlapWarning, caller_outside, import_late
 
 _WORK = 1_000_000
 """Steps that finding a common element of two strided arrays may take; beyond that they
@@ -27,38 +33,61 @@ class OverlapWatch:
 
     def __init__(self, kernel: str) -> None:
         self._kernel = kernel
-        self._flag = ctypes.c_uint64(1)
+        self._state = ctypes.c_uint64(1)
+        self._warned = False
+        self._orders = False
 
     @property
     def watching(self) -> int:
-        """Address of a 64-bit flag, for machine code: 0 once the warning was given, else 1."""
-        return ctypes.addressof(self._flag)
+        """Address of a 64-bit word for machine code: 0 once nothing depends on overlaps; else it
+        changes with each launch whose arrays do overlap."""
+        return ctypes.addressof(self._state)
 
-    def check(
-        self,
-        pairs: Sequence[ArgumentPair],
-        names: Sequence[str],
-        arrays: Sequence[Any],
-        values: Sequence[Any],
-    ) -> None:
-        """Warn if arguments overlap. All by the position of the run-time argument: pairs; names;
-        arrays and numbers as given; addresses and numbers as passed."""
-        if not self._flag.value:
+    def kernel_for(
+        self, kernel: CompiledKernel, grid: Grid, arrays: Sequence[Any], values: Sequence[Any]
+    ) -> CompiledKernel:
+        """The kernel for these arguments: one that keeps its accesses in order if they overlap and
+        there is such a kernel, else the given one. Warns if the result depends on chance.
+
+        arrays, values: of the run-time arguments in order, as given and as passed
+        """
+        if kernel.in_order is not None:
+            self._orders, self._state.value = True, self._state.value or 1
+        if self._warned and not self._orders:
+            return kernel
+        overlapping = [pair for pair in kernel.pairs if _is_wrong(pair, arrays, values)]
+        if not overlapping:
+            return kernel
+        # before the warning, which a filter may turn into an exception
+        self._state.value += 1
+        depends = prod(grid) > 1 or kernel.in_order is None
+        self._warn(kernel, [pair for pair in overlapping if depends or not pair.is_element_wise])
+        return kernel if kernel.in_order is None else kernel.in_order()
+
+    def _warn(self, kernel: CompiledKernel, pairs: Sequence[ArgumentPair]) -> None:
+        """Warn of arguments that overlap, unless there are none or it has been done."""
+        if self._warned or not pairs:
             return
-        overlapping = [pair for pair in pairs if _is_wrong(pair, arrays, values)]
-        if overlapping:
-            # before the warning, which a filter may turn into an exception
-            self._flag.value = 0
-            listed = ", ".join(f"'{names[p.first]}' and '{names[p.second]}'" for p in overlapping)
-            file, line = caller_outside()
-            warnings.warn_explicit(
-                f"arguments of '{self._kernel}' overlap in memory: {listed}. It does not use them "
-                "element by element, so an element may be stored before another program, or "
-                "another thread, loads it\n  hint: pass a copy of one of them",
-                OverlapWarning,
-                file,
-                line,
-            )
+        self._warned = True
+        if not self._orders:
+            self._state.value = 0
+        names = kernel.metadata.names
+        listed = ", ".join(f"'{names[p.first]}' and '{names[p.second]}'" for p in pairs)
+        shifted = all(pair.is_element_wise for pair in pairs)
+        reason = (
+            "Their elements lie at different places"
+            if shifted
+            else ("It does not use them element by element")
+        )
+        file, line = caller_outside()
+        warnings.warn_explicit(
+            f"arguments of '{self._kernel}' overlap in memory: {listed}. {reason}, so an element "
+            "may be stored before another program, or another thread, loads it\n"
+            "  hint: pass a copy of one of them",
+            OverlapWarning,
+            file,
+            line,
+        )
 
 
 def _is_wrong(pair: ArgumentPair, arrays: Sequence[Any], values: Sequence[Any]) -> bool:

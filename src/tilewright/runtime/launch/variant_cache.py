@@ -7,6 +7,7 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 from weakref import WeakSet
@@ -194,6 +195,10 @@ class VariantCache:
             if kernel.pairs:
                 # for launches as `kernel.warmup(...)[grid](...)`, which bypass this cache
                 kernel.watch = self.overlaps
+            if kernel.pairs and backend.orders_overlaps and not options.check:
+                in_order = replace(options, may_overlap=True)
+                make = partial(compile_source, source, backend, target, in_order)
+                kernel.in_order = partial(self.kernels.get, (*key, "in order"), make)
             return kernel
 
         return self.kernels.get(key, compile_new)

@@ -131,7 +131,7 @@ def test_bytes_in_front_of_wider_numbers_are_told_apart_without_python(
     x, y = memory[:64].view(np.int8), memory[64:].view(np.int32)
     for _ in range(5):
         kernel[(1,)](x, y, 64, B=64)
-    monkeypatch.setattr(OverlapWatch, "check", lambda *given: asked.append(given))
+    monkeypatch.setattr(OverlapWatch, "kernel_for", lambda _, k, *given: asked.append(given) or k)
     for n in (48, 32, 16):
         kernel[(1,)](x, y, n, B=64)
     assert not asked
@@ -291,6 +291,105 @@ def test_the_interpreter_is_right_and_says_nothing():
     buffer, kernel = floats(64), tilewright.jit(interpret=True)(backwards)
     assert not warned(lambda: kernel[(1,)](buffer, buffer, 64, B=64))
     np.testing.assert_array_equal(buffer, floats(64)[::-1])
+
+
+def sum_of_two(x, y, z, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(z + i, tl.load(x + i, i < n, 0) + tl.load(y + i, i < n, 0), i < n)
+
+
+def softmax(x, y, x_stride, y_stride, n, B: tl.constexpr):
+    i, row = tl.arange(0, B), tl.program_id(0)
+    v = tl.load(x + row * x_stride + i, i < n, -float("inf"))
+    e = tl.exp(v - tl.max(v, 0))
+    tl.store(y + row * y_stride + i, e / tl.sum(e, 0), i < n)
+
+
+def two_stores(x, y, z, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    v = tl.load(x + i, i < n, 0)
+    tl.store(y + i, v + 1, i < n)
+    tl.store(z + i, v * 2, i < n)
+
+
+def in_steps(x, y, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    for start in range(0, n, B):
+        tl.store(y + start + i, tl.load(x + start + i, start + i < n, 0) + 1, start + i < n)
+
+
+def transposed(x, y, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    at, swapped = i[:, None] * B + i[None, :], i[None, :] * B + i[:, None]
+    tl.store(y + at, tl.load(x + swapped))
+
+
+SHIFTED = {
+    "sum_of_two": (sum_of_two, lambda b, s: (b, b[s:], b), 63, 64),
+    "sum_downwards": (sum_of_two, lambda b, s: (b, b, b[s:]), 63, 64),
+    "softmax": (softmax, lambda b, s: (b, b[s:], 64, 64), 300, 512),
+    "softmax_downwards": (softmax, lambda b, s: (b[s:], b, 64, 64), 300, 512),
+    "two_stores": (two_stores, lambda b, s: (b[512:], b, b[s:]), 200, 256),
+    "in_steps": (in_steps, lambda b, s: (b, b[s:]), 200, 64),
+    "transposed": (transposed, lambda b, s: (b, b[s:]), 0, 16),
+    "backwards": (backwards, lambda b, s: (b, b[s:]), 200, 256),
+}
+
+
+@pytest.mark.parametrize("shift", [1, 4, 16, 32])
+@pytest.mark.parametrize("case", SHIFTED)
+def test_one_program_loads_before_it_stores(buffer: Any, case: str, shift: int):
+    function, arguments, n, block = SHIFTED[case]
+    expected = floats(1024) % 31
+    tilewright.jit(interpret=True)(function)[(1,)](*arguments(expected, shift), n, B=block)
+    kernel = fresh(function)
+    for _ in range(4):  # Python launches, then machine code
+        np.asarray(buffer)[:] = floats(1024) % 31
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            kernel[(1,)](*arguments(buffer, shift), n, B=block)
+        np.testing.assert_allclose(np.asarray(buffer), expected, rtol=1e-6)
+
+
+def test_programs_warn_of_shifted_views(buffer: Any):
+    views = buffer, buffer, buffer[16:]
+    assert not warned(lambda: fresh(sum_of_two)[(1,)](*views, 63, B=64))
+    kernel = fresh(sum_of_two)
+    with pytest.warns(OverlapWarning, match="'x' and 'z', 'y' and 'z'. Their elements lie") as told:
+        kernel[(4,)](*views, 255, B=64)
+    assert told[0].filename == __file__
+    assert not warned(lambda: kernel[(4,)](*views, 255, B=64))
+    assert warned(lambda: fresh(softmax)[(4,)](buffer, buffer[1:], 64, 64, 60, B=64))
+
+
+def test_views_that_are_apart_or_one_array_are_launched_by_machine_code(
+    buffer: Any, monkeypatch: pytest.MonkeyPatch
+):
+    kernel, table, asked = fresh(sum_of_two), buffer.reshape(8, 128), list[object]()
+    places = (
+        (buffer[:256], buffer[256:512], buffer[512:]), (buffer[:256],) * 3,
+        (table[:, :64], table[:, :64], table[:, 64:]),
+    )  # fmt: skip
+    for _ in range(4):
+        for views in places:
+            assert not warned(lambda views=views: kernel[(2,)](*views, 60, B=32))
+    unwatched = OverlapWatch.kernel_for
+    monkeypatch.setattr(
+        OverlapWatch, "kernel_for", lambda *given: asked.append(given) or unwatched(*given)
+    )
+    for views in places:  # the last one is known not to overlap
+        kernel[(2,)](*views, 60, B=32)
+    assert not asked
+
+
+def test_a_compiled_kernel_is_in_order_too(buffer: Any):
+    compiled = fresh(sum_of_two).warmup(buffer, buffer, buffer, 63, B=64)
+    expected = floats(1024)
+    expected[1:64] = 2 * floats(63)
+    for _ in range(2):
+        np.asarray(buffer)[:] = floats(1024)
+        compiled[(1,)](buffer, buffer, buffer[1:], 63, 64)
+        np.testing.assert_array_equal(np.asarray(buffer), expected)
 
 
 def test_tuned_kernels_are_watched(buffer: Any):

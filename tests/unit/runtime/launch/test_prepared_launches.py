@@ -179,7 +179,8 @@ def test_overlaps_are_told_of() -> None:
     assert prepared.launch(*near) is False
     with pytest.warns(OverlapWarning):
         reverse[(1,)](near[1], near[0], 8)
-    assert prepared.launch(*near) is True
+    assert prepared.launch(*near) is False  # another kernel is right for them
+    assert prepared.launch(*apart) is True
 
 
 def test_more_launches_than_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,8 +114,7 @@ class LoopNest:
     axis: the axis of its reductions
     independent: values whose evaluation is known not to need its results
     fetched: the nest before it fetches lines that it stores to
-    first_reads: the pointers of loads that no other nest reads, of its shape: it loads at its own
-        index through them
+    first_reads: the pointers of loads at its own index that no other nest reads
     """
 
     shape: tuple[int, ...]
@@ -502,9 +501,8 @@ class FusionPlanner:
             load = value.op
             if not isinstance(load, LoadOp):
                 continue
-            uses = sorted(nest_uses.values(), key=lambda use: use.nest.run_index)
-            readers = [use.nest for use in uses]
-            if len(uses) == 1 and uses[0].elementwise:
+            readers = sorted((d.nest for d in nest_uses.values()), key=lambda g: g.run_index)
+            if len(readers) == 1 and nest_uses[id(readers[0])].elementwise:
                 readers[0].first_reads.append(load.pointer)
             # The next program's addresses can be computed only from its ids and the arguments.
             if not is_known_at_entry(load.pointer):
