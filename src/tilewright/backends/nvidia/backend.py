@@ -16,7 +16,7 @@ from tilewright.backends.manifest import (
     Stage,
     StageContext,
 )
-from tilewright.backends.nvidia.assemble.ptxas import find_ptxas
+from tilewright.backends.nvidia.assemble.ptxas import find_ptxas, ptxas_stamp
 from tilewright.backends.nvidia.assemble.ptxas import version as ptxas_version
 from tilewright.backends.nvidia.driver import device_target
 from tilewright.backends.nvidia.driver.cuda_driver import driver, unavailable_reason
@@ -71,13 +71,13 @@ def _properties(index: int) -> dict[str, int]:
 
 
 def _version(target: GPUTarget) -> str:
-    """LLVM makes the PTX; the driver or ptxas the code for one architecture."""
+    """LLVM makes the PTX; ptxas or the driver the code for one architecture."""
     return f"llvmlite {llvm_version()} {_assembler(target)} sm_{target.arch}"
 
 
 def _assembler(target: GPUTarget) -> str:
     if device_target.is_device_target(target):
-        return f"driver {driver().version}"
+        return f"driver {driver().version} {ptxas_stamp()}"
     try:
         return f"ptxas {ptxas_version(find_ptxas())}"
     except errors.ToolMissing:

@@ -15,7 +15,7 @@ from tilewright.backends.manifest import GPUTarget, StageContext
 from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.assemble.call_chains import add_call_chains
 from tilewright.backends.nvidia.assemble.ptx_emission import emit_ptx
-from tilewright.backends.nvidia.assemble.ptxas import Assembled, Report, assemble, find_ptxas, sass
+from tilewright.backends.nvidia.assemble.ptxas import Assembled, Report, assemble, has_ptxas, sass
 from tilewright.backends.nvidia.assemble.ptxas_workarounds import work_around_ptxas
 from tilewright.backends.nvidia.contracts import front_end
 from tilewright.backends.nvidia.driver import device_target
@@ -137,32 +137,23 @@ def _spilled(report: Report) -> int:
 
 
 def _assembled(ptx: str, context: StageContext) -> Assembled:
-    """By the driver's compiler if the device here is the target and it can, else by ptxas."""
-    name, limit = cast("str", context.metadata["name"]), context.options.maxnreg
-    if device_target.is_device_target(context.target) and not _needs_ptxas(ptx):
-        return driver().compile_ptx(ptx, name, driver().current_device(), maxnreg=limit)
-    return assemble(ptx, _arch(context).cpu, name, maxnreg=limit)
+    """By ptxas; where there is none, by the driver's compiler if the device here is the target.
 
-
-def _needs_ptxas(ptx: str) -> bool:
-    """Whether warps give registers to others, which code from the driver's linker does not do.
-
-    It compiles as for linking with other code (C7504), so consumers would spill: with ptxas
-    missing, as they then do, a warning says so.
+    The driver compiles as for linking with other code. There ptxas knows no occupancy to aim at,
+    and gives a thread up to four times the registers (ADR 0061); `setmaxnreg` is ignored (C7504).
     """
-    if "setmaxnreg" not in ptx:
-        return False
-    try:
-        find_ptxas()
-    except errors.ToolMissing as missing:
-        warnings.warn(
-            f"{missing.tool} was not found: this kernel, whose copies have a warp of their own, "
-            "runs slower without it (pip install nvidia-cuda-nvcc)",
-            TilewrightWarning,
-            stacklevel=2,
-        )
-        return False
-    return True
+    name, limit = cast("str", context.metadata["name"]), context.options.maxnreg
+    arch = _arch(context)
+    if device_target.is_device_target(context.target) and not has_ptxas(arch.ptx):
+        warnings.warn(_NO_PTXAS, TilewrightWarning, stacklevel=2)
+        return driver().compile_ptx(ptx, name, driver().current_device(), maxnreg=limit)
+    return assemble(ptx, arch.cpu, name, maxnreg=limit)
+
+
+_NO_PTXAS = (
+    "ptxas was not found, or is older than the GPU: the driver compiles kernels instead, which "
+    "then take more registers and run slower (pip install nvidia-cuda-nvcc)"
+)
 
 
 def disassembly(artifacts: Mapping[str, str | bytes], target: GPUTarget) -> str:

@@ -11,7 +11,7 @@ from tests.unit.backends.nvidia.gpu_tiles import add
 from tests.unit.backends.nvidia.requires import needs_ptxas
 from tilewright.backends import GPUTarget, StageContext
 from tilewright.backends.nvidia import backend, stages
-from tilewright.backends.nvidia.assemble import ptx_emission
+from tilewright.backends.nvidia.assemble import ptx_emission, ptxas
 from tilewright.backends.nvidia.assemble.ptxas import Assembled, Report
 from tilewright.backends.nvidia.backend import BACKEND
 from tilewright.backends.nvidia.driver import device_target
@@ -116,24 +116,40 @@ class DriverThatLinks(FakeDriver):
 
 
 @pytest.mark.parametrize("text", ["", "setmaxnreg.inc.sync.aligned.u32 232;"])
-@pytest.mark.parametrize("has_ptxas", [True, False])
-def test_code_that_moves_registers_comes_from_ptxas(
-    monkeypatch: pytest.MonkeyPatch, text: str, has_ptxas: bool
+@pytest.mark.parametrize("release", ["13.0.88", "12.8.93", "12.6.85", "11.8.89", None])
+def test_code_comes_from_ptxas_where_there_is_one_for_the_gpu(
+    monkeypatch: pytest.MonkeyPatch, text: str, release: str | None
 ) -> None:
+    """The driver's compiler gives threads up to four times the registers."""
+
     def found() -> Path:
-        if not has_ptxas:
+        if release is None:
             raise errors.ToolMissing("ptxas", "PATH")
         return Path("ptxas")
 
     made = Assembled(b"assembled", Report(168), "")
     monkeypatch.setattr(device_target, "is_device_target", lambda target: True)
     monkeypatch.setattr(stages, "driver", DriverThatLinks)
-    monkeypatch.setattr(stages, "find_ptxas", found)
+    monkeypatch.setattr(ptxas, "find_ptxas", found)
+    monkeypatch.setattr(ptxas, "version", lambda path: release)
     monkeypatch.setattr(stages, "assemble", lambda *args, **options: made)
     context = StageContext(TARGET, BACKEND.options(), {"name": "kernel"})
     (stage,) = (s for s in BACKEND.stages if s.extension == "cubin")
-    if text and not has_ptxas:
-        with pytest.warns(TilewrightWarning, match="ptxas was not found: this kernel"):
-            assert stage.run(text, context) == b"linked"
+    if release in ("13.0.88", "12.8.93"):
+        assert stage.run(text, context) == b"assembled"
         return
-    assert stage.run(text, context) == (b"assembled" if text else b"linked")
+    with pytest.warns(TilewrightWarning, match="ptxas was not found, or is older than the GPU"):
+        assert stage.run(text, context) == b"linked"
+
+
+def test_the_key_follows_the_assembler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A device's key is found without running it, in each process that launches from the cache."""
+    program = tmp_path / "ptxas"
+    monkeypatch.setattr(device_target, "is_device_target", lambda target: True)
+    monkeypatch.setattr(backend, "driver", FakeDriver)
+    with settings().cuda.scope(ptxas_path=program):
+        keys = [BACKEND.version(TARGET)]
+        for text in ("one", "another"):
+            program.write_text(text)
+            keys.append(BACKEND.version(TARGET))
+    assert len(set(keys)) == 3 and "no ptxas" in keys[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.metadata
 import importlib.util
 import re
 import shutil
@@ -22,8 +23,10 @@ __all__ = [
     "find_disassembler",
     "find_ptxas",
     "find_tool",
+    "has_ptxas",
     "has_lines",
     "parse_report",
+    "ptxas_stamp",
     "sass",
     "version",
 ]
@@ -199,7 +202,7 @@ def _excerpt(lines: list[str], line: int) -> str:
 
 
 def find_ptxas() -> Path:
-    """The assembler: the setting `cuda.ptxas_path`, PATH, the CUDA toolkit, NVIDIA's wheel.
+    """The assembler: the setting `cuda.ptxas_path`, PATH, the CUDA toolkit, wheels.
 
     Raises ToolMissing that says where it was looked for.
     """
@@ -212,6 +215,29 @@ def find_ptxas() -> Path:
     if path is None:
         raise errors.ToolMissing("ptxas", _SEARCHED, "install it: pip install nvidia-cuda-nvcc")
     return path
+
+
+_RELEASES = {87: (12, 8), 88: (12, 9)}
+"""The CUDA release that brought a version of PTX (PTX ISA, release notes)."""
+
+
+def has_ptxas(ptx: int) -> bool:
+    """Whether there is an assembler that reads a version of PTX, 10 * major + minor."""
+    try:
+        release = version(find_ptxas())
+    except errors.ToolMissing:
+        return False
+    numbers = [int(part) for part in re.findall(r"\d+", release)[:2]]
+    return tuple(numbers) >= _RELEASES[ptx]
+
+
+def ptxas_stamp() -> str:
+    """A text that differs where the assembler does, found without running it."""
+    try:
+        found = find_ptxas().stat()
+    except errors.ToolMissing:
+        return "no ptxas"
+    return f"ptxas {found.st_size} {found.st_mtime_ns}"
 
 
 def find_tool(name: str) -> Path:
@@ -227,7 +253,7 @@ def find_disassembler() -> Path:
     return find_tool("nvdisasm")
 
 
-_SEARCHED = "PATH, CUDA_HOME, /usr/local/cuda and the installed NVIDIA wheels"
+_SEARCHED = "PATH, CUDA_HOME, /usr/local/cuda and the installed wheels of NVIDIA and Triton"
 
 
 def _find(tool: str) -> Path | None:
@@ -236,7 +262,8 @@ def _find(tool: str) -> Path | None:
         return Path(on_path)
     home = settings().cuda.home
     toolkits = [home] if home else []
-    folders = [Path(k, "bin") for k in (*toolkits, Path("/usr/local/cuda"))] + _wheel_folders()
+    folders = [Path(k, "bin") for k in (*toolkits, Path("/usr/local/cuda"))]
+    folders += _wheel_folders() + _triton_folders()
     for folder in folders:
         for name in (tool, f"{tool}.exe"):
             if Path(folder, name).is_file():
@@ -249,6 +276,15 @@ def _wheel_folders() -> list[Path]:
     spec = importlib.util.find_spec("nvidia")
     roots = (spec.submodule_search_locations if spec else None) or []
     return [folder for root in roots for folder in sorted(Path(root).glob("*/bin"), reverse=True)]
+
+
+def _triton_folders() -> list[Path]:
+    """The tools in the wheel of Triton, which torch requires; no module of it is imported."""
+    try:
+        wheel = importlib.metadata.distribution("triton")
+    except importlib.metadata.PackageNotFoundError:
+        return []
+    return [Path(str(wheel.locate_file("triton/backends/nvidia/bin")))]
 
 
 def version(program: Path) -> str:

@@ -363,8 +363,7 @@ class Driver:
     ) -> Assembled:
         """Compile PTX for a device by the compiler in the driver.
 
-        The same machine code as from ptxas, without a process: 13 ms where ptxas takes 21 (H100,
-        CUDA 13.0, vector addition), and 40 more the first time.
+        As from `ptxas -c`, for linking with other code, which may take far more registers.
         Arguments and errors as in `ptxas.assemble`.
         """
         info, error = bytearray(_LOG_BYTES), bytearray(_LOG_BYTES)

@@ -8,8 +8,8 @@ from tilewright.backends.nvidia.driver.cuda_errors import CudaAfterFork, CudaCal
 
 
 def is_device_target(target: GPUTarget) -> bool:
-    """Whether the driver's compiler makes the machine code: if the device here is the target, and
-    the driver works: not so in a child that was forked after its start, nor after a fault."""
+    """Whether the driver's compiler can make the machine code: if the device here is the target,
+    and the driver works: not so in a child that was forked after its start, nor after a fault."""
     if unavailable_reason() is not None:
         return False
     try:

@@ -1,6 +1,7 @@
 """Running ptxas: its report, its refusals, and where it is found."""
 
 import stat
+import sys
 from pathlib import Path
 
 import pytest
@@ -129,9 +130,21 @@ def test_path_comes_before_the_toolkit(tmp_path: Path, monkeypatch: pytest.Monke
 def test_wheel_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(tmp_path / "nvidia" / "cu13" / "bin", "only-in-the-wheel")
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(__import__("sys").modules, "nvidia", raising=False)
+    monkeypatch.delitem(sys.modules, "nvidia", raising=False)
     found = ptxas._find("only-in-the-wheel")  # pyright: ignore[reportPrivateUsage]
     assert found == tmp_path / "nvidia" / "cu13" / "bin" / "only-in-the-wheel"
+
+
+def test_the_wheel_of_triton_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = program(tmp_path / "triton" / "backends" / "nvidia" / "bin", "only-in-a-wheel")
+    metadata = tmp_path / "triton-3.6.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: triton\nVersion: 3.6.0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "nvidia", raising=False)
+    assert ptxas._find("only-in-a-wheel") == own  # pyright: ignore[reportPrivateUsage]
+    nvidias = program(tmp_path / "nvidia" / "cu13" / "bin", "only-in-a-wheel")
+    assert ptxas._find("only-in-a-wheel") == nvidias  # pyright: ignore[reportPrivateUsage]
 
 
 def test_missing_disassembler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
