@@ -178,7 +178,9 @@ MODULES: dict[str, Row] = {
     "triton.backends.nvidia.driver": _row(_BACKENDS + "CudaDriver CudaUtils"),
     "triton.tools": _row(),
     "triton.tools.tensor_descriptor": _row("language: TensorDescriptor"),
-    "triton.tools.mxfp": _row("tools.mxfp: MXFP4Tensor MXScaleTensor"),
+    "triton.tools.mxfp": _row(_HERE + "mxfp: MXFP4Tensor MXScaleTensor"),
+    "triton.tools.disasm": _itself(_HERE + "disassembly"),
+    "triton.tools.ragged_tma": _row("kernels.ragged_descriptors"),
 }  # fmt: skip
 
 _REFUSED = (
@@ -197,7 +199,7 @@ _REFUSED = (
     ("triton.runtime.build", "nothing is compiled by a C compiler at run time"),
     ("triton.backends.nvidia", "the back end for NVIDIA is another one"),
     ("triton.backends", "back ends and their classes are others: docs/howto/add-a-backend.md"),
-    ("triton.tools", "AOT compilation, linking, disassembly and ragged TMA are in tier C"),
+    ("triton.tools", "AOT compilation and linking are in tier C"),
     ("triton.language.extra.cuda", "what only NVIDIA's GPUs have is not all there yet"),
     ("triton.language.extra", "Triton 3.6 has cuda and hip, of which hip is in tier C"),
     ("triton.language", "the language has no such name (yet)"),

@@ -69,6 +69,9 @@ triton.compiler.errors: CompilationError CompileTimeAssertionFailure
 triton.runtime.errors: AutotunerError OutOfResources PTXASError
 triton.tools.tensor_descriptor: TensorDescriptor
 triton.tools.mxfp: MXFP4Tensor MXScaleTensor
+triton.tools.disasm: extract get_sass parseCtrl path_to_cuobjdump
+triton.tools.ragged_tma: atomic_add_ragged create_ragged_descriptor load_ragged store_ragged
+    to_ragged_indices
 triton.profiler: activate deactivate enter_scope exit_scope finalize scope start
 triton.profiler.viewer: parse print_tree
 triton.testing: Benchmark assert_close do_bench do_bench_cudagraph get_dram_gbps
@@ -94,7 +97,7 @@ RARE = {
     "triton.language.extra.cuda": "convert_custom_float8_sm70 convert_custom_float8_sm80",
     "triton.language.extra.hip": "memrealtime",
     "triton.testing": "set_gpu_clock",
-    "triton.tools": "build_extern compile link ragged_tma",
+    "triton.tools": "build_extern compile link",
     "triton.experimental": "gluon",
     "triton.profiler": "specs",
     "triton.profiler.viewer": "derive_metrics",

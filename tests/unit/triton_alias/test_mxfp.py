@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tilewright.support import errors
-from tilewright.tools.mxfp import MXFP4Tensor, MXScaleTensor
+from tilewright.triton_alias.mxfp import MXFP4Tensor, MXScaleTensor
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
