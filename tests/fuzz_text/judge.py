@@ -50,7 +50,7 @@ def judge_tile(text: str, compiled: bool) -> str:
         raise Defect("print, parse and print again differ")
     if report(module) is not None or len(module.functions) != 1:
         return PARSED
-    if report(module, SHARED.given) is not None:
+    if report(module, SHARED.legal_before) is not None:
         # With layouts: what only later passes are given.
         return _compiled(printed) if compiled else VALID
     return _through_passes(module, printed, compiled)

@@ -34,6 +34,7 @@ from tilewright.ir.passes import (
     pass_names,
     pipeline_of,
 )
+from tilewright.ir.pipeline_order import Property
 from tilewright.ir.printer import (
     attr_text,
     print_function,
@@ -75,6 +76,7 @@ __all__ = [
     "Pass",
     "Pipeline",
     "Problem",
+    "Property",
     "Rewriter",
     "Rule",
     "RuleContext",

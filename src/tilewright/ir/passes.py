@@ -1,4 +1,4 @@
-"""Passes and pipelines: what is done to IR, in which order, and why.
+"""Passes and pipelines: what is done to IR, and in which order.
 
     @dataclass(frozen=True)
     class Unroll(Pass, name="unroll"):
@@ -6,15 +6,16 @@
 
         def run(self, function: Function) -> bool: ...
 
-    pipeline = Pipeline("cpu", (Step(Unroll(limit=4), "short loops cost more than their bodies"),))
+    pipeline = Pipeline("cpu", (Step(Unroll(limit=4), "unroll short loops"),))
     pipeline.run(module)
 
 A pass is a frozen dataclass; its fields are its options, and the text of both is `unroll{limit=4}`.
-A pipeline is data: passes with one reason each. Running it verifies the IR before the first pass
-and after the last, or (setting `compilation.verify`) after each that changes it, and with it the
-contract of the latest step that has one, and reports every pass to the recorder of
-support/event_stream.py. Its text `a,b{x=1}` parses back, so that a failure names the passes that
-repeat it.
+A pipeline is data: steps, each of which says what it does and which properties of the IR it needs,
+gives and ends (pipeline_order.py); one in a wrong order cannot be made. Running it verifies the IR
+before the first pass and after the last, or (setting `compilation.verify`) after each that changes
+it, and with it the latest contract among the properties; with that setting, too, each property that
+the pipeline ensures. Every pass is reported to the recorder of support/event_stream.py. The text
+`a,b{x=1}` of a pipeline parses back, so that a failure names the passes that repeat it.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from typing import Any, ClassVar
 
 from tilewright.ir.core import Function, Module
 from tilewright.ir.pass_table import PASS_MODULES
+from tilewright.ir.pipeline_order import Declared, Property, require_order
 from tilewright.ir.printer import print_function
 from tilewright.ir.verifier import Contract, report
 from tilewright.support import (
@@ -77,36 +79,61 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One entry of a pipeline: the pass, why it is there, and what is legal from its end on."""
+    """One entry of a pipeline.
+
+    does: one sentence; needs: properties that hold before it; gives, ends: those that hold, or may
+    no longer hold, after it
+    """
 
     work: Pass
-    why: str = ""
-    contract: Contract | None = None
+    does: str = ""
+    needs: tuple[Property, ...] = ()
+    gives: tuple[Property, ...] = ()
+    ends: tuple[Property, ...] = ()
+
+    @property
+    def contract(self) -> Contract | None:
+        """The ops and types that are legal from its end on, if it changes that."""
+        return _latest_contract(self.gives)
 
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Steps in order. given: what is legal before the first, until a step with a contract."""
+    """Steps in order.
+
+    given: properties that hold before the first; ensures: those that hold after the last.
+    Raises InternalCompilerError where a step needs a property that does not hold.
+    """
 
     name: str
     steps: tuple[Step, ...]
-    given: Contract | None = None
+    given: tuple[Property, ...] = ()
+    ensures: tuple[Property, ...] = ()
+
+    def __post_init__(self) -> None:
+        require_order(self.name, self.given, map(_declared, self.steps), self.ensures)
 
     @property
-    def guaranteed(self) -> Contract | None:
-        """What is legal after the last step."""
-        contracts = [step.contract for step in self.steps if step.contract is not None]
-        return contracts[-1] if contracts else self.given
+    def legal_before(self) -> Contract | None:
+        """The ops and types that are legal before the first step."""
+        return _latest_contract(self.given)
+
+    @property
+    def legal_after(self) -> Contract | None:
+        """The ops and types that are legal after the last step."""
+        return _latest_contract(
+            (*self.given, *(each for step in self.steps for each in step.gives))
+        )
 
     def __str__(self) -> str:
         """The passes, as `parse_pipeline` reads them."""
         return ",".join(str(step.work) for step in self.steps)
 
     def describe(self) -> str:
-        """One line for each pass with its reason."""
+        """One line for each pass, with what it does."""
         width = max((len(str(step.work)) for step in self.steps), default=0)
         lines = [
-            f"{i:>3}. {step.work!s:<{width}}  {step.why}".rstrip()
+            f"{i:>3}. {step.work!s:<{width}}  {step.does}".rstrip()
             for i, step in enumerate(self.steps, 1)
         ]
         return "\n".join([f"{self.name}:", *lines])
@@ -124,8 +151,8 @@ class Pipeline:
         after_each = settings().compilation.verify
         recorder = current_recorder()
         changed = unverified = False
-        met = self.given
-        _require_valid(function, met, "before the first pass", self)
+        met = self.legal_before
+        _require_valid(function, met, "before the first pass", str(self))
         for index, step in enumerate(self.steps):
             changes = self._run_step(step, function, recorder, index)
             changed |= changes
@@ -134,11 +161,22 @@ class Pipeline:
             unverified |= changes or contract is not met
             met = contract
             if unverified and after_each:
-                _require_valid(function, met, f"after the pass {step.work}", self._from(index))
+                _require_valid(function, met, f"after the pass {step.work}", self._text_from(index))
                 unverified = False
         if unverified:
-            _require_valid(function, met, "after all passes (TILEWRIGHT_VERIFY=1 says which)", self)
+            when = "after all passes (TILEWRIGHT_VERIFY=1 names the one)"
+            _require_valid(function, met, when, str(self))
+        if after_each:
+            self._require_ensured(function)
         return changed
+
+    def _require_ensured(self, function: Function) -> None:
+        held = require_order(self.name, self.given, map(_declared, self.steps), self.ensures)
+        for each in held:
+            broken = each.check(function) if each in self.ensures and each.check else []
+            if broken:
+                detail = f"after all passes, it does not hold that {each.name}: {broken[0]}"
+                raise InternalCompilerError(detail, notes=(f"passes: {self}",))
 
     def _run_step(
         self, step: Step, function: Function, recorder: Recorder | None, index: int
@@ -154,7 +192,7 @@ class Pipeline:
             raise
         except Exception as error:
             detail = f"the pass {work} failed on @{function.name}: {type(error).__name__}: {error}"
-            notes = (f"passes from here: {self._from(index)}",)
+            notes = (f"passes from here: {self._text_from(index)}",)
             raise InternalCompilerError(detail, notes=notes) from error
         if recorder is not None:
             text = lambda: print_function(function)  # noqa: E731
@@ -162,13 +200,20 @@ class Pipeline:
             recorder.record(PassEnded(str(work), function.name, seconds, changed, text))
         return changed
 
-    def _from(self, index: int) -> Pipeline:
-        return Pipeline(self.name, self.steps[index:])
+    def _text_from(self, index: int) -> str:
+        return ",".join(str(step.work) for step in self.steps[index:])
 
 
-def _require_valid(
-    function: Function, contract: Contract | None, when: str, passes: Pipeline
-) -> None:
+def _declared(step: Step) -> Declared:
+    return Declared(str(step.work), step.needs, step.gives, step.ends)
+
+
+def _latest_contract(properties: Iterable[Property]) -> Contract | None:
+    contracts = [each.contract for each in properties if each.contract is not None]
+    return contracts[-1] if contracts else None
+
+
+def _require_valid(function: Function, contract: Contract | None, when: str, passes: str) -> None:
     problems = report(function, contract)
     if problems is not None:
         notes = (f"passes: {passes}",)
@@ -242,7 +287,6 @@ def _option_text(value: object) -> str:
 def pipeline_of(
     name: str,
     steps: Iterable[tuple[Pass, str]],
-    given: Contract | None = None,
 ) -> Pipeline:
-    """A pipeline from (pass, why) pairs."""
-    return Pipeline(name, tuple(Step(work, why) for work, why in steps), given)
+    """A pipeline of passes, each with what it does; they need no order."""
+    return Pipeline(name, tuple(Step(work, does) for work, does in steps))

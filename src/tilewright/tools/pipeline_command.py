@@ -1,4 +1,4 @@
-"""`tilewright pipeline`: the passes of a backend, in order, each with its reason."""
+"""`tilewright pipeline`: the passes of a backend, in order, each with what it does."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def stages_of(backend: Backend, target: GPUTarget) -> list[dict[str, object]]:
-    """Name of each stage and its passes, each as text that parses back, with its reason."""
+    """Name of each stage and its passes, each as text that parses back, with what it does."""
     stages: list[dict[str, object]] = []
     for stage in backend.stages:
         steps = () if stage.pipeline is None else stage.pipeline(target).steps
-        passes = [{"pass": str(step.work), "why": step.why} for step in steps]
+        passes = [{"pass": str(step.work), "does": step.does} for step in steps]
         stages.append({"stage": stage.extension, "passes": passes})
     return stages
 

@@ -20,7 +20,17 @@ from tilewright.transforms.region_slots import (
     set_operands,
     yield_more,
 )
-from tilewright.transforms.shared_pipeline import SHARED, layout_problem
+from tilewright.transforms.shared_pipeline import (
+    AS_WRITTEN,
+    CANONICAL,
+    CLEAN_UP,
+    DESCRIPTORS,
+    LOWER_DESCRIPTORS,
+    NO_LAYOUTS,
+    POINTERS,
+    SHARED,
+    layout_problem,
+)
 from tilewright.transforms.uniform_induction import UniformInduction
 from tilewright.transforms.unroll import Unroll
 
@@ -30,6 +40,13 @@ __all__ = [
     "InstrumentAccesses",
     "Violation",
     "check_table",
+    "AS_WRITTEN",
+    "CANONICAL",
+    "CLEAN_UP",
+    "DESCRIPTORS",
+    "LOWER_DESCRIPTORS",
+    "NO_LAYOUTS",
+    "POINTERS",
     "SHARED",
     "Canonicalize",
     "LeaveIdlePrograms",

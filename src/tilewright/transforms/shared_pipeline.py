@@ -1,8 +1,8 @@
-"""The shared pipeline that every back end starts with: what holds for any machine."""
+"""The steps that every backend starts with: they hold for any machine."""
 
 from __future__ import annotations
 
-from tilewright.ir import Contract, Pipeline, pipeline_of
+from tilewright.ir import Contract, Pipeline, Property, Step
 from tilewright.ir.types import TileType, Type
 from tilewright.transforms.canonicalize import Canonicalize
 from tilewright.transforms.cse import Cse
@@ -20,20 +20,52 @@ def layout_problem(type_: Type) -> str | None:
     return f"no layouts are assigned yet, but {type_} has one" if has_layout else None
 
 
-SHARED: Pipeline = pipeline_of(
-    "shared",
-    (
-        (ExpandDescriptors(), "first: addresses and masks are for all other passes to simplify"),
-        (Canonicalize(), "fold specialized arguments; uniform tiles become scalars"),
-        (Cse(), "front ends repeat offsets, masks and constants"),
-        (NarrowIntegers(), "C computes in int what it stores as char"),
-        (Licm(), "uniform-induction needs the amounts of its updates outside of their loop"),
-        (UniformInduction(), "addresses in loops become affine in a scalar induction variable"),
-        (Unroll(), "asked for by tl.range(loop_unroll_factor=...)"),
-        (Canonicalize(), "fold offsets by induction variables, and the copies of unrolled bodies"),
-        (Cse(), "tiles that moved alike have equal induction variables now; copies repeat code"),
-        (Dce(), "remove carried tiles that are no longer used, and what computed them"),
-    ),
-    Contract("the front end", type_problem=layout_problem),
+NO_LAYOUTS = Property(
+    "no tile has a layout", Contract("the front end", type_problem=layout_problem)
 )
-"""Backends check more on the way: which ops and types there may be on their machine."""
+AS_WRITTEN = Property("ops are those of the front end, one for each access of the kernel")
+DESCRIPTORS = Property("descriptor accesses are ops, not pointer arithmetic")
+POINTERS = Property("all accesses are by pointers, except those that a backend has marked")
+CANONICAL = Property("rewrite rules have been applied since ops were last added")
+INVARIANTS_HOISTED = Property("loop-invariant values are defined outside of loops")
+
+GIVEN = (NO_LAYOUTS, AS_WRITTEN, DESCRIPTORS)
+"""Properties of the front end's IR."""
+
+LOWER_DESCRIPTORS = Step(
+    ExpandDescriptors(),
+    "lower descriptor accesses to masked pointer accesses",
+    needs=(DESCRIPTORS,),
+    gives=(POINTERS,),
+    ends=(DESCRIPTORS,),
+)
+
+CLEAN_UP = (
+    Step(
+        Canonicalize(),
+        "fold specialized arguments; make scalars of uniform tiles",
+        needs=(POINTERS,),
+        gives=(CANONICAL,),
+        ends=(AS_WRITTEN,),
+    ),
+    Step(Cse(), "merge equal offsets, masks and constants", needs=(CANONICAL,)),
+    Step(NarrowIntegers(), "undo C's integer promotion", ends=(CANONICAL,)),
+    Step(Licm(), "hoist loop-invariant values", gives=(INVARIANTS_HOISTED,)),
+    Step(
+        UniformInduction(),
+        "make addresses in loops affine in a scalar induction variable",
+        needs=(INVARIANTS_HOISTED,),
+        ends=(CANONICAL,),
+    ),
+    Step(Unroll(), "unroll by tl.range(loop_unroll_factor=...)", ends=(CANONICAL,)),
+    Step(
+        Canonicalize(),
+        "fold offsets by induction variables, and copies of unrolled bodies",
+        gives=(CANONICAL,),
+    ),
+    Step(Cse(), "merge equal induction variables, and what copies repeat", needs=(CANONICAL,)),
+    Step(Dce(), "remove loop-carried tiles without uses, and their computations"),
+)
+
+SHARED: Pipeline = Pipeline("shared", (LOWER_DESCRIPTORS, *CLEAN_UP), GIVEN)
+"""Backends add checks of which ops and types their machine has."""

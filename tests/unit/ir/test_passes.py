@@ -17,6 +17,7 @@ from tilewright.ir import (
     Module,
     Pass,
     Pipeline,
+    Property,
     Rewriter,
     Step,
     parse_function,
@@ -187,7 +188,7 @@ def test_without_verification_of_each_pass_the_last_result_is_verified(function:
 
 def test_without_verification_of_each_pass_the_last_contract_is_held(function: Function) -> None:
     strict = Contract("drop", frozenset((ops.ReturnOp,)))
-    pipeline = Pipeline("p", (Step(Options(), "", strict),))
+    pipeline = Pipeline("p", (Step(Options(), gives=(Property("dropped", strict),)),))
     with (
         settings().compilation.scope(verify=False),
         pytest.raises(InternalCompilerError, match="is not legal after drop"),
@@ -202,7 +203,7 @@ def test_a_crash_names_the_pass(function: Function) -> None:
 
 def test_a_step_checks_its_contract(function: Function) -> None:
     only_return = Contract("drop", frozenset((ops.ReturnOp,)))
-    pipeline = Pipeline("p", (Step(DropStores(), "", only_return),))
+    pipeline = Pipeline("p", (Step(DropStores(), gives=(Property("dropped", only_return),)),))
     pipeline.run(function)
     other = parse_function("func @f() {\n  mem.barrier\n  cf.return\n}")
     with pytest.raises(InternalCompilerError, match="mem.barrier is not legal after drop"):

@@ -20,7 +20,7 @@ def test_every_pass_has_a_reason(capsys):
     numbered = [line.split(maxsplit=1)[1] for line in lines if line.lstrip()[:1].isdigit()]
     # Options may hold single spaces.
     shown = [re.split(r" {2,}", line, maxsplit=1) for line in numbered]
-    assert shown == [[str(step.work), step.why] for step in steps]
+    assert shown == [[str(step.work), step.does] for step in steps]
 
 
 def test_the_default_is_this_machine(capsys):
@@ -37,5 +37,5 @@ def test_programs_get_json(capsys):
     assert main(["pipeline", "--json", "--target", "sm_90"]) == 0
     stages = json.loads(capsys.readouterr().out)
     assert [stage["stage"] for stage in stages] == ["ttir", "ttgir", "llir", "ptx", "cubin"]
-    assert all(step["pass"] and step["why"] for stage in stages for step in stage["passes"])
+    assert all(step["pass"] and step["does"] for stage in stages for step in stage["passes"])
     assert sum(len(stage["passes"]) for stage in stages) > 10

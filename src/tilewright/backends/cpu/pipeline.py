@@ -8,16 +8,25 @@ from tilewright.backends.cpu.passes.legalize import Legalize
 from tilewright.backends.cpu.passes.select_branches import SelectBranches
 from tilewright.backends.cpu.passes.select_transposes import SelectTransposes
 from tilewright.backends.manifest import StageContext
-from tilewright.ir import Module, Pipeline, Step
+from tilewright.ir import Module, Pipeline, Property, Step
 from tilewright.llvm import TargetCpu
 from tilewright.transforms import (
-    SHARED,
+    AS_WRITTEN,
+    CANONICAL,
+    CLEAN_UP,
+    DESCRIPTORS,
+    LOWER_DESCRIPTORS,
+    NO_LAYOUTS,
+    POINTERS,
     Canonicalize,
     Cse,
     Dce,
-    ExpandDescriptors,
     LeaveIdlePrograms,
 )
+
+_FRONT_END = Property("ops are those that front ends make, without layouts", front_end())
+_WHOLE_FUNCTIONS = Property("each function, such as exp, is one op")
+_LEGALIZED = Property("ops and types are those that the lowering has code for", legalized())
 
 
 def cpu_pipeline(
@@ -29,29 +38,42 @@ def cpu_pipeline(
     rounds_bf16: bool = False,
 ) -> Pipeline:
     """The pipeline of a CPU; see `Legalize`. check: kinds of `InstrumentAccesses`, if any."""
-    checks: tuple[Step, ...] = ()
-    if check:
-        checks = (
-            Step(ExpandDescriptors(), "accesses by descriptors are checked like others"),
-            Step(
-                transforms.InstrumentAccesses(check),
-                "first: what is checked is what the kernel says",
-            ),
-        )
-    own = (
-        Step(LeaveIdlePrograms(), "one branch for masks of whole blocks, which fold below"),
-        Step(SelectBranches(), "before functions are expanded: one op each is told from many"),
+    instrument = Step(
+        transforms.InstrumentAccesses(check),
+        f"instrument the kernel's accesses to check {check}",
+        needs=(AS_WRITTEN, POINTERS),
+    )
+    steps = (
+        LOWER_DESCRIPTORS,
+        *((instrument,) if check else ()),
+        *CLEAN_UP,
+        Step(LeaveIdlePrograms(), "exit early where the mask of a whole program is false"),
+        Step(
+            SelectBranches(),
+            "select between both sides of branches that compute little",
+            needs=(_WHOLE_FUNCTIONS,),
+        ),
         Step(
             Legalize(fma, dots, tiles, avx512, rounds_bf16),
-            "LLVM lacks fp8, most functions and some casts",
-            legalized(),
+            "expand functions, fp8 and casts that LLVM lacks",
+            gives=(_LEGALIZED,),
+            ends=(CANONICAL, _WHOLE_FUNCTIONS),
         ),
-        Step(Canonicalize(), "fold the constants of expansions and the casts around them"),
-        Step(Cse(), "expansions of one function repeat their constants and steps"),
-        Step(Dce(), "remove parts of expansions that are not used"),
-        Step(SelectTransposes(), "last: it looks at the final computation of addresses"),
+        Step(
+            Canonicalize(),
+            "fold the constants of expansions, and the casts around them",
+            gives=(CANONICAL,),
+        ),
+        Step(Cse(), "merge constants and steps that expansions repeat", needs=(CANONICAL,)),
+        Step(Dce(), "remove parts of expansions without uses"),
+        Step(
+            SelectTransposes(),
+            "transpose blocks in registers where that makes loads contiguous",
+            needs=(CANONICAL,),
+        ),
     )
-    return Pipeline("cpu", (*checks, *SHARED.steps, *own), front_end())
+    given = (AS_WRITTEN, DESCRIPTORS, NO_LAYOUTS, _WHOLE_FUNCTIONS, _FRONT_END)
+    return Pipeline("cpu", steps, given, ensures=(_LEGALIZED,))
 
 
 def pipeline_of(cpu: TargetCpu, check: str = "") -> Pipeline:

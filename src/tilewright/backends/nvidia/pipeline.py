@@ -1,18 +1,41 @@
-"""The passes between the frontend's tile IR and code for NVIDIA GPUs, in order: read this first."""
+"""The passes between the frontend's tile IR and code for NVIDIA GPUs, in order: read this first.
+
+One list of steps for all architectures and options: `when` says which of them a compilation has.
+What orders them are the properties of ir_properties.py.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+
 from tilewright.backends.manifest import StageContext
 from tilewright.backends.nvidia.arch import Arch, row_for
-from tilewright.backends.nvidia.contracts import (
-    front_end,
-    legal_arithmetic,
-    legal_copies,
-    legal_instructions,
-    legal_layouts,
-    legal_products,
-    padded_tiles,
-    selected_products,
+from tilewright.backends.nvidia.ir_properties import (
+    FRONT_END,
+    FUNCTION_OPS,
+    GLOBAL_ORDER,
+    LAYOUTS,
+    LEGAL_ARITHMETIC,
+    LEGAL_CASTS,
+    LEGAL_DOTS,
+    MERGED,
+    NO_CONVERSIONS,
+    NO_EXCHANGES,
+    OWN_BARRIERS,
+    PADDED,
+    POWER_OF_TWO_BLOCKS,
+    PROGRAM_ADDRESSES,
+    ROLES,
+    SCHEDULED,
+    SELECTED_MMA,
+    SHARED_ORDER,
+    SOURCE_SHAPES,
+    STORE_WAITS,
+    TMA_LOADS,
+    TMA_ONLY,
+    TMA_STORES,
+    WGMMA_WAITS,
+    bound,
 )
 from tilewright.backends.nvidia.passes.assign_layouts import AssignLayouts
 from tilewright.backends.nvidia.passes.delay_product_waits import DelayProductWaits
@@ -42,9 +65,16 @@ from tilewright.backends.nvidia.passes.split_products import SplitProducts
 from tilewright.backends.nvidia.passes.split_reductions import SplitReductions
 from tilewright.backends.nvidia.passes.split_tiles import SplitTiles
 from tilewright.backends.nvidia.passes.version_iterations import VersionIterations
-from tilewright.ir import Contract, Pipeline, Step
+from tilewright.ir import Pass, Pipeline, Property, Step
+from tilewright.support.data_class import dataclass
 from tilewright.transforms import (
-    SHARED,
+    AS_WRITTEN,
+    CANONICAL,
+    CLEAN_UP,
+    DESCRIPTORS,
+    LOWER_DESCRIPTORS,
+    NO_LAYOUTS,
+    POINTERS,
     Canonicalize,
     Cse,
     Dce,
@@ -55,158 +85,355 @@ from tilewright.transforms import (
 )
 
 _SHORT_LOOP = 1024
-"""Elements of a thread in all iterations of a loop that becomes straight code."""
+"""Elements of a thread in all iterations of a loop that is fully unrolled."""
 
 
-def front_pipeline(capability: int, bulk_loads: str = "all", warps: int = 4) -> Pipeline:
-    """The target-independent passes, then legalization for an architecture (10 * major + minor).
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What the passes of one compilation depend on.
 
-    bulk_loads: see CommonOptions; warps: of a program instance.
+    warps: of a program; stages: slots of a loop's buffers, unless the loop has its own number;
+    roles: whether further warps may issue copies; bulk_loads: see CommonOptions; persistent:
+    whether blocks with such warps may run several programs, None if the pass decides; registers:
+    the limit for a thread, None for the architecture's
     """
-    arch = row_for(capability)
-    dots = LegalizeDots(capability=capability)
-    arithmetic = LegalizeArithmetic(capability=capability)
-    casts = LegalizeCasts(capability=capability)
-    flatten = Unroll(short=_SHORT_LOOP * 32 * warps)
-    own = (
-        Step(LeaveIdlePrograms(), "one branch for masks of whole rows, which fold below"),
-        Step(flatten, "loads of all iterations in flight; first ones, and counts, fold below"),
-        Step(dots, "first: its expansions need legalization themselves", legal_products(arch)),
-        Step(InferQuotientRounding(), "the next expands functions to comparisons of its own"),
-        Step(arithmetic, "GPUs compute exp2 and f16, not sin and fp8", legal_arithmetic(arch)),
-        Step(Canonicalize(), "fold the constants of expansions and the casts around them"),
-        Step(casts, "last: canonicalization would merge its casts", legal_instructions(arch)),
-        Step(Cse(), "expansions of one function repeat their constants and steps"),
-        Step(Dce(), "remove values that only expanded ops used"),
+
+    arch: Arch
+    warps: int = 4
+    stages: int = 3
+    roles: bool = True
+    bulk_loads: str = "all"
+    persistent: bool | None = None
+    registers: int | None = None
+
+    @property
+    def capability(self) -> int:
+        """10 * major + minor."""
+        return self.arch.capability
+
+    @property
+    def most_registers(self) -> int:
+        """The limit of a thread."""
+        limit = self.arch.registers_thread
+        return limit if self.registers is None else min(self.registers, limit)
+
+    @property
+    def has_roles(self) -> bool:
+        """Whether warps are specialized."""
+        return self.roles and self.arch.cp_async and self.arch.setmaxnreg
+
+
+def choices_of(context: StageContext) -> Choices:
+    """Those of a launch's target and options."""
+    options = context.options
+    return Choices(
+        row_for(int(context.target.arch)),
+        options.num_warps,
+        options.num_stages,
+        # Roles redistribute registers, so maxnreg excludes them; clusters run one block.
+        roles=options.maxnreg is None and options.num_ctas == 1,
+        bulk_loads=options.bulk_loads,
+        persistent=False if options.launch_cooperative_grid else options.persistent,
+        registers=options.maxnreg,
     )
-    before = "before descriptors are expanded"
-    loads = Step(SelectBulkLoads(capability=capability), before)
-    stores = Step(SelectBulkStores(capability=capability), before)
-    kept = (stores,) if bulk_loads == "none" else (loads, stores)
-    odd = Step(ExpandDescriptors(odd_blocks=True), "padding knows pointers, not descriptors")
-    split = Step(SplitTiles(), "before padding, which it spares products")
-    pad = Step(PadTiles(), "then: all that follows knows powers of two only", padded_tiles())
-    return Pipeline("nvidia-front", (odd, split, pad, *kept, *SHARED.steps, *own), front_end())
 
 
-def options_pipeline(context: StageContext) -> Pipeline:
-    """The layout pipeline of a launch's target and options."""
-    options, arch = context.options, row_for(int(context.target.arch))
-    # Roles move registers, so their number is theirs to say; clusters run one block.
-    roles = options.maxnreg is None and options.num_ctas == 1
-    persistent = False if options.launch_cooperative_grid else options.persistent
-    stages, chosen = options.num_stages, options.bulk_loads
-    registers = options.maxnreg
-    return layout_pipeline(arch, options.num_warps, stages, roles, chosen, persistent, registers)
+_Make = Callable[[Choices], Pass]
 
 
-def layout_pipeline(
-    arch: Arch,
-    warps: int,
-    stages: int,
-    roles: bool = True,
-    bulk_loads: str = "all",
-    persistent: bool | None = None,
-    registers: int | None = None,
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A step of the compilations for which `when` holds. See Step."""
+
+    make: _Make
+    does: str
+    needs: tuple[Property, ...] = ()
+    gives: tuple[Property, ...] = ()
+    ends: tuple[Property, ...] = ()
+    when: Callable[[Choices], bool] = lambda c: True
+
+    def step(self, c: Choices) -> Step:
+        """The step, with the contracts of its properties."""
+        gives = tuple(bound(each, c.arch, c.warps) for each in self.gives)
+        return Step(self.make(c), self.does, self.needs, gives, self.ends)
+
+
+_FRONT: tuple[_Entry | Step, ...] = (
+    _Entry(
+        lambda c: ExpandDescriptors(odd_blocks=True),
+        "lower descriptor accesses of odd blocks to masked pointer accesses",
+        needs=(DESCRIPTORS,),
+        gives=(POWER_OF_TWO_BLOCKS,),
+    ),
+    _Entry(
+        lambda c: SplitTiles(),
+        "decompose odd tiles that feed a dot into power-of-two tiles",
+        needs=(SOURCE_SHAPES,),
+    ),
+    _Entry(
+        lambda c: PadTiles(),
+        "pad tiles to power-of-two shapes, and mask the padding",
+        needs=(POWER_OF_TWO_BLOCKS,),
+        gives=(PADDED,),
+        ends=(SOURCE_SHAPES,),
+    ),
+    _Entry(
+        lambda c: SelectBulkLoads(capability=c.capability),
+        "mark descriptor loads that TMA may issue",
+        needs=(DESCRIPTORS, PADDED),
+        when=lambda c: c.bulk_loads != "none",
+    ),
+    _Entry(
+        lambda c: SelectBulkStores(capability=c.capability),
+        "mark descriptor stores that TMA may issue",
+        needs=(DESCRIPTORS, PADDED),
+    ),
+    LOWER_DESCRIPTORS,
+    *CLEAN_UP,
+    _Entry(
+        lambda c: LeaveIdlePrograms(),
+        "exit early where the mask of a whole program is false",
+        needs=(PADDED,),
+    ),
+    _Entry(
+        lambda c: Unroll(short=_SHORT_LOOP * 32 * c.warps),
+        "fully unroll short loops, so that loads of all iterations are in flight",
+        ends=(CANONICAL,),
+    ),
+    _Entry(
+        lambda c: LegalizeDots(capability=c.capability),
+        "rewrite dots to what tensor cores compute, or to FMA dots",
+        gives=(LEGAL_DOTS,),
+        ends=(CANONICAL,),
+    ),
+    _Entry(
+        lambda c: InferQuotientRounding(),
+        "mark quotients whose uses need no correct rounding",
+        needs=(FUNCTION_OPS,),
+    ),
+    _Entry(
+        lambda c: LegalizeArithmetic(capability=c.capability),
+        "expand functions and arithmetic that are no instructions",
+        needs=(LEGAL_DOTS,),
+        gives=(LEGAL_ARITHMETIC,),
+        ends=(CANONICAL, FUNCTION_OPS),
+    ),
+    _Entry(
+        lambda c: Canonicalize(),
+        "fold the constants of expansions, and the casts around them",
+        gives=(CANONICAL,),
+        ends=(LEGAL_CASTS,),
+    ),
+    _Entry(
+        lambda c: LegalizeCasts(capability=c.capability),
+        "expand casts that are no instructions",
+        needs=(LEGAL_ARITHMETIC, CANONICAL),
+        gives=(LEGAL_CASTS,),
+    ),
+    _Entry(lambda c: Cse(), "merge constants and steps that expansions repeat"),
+    _Entry(lambda c: Dce(), "remove values that only expanded ops used"),
+)
+_FRONT_GIVEN = (AS_WRITTEN, DESCRIPTORS, NO_LAYOUTS, SOURCE_SHAPES, FUNCTION_OPS, FRONT_END)
+_FRONT_ENSURES = (PADDED, POINTERS, LEGAL_CASTS)
+
+_LAYOUT: tuple[_Entry, ...] = (
+    _Entry(
+        lambda c: MarkReadOnlyLoads(),
+        "mark loads of memory that the kernel never writes, for ld.global.nc",
+        needs=(OWN_BARRIERS,),
+    ),
+    _Entry(
+        lambda c: SelectProducts(warps=c.warps, capability=c.capability),
+        "select wgmma or mma for each dot, and put wgmma's operands in shared memory",
+        needs=(LEGAL_CASTS, NO_LAYOUTS),
+        gives=(SELECTED_MMA,),
+    ),
+    _Entry(
+        lambda c: CheckBulkStores(),
+        "keep TMA for stores that go through shared memory anyway",
+        needs=(SELECTED_MMA,),
+        gives=(TMA_STORES,),
+        when=lambda c: c.arch.tma,
+    ),
+    _Entry(
+        lambda c: PromoteCopies(stages=c.stages, capability=c.capability, roles=c.roles),
+        "promote affine pointer loads of MMA operands to descriptor loads",
+        needs=(SELECTED_MMA, PROGRAM_ADDRESSES),
+        when=lambda c: c.arch.tma and c.bulk_loads == "all",
+    ),
+    _Entry(
+        lambda c: CheckBulkLoads(stages=c.stages, capability=c.capability, roles=c.roles),
+        "keep TMA for loads that only MMAs read",
+        needs=(SELECTED_MMA,),
+        gives=(TMA_LOADS,),
+        when=lambda c: c.arch.tma,
+    ),
+    _Entry(
+        # Not canonicalized afterwards: that would merge legalized casts.
+        lambda c: ExpandDescriptors(),
+        "lower descriptor accesses that TMA does not issue",
+        needs=(TMA_LOADS, TMA_STORES),
+        gives=(TMA_ONLY,),
+        when=lambda c: c.arch.tma,
+    ),
+    _Entry(
+        lambda c: RestartSums(),
+        "predicate the initialization of accumulators",
+        needs=(SELECTED_MMA, NO_LAYOUTS),
+    ),
+    _Entry(
+        lambda c: RotateProducts(c.stages, c.warps, c.capability, c.most_registers),
+        "skew dependent dots into the next iteration",
+        needs=(SELECTED_MMA, NO_LAYOUTS, TMA_ONLY),
+        when=lambda c: c.arch.wgmma,
+    ),
+    _Entry(
+        lambda c: SkipFullMasks(warps=c.warps),
+        "branch around selects whose mask is true for the whole tile",
+        needs=(NO_LAYOUTS,),
+        when=lambda c: c.arch.wgmma,
+    ),
+    _Entry(lambda c: Dce(), "remove masks that only branches compute", when=lambda c: c.arch.wgmma),
+    _Entry(
+        lambda c: AssignLayouts(
+            warps=c.warps,
+            access=c.arch.access_bytes,
+            stages=c.stages if c.arch.cp_async else 0,
+        ),
+        "assign layouts: coalesced accesses, MMA fragments, few conversions",
+        needs=(SELECTED_MMA, TMA_ONLY),
+        gives=(LAYOUTS,),
+        ends=(NO_LAYOUTS, MERGED),
+    ),
+    _Entry(
+        lambda c: SplitReductions(),
+        "reduce within warps first, then across them",
+        needs=(LAYOUTS,),
+        ends=(MERGED,),
+    ),
+    _Entry(lambda c: Cse(), "merge equal layout conversions", needs=(LAYOUTS,), gives=(MERGED,)),
+    _Entry(lambda c: Licm(), "hoist conversions of loop-invariant values", needs=(MERGED,)),
+    _Entry(lambda c: Dce(), "remove copies of values in layouts without uses"),
+    _Entry(
+        lambda c: SpecializeWarps(c.stages, c.warps, c.capability, c.persistent),
+        "move TMA loads of loops to a producer warp, and run programs persistently",
+        needs=(LAYOUTS, PROGRAM_ADDRESSES),
+        gives=(ROLES,),
+        when=lambda c: c.has_roles,
+    ),
+    _Entry(
+        lambda c: ShareCopies(c.capability),
+        "multicast TMA loads of adjacent programs in a cluster",
+        needs=(ROLES,),
+        when=lambda c: c.has_roles,
+    ),
+    _Entry(
+        lambda c: SoftwarePipeline(stages=c.stages, warps=c.warps, capability=c.capability),
+        "issue loads of later iterations ahead, into multi-buffered shared memory",
+        needs=(LAYOUTS,),
+        gives=(SCHEDULED,),
+        when=lambda c: c.arch.cp_async,
+    ),
+    _Entry(
+        lambda c: Dce(),
+        "remove addresses of loads that became copies",
+        needs=(SCHEDULED,),
+        when=lambda c: c.arch.cp_async,
+    ),
+    _Entry(
+        lambda c: DelayProductWaits(),
+        "sink waits for wgmma to the first use of their results",
+        needs=(SCHEDULED,),
+        gives=(WGMMA_WAITS,),
+        when=lambda c: c.arch.wgmma,
+    ),
+    _Entry(
+        lambda c: VersionIterations(),
+        "version loop bodies: without masks, and general",
+        needs=(WGMMA_WAITS,),
+        when=lambda c: c.arch.wgmma,
+    ),
+    _Entry(
+        lambda c: SplitProducts(),
+        "split mma along K, to interleave ldmatrix with them",
+        needs=(SCHEDULED,),
+    ),
+    _Entry(
+        lambda c: InsertGlobalBarriers(),
+        "put barriers between accesses of threads to the same global memory",
+        needs=(LAYOUTS, PROGRAM_ADDRESSES),
+        gives=(GLOBAL_ORDER,),
+        ends=(OWN_BARRIERS,),
+    ),
+    _Entry(
+        lambda c: OrderBulkStores(),
+        "wait for TMA stores before their buffers are written again",
+        gives=(STORE_WAITS,),
+        when=lambda c: c.arch.tma,
+    ),
+    _Entry(
+        lambda c: ShortenDivisions(),
+        "divide program ids on a fast path",
+        needs=(GLOBAL_ORDER,),
+        ends=(PROGRAM_ADDRESSES,),
+    ),
+    _Entry(
+        lambda c: ExpandExchanges(warps=c.warps, capability=c.capability),
+        "lower exchanges between warps to reads and writes of buffers",
+        needs=(LAYOUTS, STORE_WAITS),
+        gives=(NO_EXCHANGES,),
+        ends=(SHARED_ORDER,),
+    ),
+    _Entry(
+        lambda c: ExpandConversions(capability=c.capability),
+        "lower layout conversions across warps to reads and writes of buffers",
+        needs=(LAYOUTS,),
+        gives=(NO_CONVERSIONS,),
+        ends=(SHARED_ORDER,),
+    ),
+    _Entry(
+        lambda c: InsertSharedBarriers(capability=c.capability),
+        "separate shared-memory hazards by barriers",
+        needs=(NO_EXCHANGES, NO_CONVERSIONS, STORE_WAITS),
+        gives=(SHARED_ORDER,),
+    ),
+)
+_LAYOUT_GIVEN = (NO_LAYOUTS, OWN_BARRIERS, PROGRAM_ADDRESSES, LEGAL_CASTS)
+_LAYOUT_ENSURES = (
+    LAYOUTS, SCHEDULED, GLOBAL_ORDER, STORE_WAITS, NO_EXCHANGES, NO_CONVERSIONS, SHARED_ORDER,
+)  # fmt: skip
+
+
+def _vacuous(c: Choices) -> Iterable[Property]:
+    """Properties that hold for want of the hardware that they are about."""
+    if not c.arch.tma:
+        yield from (TMA_STORES, TMA_LOADS, TMA_ONLY, STORE_WAITS)
+    if not c.arch.cp_async:
+        yield SCHEDULED
+
+
+def front_pipeline(c: Choices) -> Pipeline:
+    """The passes that know no layouts: clean-up, then legalization for an architecture."""
+    return _pipeline("nvidia-front", c, _FRONT, _FRONT_GIVEN, _FRONT_ENSURES)
+
+
+def layout_pipeline(c: Choices) -> Pipeline:
+    """Layouts, and the passes that depend on them: asynchronous copies and barriers."""
+    given = (*_vacuous(c), *_LAYOUT_GIVEN)
+    return _pipeline("nvidia-layouts", c, _LAYOUT, given, _LAYOUT_ENSURES)
+
+
+def _pipeline(
+    name: str,
+    c: Choices,
+    entries: Sequence[_Entry | Step],
+    given: Sequence[Property],
+    ensures: Sequence[Property],
 ) -> Pipeline:
-    """Layouts, and what depends on them: asynchronous copies and barriers.
-
-    warps: of a program instance; stages: slots of a loop's buffers, where the loop does not say;
-    roles: whether further warps may ask for copies; bulk_loads: see CommonOptions; persistent:
-    whether blocks with such warps may run several programs; registers: the most of a thread, if it
-    may have fewer than it can.
-    """
-    specialize = SpecializeWarps(stages, warps, arch.capability, persistent) if roles else None
-    copied = stages if arch.cp_async else 0
-    layouts = AssignLayouts(warps=warps, access=arch.access_bytes, stages=copied)
-    expand = ExpandConversions(capability=arch.capability)
-    exchanges = ExpandExchanges(warps=warps, capability=arch.capability)
-    shared_barriers = InsertSharedBarriers(capability=arch.capability)
-    fragments = "coalesced accesses, tensor-core fragments, few conversions"
-    products = SelectProducts(warps=warps, capability=arch.capability)
-    steps = (
-        Step(MarkReadOnlyLoads(), "first: barriers between threads are no part of the source yet"),
-        Step(products, "layouts depend on what computes them", selected_products(arch)),
-        *_bulk_accesses(arch, stages, roles, bulk_loads),
-        Step(RestartSums(), "before layouts: the zeros need none", selected_products(arch)),
-        *_rotated_products(arch, warps, stages, registers),
-        Step(layouts, fragments, legal_layouts(arch, warps)),
-        Step(SplitReductions(), "layouts say which warps hold parts of what is reduced"),
-        Step(Cse(), "two uses of a value may have got equal conversions"),
-        Step(Licm(), "move conversions of loop invariants out of loops"),
-        Step(Dce(), "remove copies of values in layouts that nothing uses"),
-        *(_async_copies(arch, warps, stages, specialize) if arch.cp_async else ()),
-        *_delayed_waits(arch),
-        Step(SplitProducts(), "behind pipelining, which says what is read from shared memory"),
-        Step(InsertGlobalBarriers(), "needs layouts: which thread accesses which address"),
-        *((Step(OrderBulkStores(), _BULK_ORDER),) if arch.tma else ()),
-        Step(ShortenDivisions(), "behind all that looks at how addresses follow from programs"),
-        Step(exchanges, _EXCHANGES, legal_copies(arch, warps)),
-        Step(expand, "conversions are exchanges, too", legal_copies(arch, warps)),
-        Step(shared_barriers, "last: later passes must not add or remove uses of shared memory"),
+    steps = tuple(
+        entry if isinstance(entry, Step) else entry.step(c)
+        for entry in entries
+        if isinstance(entry, Step) or entry.when(c)
     )
-    return Pipeline("nvidia-layouts", steps, legal_instructions(arch))
-
-
-def _rotated_products(
-    arch: Arch, warps: int, stages: int, registers: int | None
-) -> tuple[Step, ...]:
-    """Dependent products beside those of the next iteration."""
-    if not arch.wgmma:
-        return ()
-    most = arch.registers_thread if registers is None else min(registers, arch.registers_thread)
-    rotation = RotateProducts(stages, warps, arch.capability, most)
-    return (
-        Step(rotation, "before layouts: carried operands need some", selected_products(arch)),
-        Step(SkipFullMasks(warps=warps), "what masks leave is for the tensor cores' idle time"),
-        Step(Dce(), "remove masks that only branches compute now"),
-    )
-
-
-def _delayed_waits(arch: Arch) -> tuple[Step, ...]:
-    """Waits for products of warpgroups, where they are used."""
-    why = "behind pipelining, which orders copies and products"
-    straight = "where waits stand: those in straight code are moved on by ptxas"
-    steps = (Step(DelayProductWaits(), why), Step(VersionIterations(), straight))
-    return steps if arch.wgmma else ()
-
-
-_EXCHANGES = "exchanges are ops on buffers, between which barriers can stand"
-_BULK_ORDER = "before barriers in shared memory: waits for the copy engine bring some"
-
-
-def _bulk_accesses(arch: Arch, stages: int, roles: bool, loads: str) -> tuple[Step, ...]:
-    """Those by the copy engine: what it does not make after all is expanded."""
-    if not arch.tma:
-        return ()
-    promotion = PromoteCopies(stages=stages, capability=arch.capability, roles=roles)
-    check = CheckBulkLoads(stages=stages, capability=arch.capability, roles=roles)
-    where = "behind the choice of products, since only these read what is copied so"
-    return (
-        Step(CheckBulkStores(), "fragments of products go through shared memory anyway"),
-        *([Step(promotion, where, selected_products(arch))] if loads == "all" else ()),
-        Step(check, "only products of warpgroups read what is copied so"),
-        # Not simplified here: canonicalization would merge the casts that were legalized.
-        Step(ExpandDescriptors(), "what the copy engine does not copy"),
-    )
-
-
-def _roles(arch: Arch, specialize: SpecializeWarps, copies: Contract) -> tuple[Step, ...]:
-    """A producer for copies by the copy engine, and clusters that share them."""
-    by_roles = "no warp that multiplies asks for copies, no barrier stands in the loop"
-    share = Step(ShareCopies(arch.capability), "behind the loop over programs, which it follows")
-    return Step(specialize, by_roles, copies), share
-
-
-def _async_copies(
-    arch: Arch, warps: int, stages: int, specialize: SpecializeWarps | None
-) -> tuple[Step, ...]:
-    """Loads for later iterations, by the copy engine or by `cp.async`."""
-    copies = legal_copies(arch, warps)
-    pipelining = SoftwarePipeline(stages=stages, warps=warps, capability=arch.capability)
-    latency = "hide the latency of global memory behind earlier products"
-    return (
-        *(_roles(arch, specialize, copies) if specialize and arch.setmaxnreg else ()),
-        Step(pipelining, latency, copies),
-        Step(Dce(), "remove address computations of loads that became copies"),
-    )
+    before = tuple(bound(each, c.arch, c.warps) for each in given)
+    return Pipeline(name, steps, before, tuple(ensures))

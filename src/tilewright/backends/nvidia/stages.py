@@ -24,7 +24,12 @@ from tilewright.backends.nvidia.explain.occupancy import resources_of
 from tilewright.backends.nvidia.lower.allocate_shared import allocate_shared, largest_uses
 from tilewright.backends.nvidia.lower.gpu_function import lower_function
 from tilewright.backends.nvidia.lower.shared_usage import Machine
-from tilewright.backends.nvidia.pipeline import front_pipeline, layout_pipeline, options_pipeline
+from tilewright.backends.nvidia.pipeline import (
+    Choices,
+    choices_of,
+    front_pipeline,
+    layout_pipeline,
+)
 from tilewright.ir import Module, Pipeline, parse_valid_module
 from tilewright.support import TilewrightWarning, errors
 
@@ -38,26 +43,21 @@ def _arch(context: StageContext) -> Arch:
 
 def passes_of(target: GPUTarget) -> Pipeline:
     """The passes of a target, for the default options."""
-    return Pipeline(
-        "cuda",
-        (
-            *front_pipeline(int(target.arch)).steps,
-            *layout_pipeline(row_for(int(target.arch)), 4, 3).steps,
-        ),
-    )
+    defaults = Choices(row_for(int(target.arch)))
+    front, layouts = front_pipeline(defaults), layout_pipeline(defaults)
+    return Pipeline("cuda", front.steps + layouts.steps, front.given + layouts.given)
 
 
 def prepared(module: Module, context: StageContext) -> Module:
     """The module after the passes that know no layouts."""
-    options = context.options
-    front_pipeline(int(context.target.arch), options.bulk_loads, options.num_warps).run(module)
+    front_pipeline(choices_of(context)).run(module)
     return module
 
 
 def laid_out(module: Module, context: StageContext) -> Module:
     """A copy of the module with layouts, and all that depends on them."""
     laid = Module(tuple(f.clone() for f in module.functions.values()))
-    options_pipeline(context).run(laid)
+    layout_pipeline(choices_of(context)).run(laid)
     return laid
 
 
@@ -168,4 +168,4 @@ def parsed(text: str, _: StageContext) -> Module:
 
 def parsed_with_layouts(text: str, context: StageContext) -> Module:
     """Lowering relies on what the passes guarantee: layouts for this number of warps, among it."""
-    return parse_valid_module(text, options_pipeline(context).guaranteed)
+    return parse_valid_module(text, layout_pipeline(choices_of(context)).legal_after)

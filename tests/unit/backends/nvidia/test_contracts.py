@@ -5,13 +5,13 @@ import pytest
 from tilewright.backends import GPUTarget, StageContext
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.backend import BACKEND
-from tilewright.backends.nvidia.pipeline import front_pipeline, layout_pipeline
+from tilewright.backends.nvidia.pipeline import Choices, front_pipeline, layout_pipeline
 from tilewright.ir import Function, Module, Pipeline, parse_function, print_module
 from tilewright.ir.types import TileType, i32
 from tilewright.support.errors import InternalCompilerError
 from tilewright.transforms import Licm
 
-AMPERE = 80
+AMPERE = Choices(row_for(80))
 POINTERS = """
 func @f(%X: ptr<f32>, %H: ptr<bf16>, %Z: ptr<f8e5m2>) {
   %r = tile.range {start = 0, end = 256} : tile<256xi32>
@@ -65,7 +65,7 @@ def test_a_legalization_that_does_nothing_is_named(
 
 def test_tiles_without_layouts_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     function = kernel("  %y = arith.neg %x : tile<16x16xf32>")
-    pipeline = idle(layout_pipeline(row_for(AMPERE), 4, 3), "nvidia-assign-layouts", monkeypatch)
+    pipeline = idle(layout_pipeline(AMPERE), "nvidia-assign-layouts", monkeypatch)
     with pytest.raises(
         InternalCompilerError, match=r"has no layout \(after nvidia-assign-layouts\)"
     ):
@@ -85,7 +85,7 @@ def test_a_later_pass_that_breaks_a_contract_is_named_beside_it(
     function = kernel("  %y = arith.neg %x : tile<16x16xf32>")
     monkeypatch.setattr(Licm, "run", lambda self, function: _forget_a_layout(function))
     with pytest.raises(InternalCompilerError) as raised:
-        layout_pipeline(row_for(AMPERE), 4, 3).run(function)
+        layout_pipeline(AMPERE).run(function)
     assert "invalid tile IR after the pass licm" in str(raised.value)
     assert "(after nvidia-assign-layouts)" in str(raised.value)
 
@@ -96,7 +96,7 @@ def test_what_the_front_pipeline_makes_is_read_again() -> None:
     front_pipeline(AMPERE).run(module)
     text = print_module(module)
     assert "nvidia.dot_fma" in text
-    context = StageContext(GPUTarget("cuda", AMPERE, 32), BACKEND.options())
+    context = StageContext(GPUTarget("cuda", 80, 32), BACKEND.options())
     parsed = BACKEND.stages[0].parse(text, context)
     assert isinstance(parsed, Module)
     assert print_module(parsed) == text

@@ -13,7 +13,7 @@ from tilewright.backends.nvidia.passes.legalize_dots import fma_reason
 from tilewright.backends.nvidia.passes.promote_copies import OUTSIDE_OF_LOOPS, PromoteCopies
 from tilewright.backends.nvidia.passes.select_products import product_obstacles
 from tilewright.backends.nvidia.passes.share_copies import ShareCopies
-from tilewright.backends.nvidia.pipeline import front_pipeline, options_pipeline
+from tilewright.backends.nvidia.pipeline import choices_of, front_pipeline, layout_pipeline
 from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.ir import Function, Module
 from tilewright.ops import DotOp
@@ -28,10 +28,10 @@ def explain_kernel(module: Module, context: StageContext, sizes: LaunchSizes | N
     options, metadata = context.options, context.metadata
     bound = None if sizes is None else bound_of(module.kernel, sizes, arch)
     by_fma = {op.loc: fma_reason(op, arch) for op in _products(module)}
-    front_pipeline(int(context.target.arch), options.bulk_loads, options.num_warps).run(module)
+    front_pipeline(choices_of(context)).run(module)
     obstacles = by_fma | product_obstacles(module.kernel, arch, options.num_warps)
     not_promoted, not_shared = _refusals(module.kernel.clone(), context)
-    options_pipeline(context).run(module)
+    layout_pipeline(choices_of(context)).run(module)
     why = _outside_of_loops(module.kernel)
     not_promoted = {
         loc: why if obstacle == OUTSIDE_OF_LOOPS else obstacle
@@ -51,7 +51,7 @@ def _refusals(trial: Function, context: StageContext) -> tuple[Obstacles, str]:
     """Why the copy engine does not make loads through pointers that products read; and why the
     blocks of clusters share no copies, of which nothing may be known. The function is changed."""
     not_promoted: Obstacles = {}
-    for step in options_pipeline(context).steps:
+    for step in layout_pipeline(choices_of(context)).steps:
         if isinstance(step.work, ShareCopies):
             return not_promoted, step.work.obstacle(trial)
         if isinstance(step.work, PromoteCopies):

@@ -32,7 +32,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum
 
-from tilewright.backends.nvidia.arch import row_for
+from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.buffer_ops import (
     AllocOp,
     AsyncCopyOp,
@@ -138,6 +138,27 @@ class InsertSharedBarriers(Pass, name="nvidia-insert-shared-barriers"):
         return bool(barriers or ordering.of_warps)
 
 
+def unordered_uses(function: Function, arch: Arch) -> list[str]:
+    """The ops that access bytes which other threads may still use: no barrier is before them.
+
+    For a function after all passes, whose barriers are placed.
+    """
+    machine = Machine.of(arch)
+    offsets, _ = allocate_shared(function, machine)
+    ordering = _Ordering(machine, offsets)
+    try:
+        found = ordering.block(function.body, frozenset()).barriers
+    except AssertionError as error:
+        return [str(error)]
+    # Of warp roles, the barrier before them is required whatever is pending.
+    hazards = (op for op in found | ordering.of_warps if not _follows_barrier(op))
+    return sorted(f"{op.opcode} at {op.loc}" for op in hazards)
+
+
+def _follows_barrier(op: Op) -> bool:
+    return isinstance(op, RolesOp) and isinstance(op.prev, BarrierOp)
+
+
 @dataclass(frozen=True, slots=True)
 class _Walked:
     """barriers: ops before which one stands; pending: after the last op; needed: of the barriers
@@ -189,6 +210,8 @@ class _Ordering:
             )
         if isinstance(op, BarrierOp | AssertOp):  # threads agree whether an assertion fails
             return _Walked(frozenset(), _after_barrier(pending))
+        if isinstance(op, WarpBarrierOp):
+            return _Walked(frozenset(), _after_warp_barrier(pending))
         if isinstance(op, WaitOp):
             return _Walked(frozenset(), _after_wait(op, pending))
         walked = self._use(op, pending)
@@ -207,7 +230,7 @@ class _Ordering:
             barriers, pending = frozenset((op,)), _after_barrier(pending)
         if any(earlier.forbids_lanes(use) for earlier in pending for use in uses):
             self.of_warps.add(op)
-            pending = frozenset(replace(use, in_lanes=False) for use in pending)
+            pending = _after_warp_barrier(pending)
         return _Walked(barriers, pending.union(uses), needed)
 
     def _uses(self, op: Op) -> list[Use]:
@@ -305,7 +328,7 @@ class _Ordering:
     def _matters(self, op: Op) -> bool:
         if isinstance(op, ForOp | WhileOp | IfOp | RolesOp):
             return any([self._ops(region) for region in op.regions])
-        if isinstance(op, BarrierOp | AssertOp | WaitOp | WgmmaWaitOp):
+        if isinstance(op, BarrierOp | WarpBarrierOp | AssertOp | WaitOp | WgmmaWaitOp):
             return True
         return panel_used(op, self._machine) is not None or bool(buffers_used(op))
 
@@ -317,6 +340,10 @@ def _in_warps(buffer: Op | None) -> bool:
 
 def _after_barrier(pending: Pending) -> Pending:
     return frozenset(use for use in pending if use.kind in _ASYNCHRONOUS)
+
+
+def _after_warp_barrier(pending: Pending) -> Pending:
+    return frozenset(replace(use, in_lanes=False) for use in pending)
 
 
 def _after_wait(wait: WaitOp, pending: Pending) -> Pending:

@@ -10,9 +10,10 @@ import tilewright.language as tl
 from tests.kernels.tutorial_matmul import tutorial_matmul
 from tests.unit.backends.nvidia.test_code_dots import persistent
 from tilewright import jit
+from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.passes.promote_copies import PromoteCopies
 from tilewright.backends.nvidia.passes.select_products import SelectProducts
-from tilewright.backends.nvidia.pipeline import front_pipeline
+from tilewright.backends.nvidia.pipeline import Choices, front_pipeline
 from tilewright.compiler import ASTSource
 from tilewright.frontend.semantics import FrontendOptions
 from tilewright.runtime import MockTensor
@@ -22,7 +23,7 @@ def reasons(kernel: Any, *args: Any, warps: int = 4, stages: int = 3, **words: A
     """Why each load for products is not promoted at a launch; "" where it is."""
     signature = kernel.launch_function.bind(*args, **words).signature
     module = ASTSource.of(kernel, signature).lower(FrontendOptions(backend="cuda"))
-    front_pipeline(90).run(module)
+    front_pipeline(Choices(row_for(90))).run(module)
     SelectProducts(warps=warps).run(module.kernel)
     return list(PromoteCopies(stages=stages).promote(module.kernel).values())
 

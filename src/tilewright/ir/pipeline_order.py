@@ -1,0 +1,79 @@
+"""The order of a pipeline's steps, as properties of the IR that they need, give and end.
+
+    LAYOUTS = Property("every tile has a layout")
+
+    Step(AssignLayouts(), "choose a layout for each tile", gives=(LAYOUTS,))
+    Step(SplitReductions(), "reduce within warps first", needs=(LAYOUTS,))
+
+A step that needs a property stands after one that gives it, and before any that ends it: a pipeline
+in another order cannot be made. What a property says of the IR is checked where it can be: by a
+contract, which judges each op alone, from the step on that gives it, and by a check of the whole
+function at the end of the pipeline, both wherever passes are verified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import field
+
+from tilewright.ir.core import Function
+from tilewright.ir.verifier import Contract
+from tilewright.support.data_class import dataclass
+from tilewright.support.errors import InternalCompilerError
+
+__all__ = ["Property", "require_order"]
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """A fact about tile IR. Two with one name are equal.
+
+    name: a statement, such as "every tile has a layout"; contract: the ops and types that are legal
+    while it is the latest with one; check: the breaches in a function, one text each
+    """
+
+    name: str
+    contract: Contract | None = field(default=None, compare=False)
+    check: Callable[[Function], list[str]] | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A step as far as its order is concerned. text: of its pass."""
+
+    text: str
+    needs: Sequence[Property]
+    gives: Sequence[Property]
+    ends: Sequence[Property]
+
+
+def require_order(
+    pipeline: str,
+    given: Iterable[Property],
+    steps: Iterable[Declared],
+    ensures: Iterable[Property],
+) -> tuple[Property, ...]:
+    """The properties that hold after the last step, in the order in which they were given.
+
+    Raises InternalCompilerError where a step, or the end, needs a property that does not hold.
+    """
+    held = {each.name: each for each in given}
+    ended: dict[str, str] = {}
+    for step in steps:
+        _require(step.needs, held, ended, f"{pipeline}: the pass {step.text}")
+        for each in step.ends:
+            held.pop(each.name, None)
+            ended[each.name] = step.text
+        held |= {each.name: each for each in step.gives}
+    _require(ensures, held, ended, f"{pipeline}: its end")
+    return tuple(held.values())
+
+
+def _require(
+    needs: Iterable[Property], held: dict[str, Property], ended: dict[str, str], who: str
+) -> None:
+    for each in needs:
+        if each.name not in held:
+            by = ended.get(each.name)
+            why = f"which the pass {by} ends" if by else "which no earlier pass gives"
+            raise InternalCompilerError(f"{who} needs the property {each.name!r}, {why}")
