@@ -76,6 +76,129 @@ def writes_what_all_have_read(x, y, n):
 
 
 @wrong(
+    errors.RaceCondition,
+    "program (0, 0, 0) stores different values to element 1 of argument 'y', which has 16 "
+    "elements, in several lanes",
+    "tl.store(y + i // 2, tl.load(x + i), mask=i > 1)",
+)
+def stores_several_lanes_to_one_element(x, y, n):
+    i = tl.arange(0, 16)
+    tl.store(y + i // 2, tl.load(x + i), mask=i > 1)
+
+
+@wrong(
+    errors.RaceCondition,
+    "program (0, 0, 0) stores different values to element 0",
+    "tl.store(y + segment, tl.load(y + segment) + v)",
+)
+def adds_lanes_without_atomics(x, y, n):
+    i = tl.arange(0, 16)
+    segment, v = i % 4, tl.load(x + i)
+    tl.store(y + segment, tl.load(y + segment) + v)
+
+
+@wrong(
+    errors.RaceCondition,
+    "program (1, 0, 0) reads element 0 of argument 'y', which has 16 elements; "
+    "program (0, 0, 0) updated it",
+    "tl.load(y)",
+)
+def reads_what_an_atomic_changes(x, y, n):
+    if tl.program_id(0) == 0:
+        tl.atomic_add(y, 1.0)
+    else:
+        tl.store(x + tl.program_id(0), tl.load(y))
+
+
+@wrong(
+    errors.RaceCondition,
+    "program (1, 0, 0) updates element 0 of argument 'y', which has 16 elements; "
+    "program (0, 0, 0) read it",
+    "tl.atomic_add(y, 1.0)",
+)
+def changes_by_an_atomic_what_was_read(x, y, n):
+    if tl.program_id(0) == 0:
+        tl.store(x, tl.load(y))
+    else:
+        tl.atomic_add(y, 1.0)
+
+
+@wrong(
+    errors.RaceCondition,
+    "program (1, 0, 0) updates element 0 of argument 'y', which has 16 elements; "
+    "program (0, 0, 0) read it",
+    "tl.atomic_add(y, 1.0)",
+)
+def reads_its_counter_after_adding(x, y, n):
+    tl.atomic_add(y, 1.0)
+    tl.store(x + tl.program_id(0), tl.load(y))
+
+
+@wrong(
+    errors.UndefinedElement,
+    "the condition of a branch or loop is computed from elements that a masked load has left out",
+    "if tl.sum(v.to(tl.int32)) > 0:",
+)
+def branches_on_what_is_not_loaded(x, y, n):
+    i = tl.arange(0, 32)
+    v = tl.load(x + i, mask=i < n)
+    if tl.sum(v.to(tl.int32)) > 0:
+        tl.store(y + tl.program_id(0), 1.0)
+
+
+@wrong(errors.UndefinedElement, "the condition of a branch or loop is computed", "while left > 0:")
+def loops_on_what_is_not_loaded(x, y, n):
+    i = tl.arange(0, 32)
+    left = tl.sum(tl.load(x + i, mask=i < n).to(tl.int32))
+    while left > 0:
+        left -= 1
+    tl.store(y + tl.program_id(0), 1.0)
+
+
+@wrong(errors.UndefinedElement, "a bound of a loop is computed", "for step in range(count):")
+def counts_to_what_is_not_loaded(x, y, n):
+    i = tl.arange(0, 32)
+    count = tl.sum(tl.load(x + i, mask=i < n).to(tl.int32))
+    total = 0.0
+    for step in range(count):
+        total += step
+    tl.store(y + tl.program_id(0), total)
+
+
+@wrong(errors.UndefinedElement, "what is stored of argument 'y', tile index (0,)", "tl.store(y")
+def sorts_what_is_not_loaded(x, y, n):
+    i = tl.arange(0, 32)
+    v = tl.sort(tl.load(x + i, mask=i < n))
+    tl.store(y + i, v, mask=i < n)
+
+
+@wrong(errors.UndefinedElement, "what is stored of argument 'y', tile index (0,)", "tl.store(y")
+def counts_what_is_not_loaded(x, y, n):
+    i = tl.arange(0, 32)
+    v = tl.load(x + i, mask=i < n)
+    counts = tl.histogram(v.to(tl.int32), 16)
+    tl.store(y + tl.arange(0, 16), counts.to(tl.float32))
+
+
+@wrong(errors.UndefinedElement, "what is stored of argument 'y', tile index (15,)", "tl.store(y")
+def gathers_by_what_is_not_loaded(x, y, n):
+    i = tl.arange(0, 16)
+    index = tl.load(x + i, mask=i < n - 1).to(tl.int32)
+    tl.store(y + i, tl.gather(i.to(tl.float32), index, 0))
+
+
+@wrong(
+    errors.OutOfBounds,
+    "index 1073741824 of a gather along an extent of 16",
+    "tl.gather(v, i << 30, 0)",
+)
+def gathers_beyond_the_tile(x, y, n):
+    i = tl.arange(0, 16)
+    v = tl.load(x + i)
+    tl.store(y + i, tl.gather(v, i << 30, 0))
+
+
+@wrong(
     errors.OffsetOverflow,
     "int32 overflow in the offset of a load of argument 'x', tile index (1,)",
     "tl.load(x + far - far + i)",
@@ -282,6 +405,41 @@ def leaves_a_loop_by_what_is_loaded(x, y, n):
     while (k < n) & (tl.load(x + k, mask=k < n, other=0.0) < 7.0):
         k += 2
     tl.store(y + tl.program_id(0), k)
+
+
+@right
+def stores_one_value_in_several_lanes(x, y, n):
+    i = tl.arange(0, 16)
+    if tl.program_id(0) == 0:
+        tl.store(y + i // 4, 7.0)
+        tl.store(y + i // 2, tl.load(x + i // 2))
+
+
+@right
+def reads_after_the_last_update(x, y, n):
+    """The last program comes after all others, by a counter."""
+    tl.atomic_add(y, 1.0)
+    before = tl.atomic_add(y + 1, 1.0)
+    if before == tl.num_programs(0) - 1:
+        tl.store(x, tl.load(y))
+
+
+@right
+def polls_by_volatile_loads(x, y, n):
+    if tl.program_id(0) == 0:
+        tl.atomic_add(y, 1.0)
+    else:
+        seen = tl.load(y, volatile=True)
+        tl.store(x + tl.program_id(0), seen * 0)
+
+
+@right
+def sorts_what_is_loaded(x, y, n):
+    i = tl.arange(0, 32)
+    v = tl.sort(tl.load(x + i, mask=i < n, other=1e9))
+    if tl.sum(tl.where(i < n, v, 0).to(tl.int32)) > 0:
+        if tl.program_id(0) == 0:
+            tl.store(y + i, v, mask=i < n)
 
 
 def launch(kernel: Callable[..., Any], **options: Any) -> list[np.ndarray[Any, Any]]:

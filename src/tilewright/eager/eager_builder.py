@@ -41,6 +41,12 @@ class EagerBuilder:
         """Evaluate an op and return its only result."""
         return self.emit(op).result
 
+    def decide(self, what: str, value: Value) -> None:
+        """Before Python depends on a scalar; what: CONDITION or BOUND. Errors: UndefinedElement."""
+        checks = self.interpreter.machine.checks
+        if checks is not None:
+            checks.check_condition(what, cast("ConcreteValue", value))
+
     def known(self, value: Value) -> int | float | None:
         """What a scalar is."""
         return cast("ConcreteValue", value).data.item()

@@ -50,7 +50,7 @@ from tilewright.frontend.semantics import (
     truth,
     unary,
 )
-from tilewright.interp import ConcreteValue, Machine, numpy_dtype
+from tilewright.interp import ConcreteValue, Machine, access_errors, numpy_dtype
 from tilewright.ir import Value
 from tilewright.language import (
     ACTIVE,
@@ -153,7 +153,10 @@ class EagerDispatcher:
         if name == "range":
             return self._iterate(*args)
         if name == "bool":
-            return bool(_elements(truth(self._context, args[0])))
+            condition = truth(self._context, args[0])
+            elements = _elements(condition)
+            self._decide(access_errors.CONDITION, condition)
+            return bool(elements)
         return self._convert(name, args[0])
 
     @nested
@@ -198,6 +201,11 @@ class EagerDispatcher:
             raise errors.InvalidOperation("use a tensor as an index", reason)
         return _CONVERSIONS[name](value)
 
+    def _decide(self, what: str, value: Value) -> None:
+        emitter = self._context.emitter
+        if isinstance(emitter, EagerBuilder):
+            emitter.decide(what, value)
+
     def _iterate(self, loop: language.range) -> Iterator[object]:
         """A range where no `for` statement runs it: constant indices, as for a comprehension.
 
@@ -220,9 +228,10 @@ class EagerDispatcher:
         dtype = index_dtype(ctx, start, end, step)
         # The bounds are cut to the index type first, as compiled loops do, so that they wrap alike.
         bounds = [cast_to(ctx, part, type_of(dtype)) for part in (start, end)]
-        first, last, amount = (
-            self._convert("index", part) for part in (*bounds, materialize(ctx, step))
-        )
+        parts = (*bounds, materialize(ctx, step))
+        for part in parts:
+            self._decide(access_errors.BOUND, part.handle)
+        first, last, amount = (self._convert("index", part) for part in parts)
         sign = cast("ConcreteValue", bounds[0].handle).sign if amount > 0 else Sign.UNKNOWN
         for number in range(first, last, amount):
             index = ConcreteValue(dtype, np.array(number, numpy_dtype(dtype)))

@@ -4,7 +4,8 @@
     WRAPPED     an int32 sum, difference or product that left int32, as far as offsets come from it
 
 Marks are kept beside the elements of a value and follow them: through arithmetic, shapes, selects
-and folds. They are reported where they matter: at a store, an address or a mask. What wraps on
+folds and sorts. They are reported where they matter: at a store, an address, a mask, or a condition
+of control flow. What wraps on
 purpose, as hashes do, is not reported: bits, remainders and comparisons drop the mark.
 """
 
@@ -24,6 +25,7 @@ from tilewright.ir.types import element_of, i32
 from tilewright.ops import (
     AddOp,
     AndOp,
+    AsmOp,
     BroadcastOp,
     CastOp,
     CatOp,
@@ -31,9 +33,11 @@ from tilewright.ops import (
     ExpandDimsOp,
     GatherOp,
     HintOp,
+    HistogramOp,
     ItemOp,
     JoinOp,
     LoadOp,
+    MapOp,
     MulOp,
     NegOp,
     OffsetOp,
@@ -42,6 +46,7 @@ from tilewright.ops import (
     ReshapeOp,
     ScanOp,
     SelectOp,
+    SortOp,
     SplatOp,
     SplitOp,
     SubOp,
@@ -55,7 +60,7 @@ _EXACT: dict[type[Op], Callable[[Array, Array], Array]] = {
 }  # fmt: skip
 _KEEPS_WRAPPED = (AddOp, SubOp, MulOp, NegOp, CastOp, SelectOp, OffsetOp, HintOp)
 _SHAPES = (
-    BroadcastOp, CatOp, ExpandDimsOp, GatherOp, HintOp, ItemOp, JoinOp, ReshapeOp, SplatOp, SplitOp,
+    BroadcastOp, CatOp, ExpandDimsOp, HintOp, ItemOp, JoinOp, ReshapeOp, SplatOp, SplitOp,
     TransposeOp,
 )  # fmt: skip
 
@@ -99,6 +104,12 @@ class AccessChecks:
         if given is None or mask.all():
             return None
         return as_array(np.where(mask, np.uint8(0), given).astype(np.uint8))
+
+    def check_condition(self, what: str, *values: ConcreteValue) -> None:
+        """Before control flow depends on scalars. Errors: UndefinedElement."""
+        for value in values:
+            if value.marks is not None and (value.marks & UNDEFINED).any():
+                raise access_errors.undefined_condition(what)
 
     def check_operands(
         self,
@@ -146,9 +157,13 @@ def _moved(
         for value, mark in zip(inputs, marks, strict=True)
     ]
     if isinstance(op, _SHAPES):
+        return list(evaluate(op, REFERENCE_RULES[type(op)], *full))
+    if isinstance(op, GatherOp):
         # The op itself on marks for elements; positions stay what they are.
-        operands = [full[0], inputs[1].data] if isinstance(op, GatherOp) else full
-        return list(evaluate(op, REFERENCE_RULES[type(op)], *operands))
+        moved = evaluate(op, REFERENCE_RULES[GatherOp], full[0], inputs[1].data)[0]
+        return [as_array(moved | (full[1] & UNDEFINED))]
+    if isinstance(op, SortOp | HistogramOp | MapOp | AsmOp):
+        return _spread(op, inputs, full, results)
     if isinstance(op, ReduceOp):
         folded = np.bitwise_or.reduce([f & UNDEFINED for f in full])
         return [as_array(np.bitwise_or.reduce(folded, axis=op.axis))] * len(results)
@@ -161,6 +176,30 @@ def _moved(
     if Trait.ELEMENTWISE not in op.traits:
         return [None] * len(results)
     return [_elementwise(op, inputs, full)]
+
+
+def _spread(
+    op: SortOp | HistogramOp | MapOp | AsmOp,
+    inputs: Sequence[ConcreteValue],
+    full: Sequence[Array],
+    results: Sequence[ConcreteValue],
+) -> list[Array | None]:
+    """The marks of results whose every element may come from any element of a line or a tile."""
+    marks = as_array(full[0] & UNDEFINED)
+    if isinstance(op, SortOp):
+        marks = np.bitwise_or.reduce(marks, axis=op.axis, keepdims=True)
+    elif isinstance(op, HistogramOp):
+        counted = inputs[1].data if len(inputs) > 1 else True
+        marks = np.bitwise_or.reduce(marks * counted, axis=None)
+        marks = marks | np.bitwise_or.reduce(full[-1] & UNDEFINED, axis=None) * (len(inputs) > 1)
+    else:
+        marks = np.bitwise_or.reduce([x & UNDEFINED for x in full])
+        groups = marks.reshape(*marks.shape[:-1], -1, op.pack) if marks.shape else marks
+        marks = np.bitwise_or.reduce(groups, axis=-1, keepdims=True) if marks.shape else marks
+        return [
+            as_array(np.broadcast_to(marks, groups.shape).reshape(r.data.shape)) for r in results
+        ]
+    return [as_array(np.broadcast_to(marks, r.data.shape)) for r in results]
 
 
 def _scanned(op: ScanOp, marks: Array) -> Array:

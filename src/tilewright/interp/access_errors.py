@@ -12,9 +12,13 @@ from tilewright.interp.kernel_memory import Span, outside
 from tilewright.support import errors
 
 __all__ = [
-    "out_of_bounds", "outside", "race", "undefined_address", "undefined_mask", "undefined_value",
+    "BOUND", "CONDITION", "gather_outside", "lanes_differ", "out_of_bounds", "outside", "race",
+    "undefined_address", "undefined_condition", "undefined_mask", "undefined_value",
     "wrapped_offset",
 ]  # fmt: skip
+
+CONDITION, BOUND = "the condition of a branch or loop", "a bound of a loop"
+"""What control flow depends on."""
 
 Index = Sequence[int]
 Program = tuple[int, int, int]
@@ -26,6 +30,15 @@ def out_of_bounds(detail: str, program: Program, index: Index) -> errors.OutOfBo
     if index:
         where += f", tile index {tuple(index)}"
     return errors.OutOfBounds(f"{detail}{where})")
+
+
+def gather_outside(index: int, extent: int) -> errors.OutOfBounds:
+    return errors.OutOfBounds(f"index {index} of a gather along an extent of {extent}")
+
+
+def undefined_condition(what: str) -> errors.UndefinedElement:
+    """what: CONDITION or BOUND."""
+    return errors.UndefinedElement(what)
 
 
 def undefined_mask(verb: str) -> errors.UndefinedElement:
@@ -47,10 +60,18 @@ def wrapped_offset(verb: str, root: Span | None, index: Index) -> errors.OffsetO
 def race(
     program: Program, span: Span, address: int, now: str, before: str, other: Program | None
 ) -> errors.RaceCondition:
-    """now, before: "reads", "writes", and "read", "wrote"; other: None for several programs."""
+    """now, before: "reads", "writes", "updates", and "read", "wrote", "updated"; other: None for
+    several programs."""
     who = "other programs" if other is None else f"program {other}"
     place = span.place(address)
     return errors.RaceCondition(f"program {program} {now} {place}; {who} {before} it")
+
+
+def lanes_differ(program: Program, span: Span, address: int) -> errors.RaceCondition:
+    """Lanes of one store."""
+    place = span.place(address)
+    detail = f"program {program} stores different values to {place}, in several lanes"
+    return errors.RaceCondition(detail)
 
 
 def _of(root: Span | None) -> str:

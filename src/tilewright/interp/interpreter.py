@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.interp.access_errors import BOUND, CONDITION
 from tilewright.interp.concrete_value import ConcreteValue
 from tilewright.interp.numpy_dtypes import Array, as_array, numpy_dtype
 from tilewright.interp.numpy_rules import evaluate
@@ -121,6 +122,7 @@ class Interpreter:
     # --- control flow -----------------------------------------------------------------------------
 
     def _for(self, op: ForOp, inputs: Sequence[ConcreteValue]) -> list[ConcreteValue]:
+        self._decide(BOUND, *inputs[:3])
         lower, upper, step = (int(value.data) for value in inputs[:3])
         carried = list(inputs[3:])
         # An empty loop may have any step; one that would not end is an error.
@@ -141,12 +143,19 @@ class Interpreter:
         carried = list(inputs)
         while True:
             go, *carried = self.run_block(op.before, carried)
+            self._decide(CONDITION, go)
             if not go.data:
                 return carried
             carried = self.run_block(op.body, carried)
 
     def _if(self, op: IfOp, inputs: Sequence[ConcreteValue]) -> list[ConcreteValue]:
+        self._decide(CONDITION, inputs[0])
         return self.run_block(op.then if inputs[0].data else op.orelse, ())
+
+    def _decide(self, what: str, *values: ConcreteValue) -> None:
+        """Before control flow depends on scalars. Errors: UndefinedElement."""
+        if self.machine.checks is not None:
+            self.machine.checks.check_condition(what, *values)
 
     # --- reduction and scan -----------------------------------------------------------------------
 

@@ -64,12 +64,14 @@ class Span:
 
 
 class Access(NamedTuple):
-    """An access to memory. dtype: of the elements; root: the argument accessed, if it is known."""
+    """An access to memory. dtype: of the elements; root: the argument accessed, if it is known;
+    polls: by a volatile load."""
 
     verb: str
-    """"load", "store", "atomic"."""
+    """"load", "store", "atomic add" ..."""
     dtype: DType
     root: Span | None
+    polls: bool = False
 
 
 class Races(Protocol):
@@ -83,12 +85,20 @@ class Races(Protocol):
         """An atomic at addresses."""
         ...
 
-    def read(self, span: Span, addresses: Array, size: int) -> None:
-        """A load of elements of `size` bytes."""
+    def update(self, span: Span, addresses: Array, size: int) -> None:
+        """Elements of `size` bytes that an atomic changes."""
+        ...
+
+    def read(self, span: Span, addresses: Array, size: int, polls: bool) -> None:
+        """A load of elements of `size` bytes; polls: it is volatile."""
         ...
 
     def write(self, span: Span, addresses: Array, size: int) -> None:
-        """A store of elements of `size` bytes."""
+        """Elements of `size` bytes that a store changes."""
+        ...
+
+    def compare_lanes(self, span: Span, addresses: Array, values: Array) -> None:
+        """The lanes of one store."""
         ...
 
 
@@ -144,16 +154,21 @@ class Memory:
             return
         # Of what overlaps the whole range is watched, whatever name it is accessed by.
         whole = self._find(span.start) or span
-        if not access.verb.startswith(("load", "store")):
+        size, is_atomic = access.dtype.bytes, access.verb.startswith("atomic")
+        if is_atomic:
             self.races.synchronize(addresses)
         elif values is None:
-            self.races.read(whole, addresses, access.dtype.bytes)
+            self.races.read(whole, addresses, size, access.polls)
+        if values is None:
+            return
+        # Storing what is there already disturbs nobody. By bits: a NaN is no other NaN for `!=`.
+        there = _gather(span, addresses, values.dtype)
+        changed = as_array(bits_of(there) != bits_of(values))
+        if is_atomic:
+            self.races.update(whole, addresses[changed], size)
         else:
-            # Storing what is there already disturbs nobody.
-            there = _gather(span, addresses, values.dtype)
-            # By bits: a NaN is no other NaN for `!=`.
-            changed = as_array(bits_of(there) != bits_of(values))
-            self.races.write(whole, addresses[changed], access.dtype.bytes)
+            self.races.write(whole, addresses[changed], size)
+            self.races.compare_lanes(whole, addresses, values)
 
     def _located(self, access: Access, addresses: Array) -> Iterable[tuple[Span, Lanes]]:
         """Which range serves which of the addresses."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tilewright.interp import access_errors
 from tilewright.interp.numpy_dtypes import Array, as_array
 from tilewright.ir import reference
 from tilewright.ir.types import shape_of
@@ -21,7 +22,6 @@ from tilewright.ops import (
     SplitOp,
     TransposeOp,
 )
-from tilewright.support import errors
 
 
 @reference(RangeOp)
@@ -88,5 +88,5 @@ def gather(op: GatherOp, x: Array, index: Array) -> Array:
     wrong = (index < 0) | (index >= extent)
     if wrong.any():
         invalid = int(index[wrong].flat[0])
-        raise errors.OutOfBounds(f"index {invalid} of a gather along an extent of {extent}")
+        raise access_errors.gather_outside(invalid, extent)
     return as_array(np.take_along_axis(x, index.astype(np.int64), op.axis))

@@ -122,9 +122,9 @@ def load(machine: Machine, op: LoadOp, inputs: Sequence[ConcreteValue]) -> tuple
     access, lanes = _access("load", pointer), _Lanes(machine, pointer, inputs[1:2])
     if machine.checks is not None:
         machine.checks.check_operands("load", pointer, inputs[1:2])
-    loaded = lanes.read(access)
+    plain = not getattr(op, "volatile", False)  # descriptors are loaded by this rule too
+    loaded = lanes.read(access._replace(polls=not plain))
     if machine.schedule is not None:
-        plain = not getattr(op, "volatile", False)  # descriptors are loaded by this rule too
         machine.schedule.saw(access.root, lanes.addresses, loaded, plain=plain)
     if lanes.mask is None:
         return (loaded.reshape(pointer.data.shape),)

@@ -23,7 +23,7 @@ from tilewright.support import ForkLock, Grid, SourceLoc, TilewrightError, impor
 from tilewright.transforms import CheckSite, CheckTable, Violation, check_table
 
 _NOTE_BYTES = 4
-_LAST_NUMBER = 1 << 30
+_LAST_NUMBER = 1 << 29
 """Of a program: then numbers begin again at 1, and the notes are erased."""
 
 
@@ -76,6 +76,9 @@ def _layout(text: str) -> CheckTable:
     return CheckTable.of_text(text)
 
 
+_BEFORE = {Violation.WRITTEN: "wrote", Violation.READ: "read", Violation.UPDATED: "updated"}
+
+
 class _CheckedLaunch:
     """The table of one launch, and what it means."""
 
@@ -95,7 +98,7 @@ class _CheckedLaunch:
         for number, span in enumerate(self._spans):
             self._set(number, check_table.BEGIN, span.start)
             self._set(number, check_table.END, span.stop)
-        if any(site.root < 0 for site in self._layout.sites):
+        if any(site.root < 0 for site in self._layout.accesses):
             self._ranges = _ranges(interp.mapped_ranges())
             self._words[check_table.RANGES] = ctypes.addressof(self._ranges)
         self.table_address = ctypes.addressof(self._words)
@@ -106,12 +109,14 @@ class _CheckedLaunch:
     def _place_notes(self) -> None:
         """Tell where the notes of each array are; arrays that overlap share them."""
         granule, spans = self._layout.granule, self._memory.spans
-        kinds = (check_table.WRITERS, check_table.READERS, check_table.TOUCHERS)
+        kinds = (
+            check_table.WRITERS, check_table.READERS, check_table.TOUCHERS, check_table.UPDATERS,
+        )  # fmt: skip
         # One more: elements need not begin where the array does.
         sizes = [_NOTE_BYTES * ((span.stop - span.start) // granule + 2) for span in spans]
         _notes.begin(len(kinds) * sum(sizes), prod(self._grid))
         self._base = _notes.numbered
-        self._words[check_table.BASE] = self._words[check_table.ACQUIRED] = self._base
+        self._words[check_table.BASE] = self._base
         self._tell_uses()
         for kind in kinds:
             notes = [_notes.take(size) for size in sizes]
@@ -125,7 +130,7 @@ class _CheckedLaunch:
     def _tell_uses(self) -> None:
         """Tell of each array whether the kernel may store to its memory, and load from it, and
         whether several programs may use an element."""
-        sites = self._layout.sites
+        sites = self._layout.accesses
         stored = {s.root for s in sites if s.verb != "load"}
         loaded = {s.root for s in sites if s.verb == "load"}
         for number, span in enumerate(self._spans):
@@ -173,11 +178,25 @@ class _CheckedLaunch:
                 unsigned = address % 2**64 if root is None else address
                 detail = make.outside(site.verb, site.element, root, unsigned)
                 return make.out_of_bounds(detail, me, index)
-            case Violation.WRITTEN | Violation.READ:
-                now = "writes" if site.verb == "store" else "reads"
-                before = "wrote" if kind is Violation.WRITTEN else "read"
-                who = self._program(other) if other > 0 else None
-                return make.race(me, self._whole(address), address, now, before, who)
+            case Violation.CONDITION_UNDEFINED:
+                return make.undefined_condition(make.CONDITION)
+            case Violation.BOUND_UNDEFINED:
+                return make.undefined_condition(make.BOUND)
+            case Violation.GATHER_OUTSIDE:
+                return make.gather_outside(address, site.extent)
+            case Violation.LANES_DIFFER:
+                return make.lanes_differ(me, self._whole(address), address)
+            case _:
+                return self._race(site, kind, address, other, me)
+
+    def _race(
+        self, site: CheckSite, kind: Violation, address: int, other: int, me: tuple[int, int, int]
+    ) -> TilewrightError:
+        """Of two programs; `other` is the note of one of them."""
+        now = {"store": "writes", "load": "reads"}.get(site.verb, "updates")
+        who = self._program(other // 2) if other > 0 else None
+        whole = self._whole(address)
+        return self._errors.race(me, whole, address, now, _BEFORE[kind], who)
 
     def _program(self, number: int) -> tuple[int, int, int]:
         """The indices of a program."""

@@ -2,16 +2,19 @@
 
     word 0          0, or what was wrong first: 1 + 8 * number of the site + kind of violation
     words 1 ... 4   its lane, its address, the other program, the program
-    words 5, 6      programs of earlier launches; the last program that this one comes after
+    words 5, 6      programs of earlier launches; the last note that this program comes after
     word 7          where the ranges of mapped memory are: begin and end of each, in order, and
                     then as many empty ones as make 2 ** RANGE_BITS
+    word 8          1 once this program has used an atomic, else 0
     then            for each pointer parameter: begin and end of its array; where the last writer,
                     reader and atomic of its first element are noted; whether the kernel may store
-                    to that memory, whether it may load from it, and whether programs may share it
+                    to that memory, whether it may load from it, and whether programs may share it;
+                    where the last program that changed it by an atomic is noted
 
 Programs are numbered over all launches, from 1 on, so that notes of earlier launches need not be
-erased: they are numbers up to word 5. A note is an int32; that of readers is negative where several
-programs have read.
+erased: they are of numbers up to word 5. A note is an int32, twice the number of a program, and one
+more if that had used an atomic before; that of readers is negative where several programs have
+read.
 """
 
 from __future__ import annotations
@@ -28,13 +31,13 @@ from tilewright.support.data_class import dataclass
 from tilewright.transforms.checks.lane_notation import Lanes
 
 RECORD_WORDS = 5
-BASE, ACQUIRED, RANGES = 5, 6, 7
+BASE, ACQUIRED, RANGES, RELEASED = 5, 6, 7, 8
 RANGE_BITS = 9
 """Ranges of memory that are told of, as a power of two: a search takes so many steps."""
-_HEAD = 8
-BEGIN, END, WRITERS, READERS, TOUCHERS, STORED, LOADED, SHARED = range(8)
-_PER_POINTER = 8
-_KINDS = 8
+_HEAD = 9
+BEGIN, END, WRITERS, READERS, TOUCHERS, STORED, LOADED, SHARED, UPDATERS = range(9)
+_PER_POINTER = 9
+_KINDS = 16
 
 
 class Violation(enum.IntEnum):
@@ -47,15 +50,20 @@ class Violation(enum.IntEnum):
     OUTSIDE = 4
     WRITTEN = 5
     READ = 6
+    LANES_DIFFER = 7
+    UPDATED = 8
+    CONDITION_UNDEFINED = 9
+    BOUND_UNDEFINED = 10
+    GATHER_OUTSIDE = 11
 
 
 @dataclass(frozen=True, slots=True)
 class CheckSite:
-    """An access of the kernel.
+    """An access of the kernel, or an op that depends on what is loaded.
 
     verb: "load", "store", "atomic add" ...; element: type of what is accessed; bytes: of one;
     shape: of the tile; root: number of the pointer parameter that it starts from, -1 for any; loc:
-    frames of its place in the source.
+    frames of its place in the source; extent: of what a gather takes elements from.
     """
 
     verb: str
@@ -64,6 +72,7 @@ class CheckSite:
     shape: tuple[int, ...]
     root: int
     loc: list[list[Any]] = field(default_factory=list[list[Any]])
+    extent: int = 0
 
     def code(self, number: int, kind: Violation) -> int:
         """The word for a violation at this site, which has a number."""
@@ -100,6 +109,11 @@ class CheckTable:
     windows: tuple[int, ...] = ()
     granule: int = 1
     sites: list[CheckSite] = field(default_factory=list[CheckSite])
+
+    @property
+    def accesses(self) -> list[CheckSite]:
+        """The sites that are accesses."""
+        return [site for site in self.sites if site.bytes]
 
     def as_text(self) -> str:
         """As JSON, for the metadata of the kernel."""

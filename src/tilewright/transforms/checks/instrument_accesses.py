@@ -20,7 +20,7 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from tilewright.analysis import ANY_PROGRAM, MemoryForms, axis_of_windows, roots
+from tilewright.analysis import ANY_PROGRAM, MemoryForms, axis_of_windows, is_injective, roots
 from tilewright.ir import Block, Builder, Function, Op, Pass, Value
 from tilewright.ir.types import (
     DType,
@@ -38,6 +38,7 @@ from tilewright.ops import (
     CastOp,
     ConditionOp,
     ForOp,
+    GatherOp,
     IfOp,
     LoadOp,
     OffsetOp,
@@ -65,7 +66,7 @@ from tilewright.transforms.checks.check_table import (
 )
 from tilewright.transforms.checks.lane_marks import Mark, Marked, follow, markable, none
 from tilewright.transforms.checks.lane_notation import Lanes, when
-from tilewright.transforms.checks.race_shadow import Found, RaceShadow, WatchedAccess
+from tilewright.transforms.checks.race_shadow import Found, RaceShadow, Test, WatchedAccess
 
 TABLE = "checks"
 """The name of the parameter that is added."""
@@ -102,6 +103,7 @@ class _Instrumenter:
         self.values: dict[Value, Value] = {}
         self.marks: dict[Marked, Value] = {}
         self.roots: dict[Value, frozenset[Value]] = {}
+        self.forms = MemoryForms(function)
         pointers = [arg for arg in function.args if isinstance(arg.type, PointerType)]
         self.numbers = {arg: number for number, arg in enumerate(pointers)}
         # An address that was an integer on the way may belong to any array.
@@ -118,7 +120,7 @@ class _Instrumenter:
 
     def _windows(self, pointers: Sequence[Value], accesses: Sequence[Access]) -> Iterator[int]:
         """Of each pointer parameter: the axis along which programs use windows of their own."""
-        forms, by_root = MemoryForms(self.function), dict[Value | None, list[Access]]()
+        forms, by_root = self.forms, dict[Value | None, list[Access]]()
         for op in accesses:
             by_root.setdefault(self._root(op), []).append(op)
         for pointer in pointers:
@@ -160,7 +162,11 @@ class _Instrumenter:
                 continue
             if isinstance(op, Access):
                 self._check(op, build)
+            elif isinstance(op, GatherOp):
+                self._check_gather(op, build)
             copy = build.emit(op.clone(self.values))
+            if isinstance(op, Access) and self.shadow is not None:
+                self._check_after(op, copy, build)
             self._follow(op, copy, build)
 
     def _follow(self, op: Op, copy: Op, build: Builder) -> None:
@@ -183,16 +189,18 @@ class _Instrumenter:
             if not self.markable.isdisjoint((mark, view) for view in (result, *_views(op, i)))
         ]
         blocks = [self._copy_region(op, block, slots) for block in op.regions]
+        build.loc = op.loc
         if isinstance(op, IfOp):
+            self._check_condition(op, Violation.CONDITION_UNDEFINED, [op.condition], build)
             types = tuple(v.type for v in blocks[0].terminator.operands)
             copy: Op = IfOp(self.values[op.condition], blocks[0], blocks[1], types)
         else:
             first = len(op.operands) - len(op.results)
             inits = tuple(self._with_marks(op.operands, first, slots, build))
             make: Any = type(op)
+            self._check_condition(op, Violation.BOUND_UNDEFINED, op.operands[:first], build)
             bounds = [self.values[v] for v in op.operands[:first]]
             copy = make(*bounds, inits, *blocks, **op.attrs)
-        build.loc = op.loc
         build.emit(copy)
         for old, new in zip(op.results, copy.results, strict=False):
             new.name = old.name
@@ -217,6 +225,8 @@ class _Instrumenter:
         first = len(end.operands) - len(op.results)
         passed = tuple(self._with_marks(end.operands, first, slots, build))
         if isinstance(end, ConditionOp):
+            build.loc = op.loc
+            self._check_condition(op, Violation.CONDITION_UNDEFINED, [end.go], build)
             build.emit(ConditionOp(self.values[end.go], passed))
         else:
             build.emit(YieldOp(passed))
@@ -232,13 +242,39 @@ class _Instrumenter:
             found.append(self.marks.get((mark, passed[i])) or none(build, passed[i]))
         return found
 
+    # --- what depends on values ---------------------------------------------------------------
+
+    def _check_condition(
+        self, op: Op, kind: Violation, values: Sequence[Value], build: Builder
+    ) -> None:
+        """Scalars on which control flow depends must not be undefined."""
+        found = [self.marks.get((Mark.UNDEFINED, value)) for value in values]
+        tests = [(kind, _known(marks)) for marks in found if marks is not None]
+        if tests:
+            zero = Lanes(build, ()).spread(0, i64)
+            self._report(CheckSite("", "", 0, (), -1, _frames(op)), zero).emit(build, tests)
+
+    def _check_gather(self, op: GatherOp, build: Builder) -> None:
+        """Indices must be within the tile."""
+        index, shape = self.values[op.index], shape_of(op.index.type)
+        extent = shape_of(op.x.type)[op.axis]
+        lanes = Lanes(build, shape)
+        wide = lanes.cast(index, i64)
+        wrong = lanes.either(lanes.compare(wide, "lt", 0), lanes.compare(wide, "ge", extent))
+        site = CheckSite("gather", "", 0, shape, -1, _frames(op), extent)
+        self._report(site, wide).emit(build, [(Violation.GATHER_OUTSIDE, _known(wrong))])
+
+    def _report(self, site: CheckSite, pointer: Value) -> _Report:
+        """Of a new site; pointer: what the host gets as the address of the lane."""
+        number = len(self.layout.sites)
+        self.layout.sites.append(site)
+        return _Report(self.table, site, number, pointer)
+
     # --- accesses ---------------------------------------------------------------------------------
 
     def _check(self, op: Access, build: Builder) -> None:
         watched = self._watched(op)
-        number = len(self.layout.sites)
-        self.layout.sites.append(_site(op, watched.root))
-        report = _Report(self.table, self.layout.sites[-1], number, watched.pointer)
+        report = self._report(_site(op, watched.root), watched.pointer)
         inside = self._inside(watched, build)
         outside = self._outside(watched, inside, build)
         tests = [*self._forbidden(op, watched, build), (Violation.OUTSIDE, _known(outside))]
@@ -327,12 +363,42 @@ class _Instrumenter:
             shadow.note_atomic(build, access)
             return
         watched = shadow.matters(build, access, STORED)
+        polls = op.volatile
+        kinds = [Violation.WRITTEN]
+        if self.has_atomics and not polls:
+            kinds.append(Violation.UPDATED)
+        report.emit(watched, [shadow.test(kind, access) for kind in kinds])
+        if not polls:
+            shadow.note_read(watched, access)
 
-        def written(at: Builder, again: bool) -> Found:
-            return shadow.others(at, access, Violation.WRITTEN, again)
+    def _check_after(self, op: Access, copy: Op, build: Builder) -> None:
+        """Look at what an access has left in memory."""
+        if isinstance(op, StoreOp) and not is_injective(self.forms.access(op)):
+            self._compare_lanes(op, build)
+        elif isinstance(op, AtomicOp | AtomicCasOp):
+            self._watch_update(op, copy, build)
 
-        report.emit(watched, [(Violation.WRITTEN, written)])
-        shadow.note_read(watched, access)
+    def _compare_lanes(self, op: StoreOp, build: Builder) -> None:
+        """Lanes of one store must not store different values to one element."""
+        shadow, access = self.shadow, self._watched(op)
+        assert shadow is not None
+        lost = shadow.changed(build, access, self.values[op.stored]).mask
+        assert lost is not None
+        report = self._report(_site(op, access.root), access.pointer)
+        report.emit(build, [(Violation.LANES_DIFFER, _known(lost))])
+
+    def _watch_update(self, op: AtomicOp | AtomicCasOp, copy: Op, build: Builder) -> None:
+        """Other programs must not read, but by an atomic, what an atomic changes."""
+        shadow, access = self.shadow, self._watched(op)
+        assert shadow is not None
+        if not (isinstance(op, AtomicOp) and op.kind in ("load", "store")):
+            access = shadow.changed(build, access, copy.results[0])
+        if not (isinstance(op, AtomicOp) and op.kind == "load"):
+            report = self._report(_site(op, access.root), access.pointer)
+            read = shadow.test(Violation.READ, access)
+            report.emit(shadow.matters(build, access, LOADED), [read])
+            shadow.note_update(build, access)
+        shadow.end_atomic(build)
 
     def _watch_store(
         self, op: StoreOp, access: WatchedAccess, inside: Value, tests: list[Test],
@@ -347,20 +413,9 @@ class _Instrumenter:
         lanes = Lanes(build, shape_of(access.pointer.type))
         allowed = replace(access, mask=lanes.both(inside, access.mask))
         changed = shadow.changed(build, allowed, self.values[op.stored])
-
-        def written(at: Builder, again: bool) -> Found:
-            return shadow.others(at, changed, Violation.WRITTEN, again)
-
-        def read(at: Builder, again: bool) -> Found:
-            return shadow.others(at, changed, Violation.READ, again)
-
-        report.emit(build, [*tests, (Violation.WRITTEN, written)])
-        report.emit(shadow.matters(build, access, LOADED), [(Violation.READ, read)])
+        report.emit(build, [*tests, shadow.test(Violation.WRITTEN, changed)])
+        report.emit(shadow.matters(build, access, LOADED), [shadow.test(Violation.READ, changed)])
         shadow.note_write(build, changed)
-
-
-Test = tuple[Violation, Callable[[Builder, bool], Found]]
-"""What may be wrong, and how that is found out: for the first time, or again to say where."""
 
 
 def _known(wrong: Value) -> Callable[[Builder, bool], Found]:
@@ -418,7 +473,11 @@ def _bytes(op: Access) -> int:
 def _site(op: Access, root: int) -> CheckSite:
     verb = "atomic cas" if isinstance(op, AtomicCasOp) else op.opcode.removeprefix("mem.")
     verb = f"atomic {op.kind}" if isinstance(op, AtomicOp) else verb
-    frames = [] if op.loc is None else [list(frame[:-1]) for frame in op.loc.frames()]
     type_: Type = op.pointer.type
     element = element_of(pointee(type_))
-    return CheckSite(verb, str(element), _bytes(op), shape_of(type_), root, frames)
+    return CheckSite(verb, str(element), _bytes(op), shape_of(type_), root, _frames(op))
+
+
+def _frames(op: Op) -> list[list[Any]]:
+    """The place of an op in the source."""
+    return [] if op.loc is None else [list(frame[:-1]) for frame in op.loc.frames()]

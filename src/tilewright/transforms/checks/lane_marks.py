@@ -20,6 +20,7 @@ from tilewright.ir.types import element_of, i1, i32, i64, shape_of
 from tilewright.ops import (
     AddOp,
     AndOp,
+    AsmOp,
     BroadcastOp,
     CastOp,
     CatOp,
@@ -28,10 +29,12 @@ from tilewright.ops import (
     ForOp,
     GatherOp,
     HintOp,
+    HistogramOp,
     IfOp,
     ItemOp,
     JoinOp,
     LoadOp,
+    MapOp,
     MulOp,
     NegOp,
     OffsetOp,
@@ -40,6 +43,7 @@ from tilewright.ops import (
     ReshapeOp,
     ScanOp,
     SelectOp,
+    SortOp,
     SplatOp,
     SplitOp,
     SubOp,
@@ -68,6 +72,8 @@ _SHAPES = (
     BroadcastOp, CatOp, ExpandDimsOp, ItemOp, JoinOp, ReshapeOp, SplatOp, SplitOp, TransposeOp,
 )  # fmt: skip
 _FOLDS = (ReduceOp, ScanOp, DotOp)
+_SPREADS = (SortOp, HistogramOp, MapOp, AsmOp)
+"""Any element of a result may come from any of a line, a tile or a group."""
 
 
 def begins(op: Op, mark: Mark) -> bool:
@@ -82,13 +88,14 @@ def sources(op: Op, mark: Mark) -> Sequence[Value]:
     if isinstance(op, _SHAPES) or isinstance(op, HintOp):
         return op.operands
     if isinstance(op, GatherOp):
-        return (op.x,)
+        return (op.x,) if mark is Mark.WRAPPED else op.operands
     if mark is Mark.WRAPPED:
         kept = op.operands[1:] if isinstance(op, SelectOp) else op.operands
         return kept if isinstance(op, _KEEPS_WRAPPED) else ()
     if isinstance(op, LoadOp):
         return () if op.other is None else (op.other,)
-    return op.operands if isinstance(op, _FOLDS) or Trait.ELEMENTWISE in op.traits else ()
+    follows = isinstance(op, (*_FOLDS, *_SPREADS)) or Trait.ELEMENTWISE in op.traits
+    return op.operands if follows else ()
 
 
 def markable(function: Function, marks: Collection[Mark]) -> set[Marked]:
@@ -172,7 +179,9 @@ def _inherited(build: Builder, op: Op, mark: Mark, marks: Marks) -> list[Value |
     if isinstance(op, HintOp):
         return [found[0]]
     if isinstance(op, GatherOp):
-        return [build.value(GatherOp(found[0], op.index, op.axis))]
+        return [_gathered(build, op, marks)]
+    if isinstance(op, SortOp | HistogramOp | MapOp | AsmOp):
+        return _spread(build, op, marks)
     if isinstance(op, _SHAPES):
         whole = [m or none(build, v) for v, m in zip(op.operands, marks, strict=True)]
         return list(emit_like(build, op, whole).results)
@@ -183,6 +192,55 @@ def _inherited(build: Builder, op: Op, mark: Mark, marks: Marks) -> list[Value |
     if isinstance(op, SelectOp):
         return [_selected(build, op, mark, marks)]
     return [_elementwise(build, op, found, marks)]
+
+
+def _gathered(build: Builder, op: GatherOp, marks: Marks) -> Value:
+    """Elements that are marked, and those that are found by an index that is."""
+    of_elements, of_indices = marks
+    if of_elements is None:
+        assert of_indices is not None
+        return of_indices
+    moved = build.value(GatherOp(of_elements, op.index, op.axis))
+    if of_indices is None:
+        return moved
+    return Lanes(build, shape_of(op.type)).either(moved, of_indices)
+
+
+def _spread(
+    build: Builder, op: SortOp | HistogramOp | MapOp | AsmOp, marks: Marks
+) -> list[Value | None]:
+    lanes = Lanes(build, shape_of(op.operands[0].type))
+    if isinstance(op, HistogramOp):
+        counted = None if marks[0] is None else lanes.masked(marks[0], op.mask)
+        given = [m for m in (counted, *marks[1:]) if m is not None]
+    else:
+        given = [m for m in marks if m is not None]
+    marked = given[0]
+    for more in given[1:]:
+        marked = lanes.either(marked, more)
+    if isinstance(op, SortOp):
+        return [_along_axis(build, marked, op.axis, shape_of(op.type))]
+    if isinstance(op, HistogramOp):
+        return [Lanes(build, shape_of(op.type)).spread(lanes.fold(marked, OrOp))]
+    if op.pack > 1:
+        marked = _of_groups(build, marked, op.pack)
+    return [marked] * len(op.results)
+
+
+def _of_groups(build: Builder, marked: Value, pack: int) -> Value:
+    """Of each group of neighbours along the last dimension."""
+    shape = shape_of(marked.type)
+    groups = (*shape[:-1], shape[-1] // pack, pack)
+    split = build.value(ReshapeOp(marked, groups))
+    return build.value(ReshapeOp(_along_axis(build, split, len(shape), groups), shape))
+
+
+def _along_axis(build: Builder, marked: Value, axis: int, shape: tuple[int, ...]) -> Value:
+    """Marks of all elements of a line in which one is marked."""
+    folded = fold_axis(build, marked, axis, OrOp)
+    if len(shape) == 1:
+        return build.value(SplatOp(folded, shape))
+    return build.value(BroadcastOp(build.value(ExpandDimsOp(folded, axis)), shape))
 
 
 def _elementwise(build: Builder, op: Op, found: Sequence[Value], marks: Marks) -> Value:

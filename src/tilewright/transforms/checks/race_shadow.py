@@ -1,20 +1,21 @@
 """Which programs have used each element, noted by the kernel itself.
 
-Before a load of program %me (a store looks at %reader as well, an atomic at neither):
+Before a load of program %me (a store looks at %reader as well, an atomic that changes what is there
+only at %reader; a load, unless it is volatile, also at the last program that did so):
 
-    %writer = mem.load %writers + place    %wrong = %writer > %ordered and %writer != %me
+    %writer = mem.load %writers + place    %wrong = %writer > %ordered and %writer is not of %me
     %reader = mem.load %readers + place    mem.store %readers + place, %me or -%me
 
 A checked kernel runs its programs one after the other, so notes need no atomics. %ordered is the
-last program that this one surely comes after: of an earlier launch, or the last one that has used
-an atomic on an address before this one did. All before that count as ordered, too: so chains of
-counters and locks are followed without a set for each program, and nobody is accused who waited.
-Storing what is there already disturbs nobody.
+last note that this program surely comes after: of an earlier launch, or what the last one to use
+an atomic on an address before this one did had done until then. All before that counts as ordered:
+so chains of counters and locks are followed without a set for each program, and nobody is accused
+who waited. Storing what is there already disturbs nobody.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -50,7 +51,9 @@ from tilewright.transforms.checks.check_table import (
     ACQUIRED,
     BASE,
     READERS,
+    RELEASED,
     TOUCHERS,
+    UPDATERS,
     WRITERS,
     CheckTable,
     Violation,
@@ -63,6 +66,7 @@ from tilewright.transforms.checks.check_table import (
 )
 from tilewright.transforms.checks.lane_notation import Lanes, emit_like, when
 
+_NOTED = {Violation.WRITTEN: WRITERS, Violation.READ: READERS, Violation.UPDATED: UPDATERS}
 _NOTE = PointerType(i32)
 _UNSIGNED = {8: u8, 16: u16, 32: u32, 64: u64}
 _SHAPES = (SplatOp, BroadcastOp, ExpandDimsOp, ReshapeOp, TransposeOp)
@@ -89,6 +93,10 @@ class Found(NamedTuple):
     other: Value | None = None
 
 
+Test = tuple[Violation, Callable[[Builder, bool], Found]]
+"""What may be wrong, and how that is found out: for the first time, or again to say where."""
+
+
 class RaceShadow:
     """Emits the notes of one function.
 
@@ -104,14 +112,16 @@ class RaceShadow:
         self._granule = layout.granule
         self._pointers = pointers
         scalar = Lanes(build, ())
-        base = load_word(build, table, BASE)
+        base = scalar.add(scalar.multiply(load_word(build, table, BASE), 2), 1)
         self._base = scalar.cast(base, i32)
         self._before = scalar.multiply(self._base, -1)
-        self._me = scalar.cast(program_number(build, table), i32)
-        self._many = scalar.multiply(self._me, -1)
+        number = scalar.cast(program_number(build, table), i32)
+        self._first = scalar.multiply(number, 2)
         self._has_atomics = has_atomics
         if has_atomics:
             build.emit(StoreOp(word_at(build, table, ACQUIRED), base))
+            zero = scalar.spread(0, i64)
+            build.emit(StoreOp(word_at(build, table, RELEASED), zero))
 
     def matters(self, build: Builder, access: WatchedAccess, word: int) -> Builder:
         """A builder of what is done where the kernel may store to the memory of an access (STORED),
@@ -121,12 +131,16 @@ class RaceShadow:
         flag = load_word(build, self._table, pointer_word(access.root, word))
         return when(build, Lanes(build, ()).compare(flag, "ne", 0))
 
+    def test(self, kind: Violation, access: WatchedAccess) -> Test:
+        """The test for other programs in the way of an access."""
+        return kind, lambda build, again: self.others(build, access, kind, again)
+
     def others(self, build: Builder, access: WatchedAccess, kind: Violation, again: bool) -> Found:
-        """Who has written, or read, what is accessed now. again: of what was looked at before,
-        which need not be kept until then."""
+        """Who has written, read or updated what is accessed now. again: of what was looked at
+        before, which need not be kept until then."""
         lanes = Lanes(build, shape_of(access.pointer.type))
         acquired = self._acquired(build)
-        word = WRITERS if kind is Violation.WRITTEN else READERS
+        word = _NOTED[kind]
         wrong: Value | None = None
         other: Value | None = None
         places, mask = self._places(build, access, word)
@@ -141,8 +155,8 @@ class RaceShadow:
     def _in_the_way(self, lanes: Lanes, note: Value, acquired: Value, kind: Violation) -> Value:
         """Whether nothing orders a program before this one; of several, whether nothing does."""
         late = lanes.compare(note, "gt", acquired)
-        alone = lanes.masked(late, lanes.compare(note, "ne", self._me))
-        if kind is Violation.WRITTEN:
+        alone = lanes.masked(late, lanes.compare(note, "lt", self._first))
+        if kind is not Violation.READ:
             return alone
         several = lanes.compare(note, "lt", self._before)
         unordered = Lanes(lanes.build, ()).compare(acquired, "eq", self._base)
@@ -152,36 +166,58 @@ class RaceShadow:
         """Note that this program reads."""
         lanes = Lanes(build, shape_of(access.pointer.type))
         places, mask = self._places(build, access, READERS)
+        me = self._me(build)
+        many = Lanes(build, ()).multiply(me, -1)
         for place in places:
             before = build.value(LoadOp(place, mask))
             old = lanes.masked(
                 lanes.compare(before, "le", self._base), lanes.compare(before, "ge", self._before)
             )
-            mine = lanes.either(old, lanes.compare(before, "eq", self._me))
-            now = build.value(SelectOp(mine, lanes.spread(self._me), lanes.spread(self._many)))
+            mine = lanes.either(old, lanes.compare(before, "ge", self._first))
+            now = build.value(SelectOp(mine, lanes.spread(me), lanes.spread(many)))
             build.emit(StoreOp(place, now, mask))
 
     def note_write(self, build: Builder, access: WatchedAccess) -> None:
         """Note that this program writes."""
-        lanes = Lanes(build, shape_of(access.pointer.type))
-        places, mask = self._places(build, access, WRITERS)
+        self._note(build, access, WRITERS)
+
+    def note_update(self, build: Builder, access: WatchedAccess) -> None:
+        """Note that this program has changed elements by an atomic."""
+        self._note(build, access, UPDATERS)
+
+    def _note(self, build: Builder, access: WatchedAccess, word: int) -> None:
+        lanes, me = Lanes(build, shape_of(access.pointer.type)), self._me(build)
+        places, mask = self._places(build, access, word)
         for place in places:
-            build.emit(StoreOp(place, lanes.spread(self._me), mask))
+            build.emit(StoreOp(place, lanes.spread(me), mask))
 
     def note_atomic(self, build: Builder, access: WatchedAccess) -> None:
         """Note that this program uses an atomic, and after whom it does."""
         lanes = Lanes(build, shape_of(access.pointer.type))
         (place, *_), mask = self._places(build, access, TOUCHERS)
         before = build.value(LoadOp(place, mask))
-        others = lanes.masked(lanes.compare(before, "ne", self._me), mask)
+        others = lanes.masked(lanes.compare(before, "lt", self._first), mask)
         last = lanes.fold(lanes.select(others, before, 0), MaxOp)
         latest = build.value(MaxOp(last, self._acquired(build)))
         word = word_at(build, self._table, ACQUIRED)
         build.emit(StoreOp(word, Lanes(build, ()).cast(latest, i64)))
-        build.emit(StoreOp(place, lanes.spread(self._me), mask))
+        build.emit(StoreOp(place, lanes.spread(self._me(build)), mask))
+
+    def end_atomic(self, build: Builder) -> None:
+        """What this program does from now on is after an atomic of its own."""
+        one = Lanes(build, ()).spread(1, i64)
+        build.emit(StoreOp(word_at(build, self._table, RELEASED), one))
+
+    def _me(self, build: Builder) -> Value:
+        """The note of what this program does now."""
+        if not self._has_atomics:
+            return self._first
+        scalar = Lanes(build, ())
+        flag = scalar.cast(load_word(build, self._table, RELEASED), i32)
+        return scalar.add(self._first, flag)
 
     def changed(self, build: Builder, access: WatchedAccess, stored: Value) -> WatchedAccess:
-        """The lanes of a store that change what is there."""
+        """The lanes in which memory is not what is, or was, stored there."""
         lanes = Lanes(build, shape_of(access.pointer.type))
         there = build.value(LoadOp(access.pointer, access.mask))
         differ = lanes.compare(_bits(build, there), "ne", _bits(build, stored))
