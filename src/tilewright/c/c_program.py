@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tilewright.frontend.c import ParsedSource, Source, parse
 from tilewright.support import ForkLock, errors
+from tilewright.support.asynchronous_exceptions import synchronous
 
 STRING = "<triton-c>"
 """Name of a source that is no file."""
@@ -30,7 +31,7 @@ class CProgram:
             self.name, self.folder = str(path), path.resolve().parent
             try:
                 self.text = path.read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as problem:
+            except synchronous(OSError, UnicodeDecodeError) as problem:
                 reason = getattr(problem, "strerror", None) or str(problem)
                 raise errors.SourceNotAvailable(self.name, reason, is_file=True) from None
         self._parsed: dict[tuple[tuple[str, str], ...], ParsedSource] = {}

@@ -37,6 +37,7 @@ from tilewright.support import (
     timed,
     user_boundary,
 )
+from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 
 T = TypeVar("T")
@@ -210,7 +211,7 @@ class _Compilation:
         try:
             made = dict[str, Artifact](entry.artifacts)
             return self._kernel(entry, made, self._again, again=True)
-        except Exception as problem:  # its checksums are right, but something lacks
+        except synchronous(Exception) as problem:  # its checksums are right, but something lacks
             self.store.discard(self.digest, repr(problem))
             return None
 

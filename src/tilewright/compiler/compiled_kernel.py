@@ -34,6 +34,7 @@ from tilewright.support import (
     settings,
     user_boundary,
 )
+from tilewright.support.asynchronous_exceptions import synchronous
 
 Rebuild = Callable[[Exception], "CompiledKernel"]
 """Compiles a kernel anew; its argument says why the one that was kept cannot be used."""
@@ -167,7 +168,7 @@ class CompiledKernel:
     def _load(self) -> Launcher:
         try:
             return self._loaded()
-        except Exception as problem:
+        except synchronous(Exception) as problem:
             # A device without memory would refuse a fresh binary too.
             if self._here.rebuild is None or not _blames_binary(problem):
                 raise

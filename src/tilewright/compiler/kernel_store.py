@@ -23,12 +23,16 @@ from typing import Any
 
 from tilewright.backends import packages_apart
 from tilewright.support import CacheSettings, TilewrightWarning
+from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 from tilewright.support.disk_cache import (
+    INDEX,
     MEGABYTE,
     OpenFolder,
     cache_folder,
+    in_cache_folder,
     is_transient,
+    is_unreadable,
     remove,
     replace_folder,
     sealed,
@@ -36,7 +40,6 @@ from tilewright.support.disk_cache import (
     wrote,
 )
 
-INDEX = "kernel.json"
 _KIND = "kernels"
 _TEXT = "text"
 _MAX_INDEX_BYTES = 64 * MEGABYTE
@@ -65,7 +68,7 @@ class Store:
         self.root = root
         self.folder = root / _KIND
         self.max_bytes = max_bytes
-        self._broken = False
+        self._has_warned = False
 
     def read(self, key: str) -> Entry | None:
         """The entry, or None. Warns, and gives None, where there is a damaged one."""
@@ -79,31 +82,50 @@ class Store:
                 return None
             except _ReplacedError:
                 continue
-            except Exception as problem:  # of whatever kind, it says that the entry is of no use
-                if not is_transient(problem):
-                    self.discard(key, problem)
+            except synchronous(
+                Exception
+            ) as problem:  # of whatever kind, it says that the entry is of no use
+                self._failed(key, problem)
                 return None
         return None
 
-    def write(self, key: str, entry: Entry) -> bool:
-        """Add an entry; whether it is there now. Warns once, and goes on without, where the folder
-        cannot be written."""
-        if self._broken or cache_folder(_KIND, self.root) is None:
-            return False
-        try:
-            replace_folder(self.folder / key, _files(key, entry))
-        except OSError as problem:
-            # a shortage that passes, as of file descriptors, is no reason to stop using the cache
-            self._broken = not is_transient(problem)
+    def _failed(self, key: str, problem: Exception) -> None:
+        # a lack of descriptors, memory or permission is no fault of the entry, which must stay
+        if is_unreadable(problem):
             warnings.warn(
-                f"cannot write the cache of compiled kernels: {problem}; "
-                "set TILEWRIGHT_CACHE_DIR to a folder that can be written",
+                f"the cached kernel in {self.folder / key} cannot be read ({problem}); "
+                "it is compiled again",
                 TilewrightWarning,
-                stacklevel=2,
+                stacklevel=4,
             )
+        elif not is_transient(problem):
+            self.discard(key, problem)
+
+    def write(self, key: str, entry: Entry) -> bool:
+        """Add an entry; whether it is there now. Warns once where the folder cannot be written."""
+        files = _files(key, entry)
+        try:
+            written = in_cache_folder(
+                _KIND, lambda folder: replace_folder(folder / key, files), self.root
+            )
+        except synchronous(OSError) as problem:
+            self._warn_of_writing(problem)
             return False
-        wrote(self.root, self.max_bytes)
-        return True
+        if written is not None:
+            wrote(self.root, self.max_bytes)
+        return written is not None
+
+    def _warn_of_writing(self, problem: OSError) -> None:
+        # a shortage passes, as of file descriptors: another one is worth another warning
+        if self._has_warned:
+            return
+        self._has_warned = not is_transient(problem)
+        warnings.warn(
+            f"cannot write the cache of compiled kernels: {problem}; "
+            "set TILEWRIGHT_CACHE_DIR to a folder that can be written",
+            TilewrightWarning,
+            stacklevel=3,
+        )
 
     def files(self, key: str, name: str) -> dict[str, str]:
         """Where the files of an entry are: "add.ttir" for `kernel.ttir` of the kernel `add`."""
@@ -129,7 +151,7 @@ def _opened(place: Path) -> Entry:
     with OpenFolder(place) as folder:
         try:
             entry = _read(folder, place.name)
-        except Exception as problem:
+        except synchronous(Exception) as problem:
             # Another process replaced the folder while it was read: what was read may be of two
             # entries.
             if not folder.is_current():

@@ -35,7 +35,8 @@ from tilewright.support import (
     kernel_hooks,
     timed,
 )
-from tilewright.support.disk_cache import cache_folder, wrote
+from tilewright.support.asynchronous_exceptions import synchronous
+from tilewright.support.disk_cache import CRASH_HEAD, cache_folder, wrote
 
 T = TypeVar("T")
 
@@ -97,7 +98,7 @@ class Run:
         # Designed errors, and what is no bug of the compiler.
         except (TilewrightError, MemoryError):
             raise
-        except Exception as problem:
+        except synchronous(Exception) as problem:
             raise self._crash(problem) from problem
 
     def _all(self, artifact: Artifact, stages: tuple[Stage, ...]) -> dict[str, Artifact]:
@@ -200,7 +201,8 @@ class Run:
         crashes = cache_folder("crashes")
         if crashes is None:
             return None
-        folder = crashes / self.digest[:HASH_CHARACTERS]
+        # some compilations have no hash: they share a name
+        folder = crashes / (self.digest[:HASH_CHARACTERS] or "0" * HASH_CHARACTERS)
         trace = "".join(traceback.format_exception(problem)).rstrip()
         try:
             body = self._source_text()
@@ -211,7 +213,7 @@ class Run:
             stages = " -> ".join(stage.extension for stage in self.backend.stages)
             done = ", ".join(self.made) or "none"
             head = [
-                f"pipeline: {stages} for {self.context.target}",
+                f"{CRASH_HEAD}{stages} for {self.context.target}",
                 f"stages done: {done}",
                 f"options: {self.context.options}",
                 *trace.splitlines(),
@@ -222,7 +224,7 @@ class Run:
             path.write_text(text, encoding="utf-8")
             # Counts towards the limit of the cache's size.
             wrote(crashes.parent)
-        except Exception:  # a reproducer must not hide the problem
+        except synchronous(Exception):  # a reproducer must not hide the problem
             return None
         return str(path)
 
@@ -233,7 +235,7 @@ class Run:
         options = FrontendOptions(self.backend.name)
         try:
             return print_module(self.source.lower(options))
-        except Exception:  # the bug is in the front end
+        except synchronous(Exception):  # the bug is in the front end
             return self.source.text
 
 

@@ -28,6 +28,7 @@ from tilewright.interp import (
 from tilewright.ir.types import DType, PointerType, f32, i1, i32, i64, u64
 from tilewright.language import DeviceFunction, constexpr, tensor, tensor_descriptor
 from tilewright.support import errors
+from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.torch_tensor import TorchTensor
 
 _TORCH_ONLY: dict[str, tuple[str, type]] = {
@@ -124,7 +125,7 @@ def annotations_of(fn: Callable[..., object]) -> Mapping[str, object]:
     """The annotations of a function; those written as text are evaluated where that is possible."""
     try:
         return inspect.get_annotations(fn, eval_str=True)
-    except Exception:  # an annotation that names something which does not exist
+    except synchronous(Exception):  # an annotation that names something which does not exist
         return inspect.get_annotations(fn)
 
 
@@ -146,7 +147,9 @@ def _from_torch(name: str, value: TorchTensor) -> Array:
             return plain.numpy()
         torch_name, dtype = stand_in
         return plain.view(getattr(sys.modules["torch"], torch_name)).numpy().view(np.dtype(dtype))
-    except (TypeError, RuntimeError) as problem:  # RuntimeError: sparse, nested, negated ones
+    except synchronous(
+        TypeError, RuntimeError
+    ) as problem:  # RuntimeError: sparse, nested, negated ones
         said = str(problem).partition("\n")[0]
         raise errors.UnsupportedArgument(name, f"{value.dtype} tensor", said) from None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from tilewright.ir import Function, Value
 from tilewright.ir.types import DType, PointerType
 from tilewright.ops import Sign
 from tilewright.support import errors
+from tilewright.support.asynchronous_exceptions import suppress
 
 Argument = Array | int | float | bool
 

@@ -18,6 +18,7 @@ from tilewright.ir import reference
 from tilewright.ir.types import DType, dtype_of, f64
 from tilewright.ops import AsmOp, ExternOp, MathOp, VolatileAsmOp
 from tilewright.support import errors
+from tilewright.support.asynchronous_exceptions import synchronous
 
 Function = Callable[..., object]
 
@@ -28,7 +29,7 @@ def _each(function: Callable[[float], float]) -> Function:
     def guarded(x: float) -> float:
         try:
             return function(x)
-        except (ValueError, OverflowError):
+        except synchronous(ValueError, OverflowError):
             return math.nan
 
     # frompyfunc gives arrays of objects, hence the astype.

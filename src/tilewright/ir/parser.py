@@ -27,6 +27,7 @@ from tilewright.ir.lexer import END, Positions, tokens_of
 from tilewright.ir.printer import RESULT_TYPE_ATTRS
 from tilewright.ir.types import BufferType, DType, PointerType, TileType, Type, all_dtypes
 from tilewright.support import SourceLoc, fork_waits
+from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 from tilewright.support.errors import TileIRSyntaxError, did_you_mean
 from tilewright.support.fresh_stack import nested
@@ -335,7 +336,7 @@ class _Parser:
             return self._whole(token)
         try:
             return float(token)
-        except ValueError:
+        except synchronous(ValueError):
             self._fail("a number")
 
     def _whole(self, token: str) -> int:
@@ -355,7 +356,7 @@ class _Parser:
     def _unquoted(self, token: str) -> str:
         try:
             return json.loads(token)
-        except ValueError:
+        except synchronous(ValueError):
             self._fail("a string as JSON writes it")
 
     def _tuple(self, depth: int) -> tuple[object, ...]:
@@ -383,7 +384,7 @@ class _Parser:
         if type_ is None:
             try:
                 type_ = parse_type(token)
-            except ValueError:
+            except synchronous(ValueError):
                 self._fail(expected)
         self.at += 1
         return type_

@@ -39,6 +39,7 @@ from tilewright.support import (
     import_late,
     settings,
 )
+from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 from tilewright.support.errors import (
     InternalCompilerError,
@@ -190,7 +191,7 @@ class Pipeline:
         # A mistake of the user that a pass found, such as a kernel that needs too much memory.
         except TilewrightError:
             raise
-        except Exception as error:
+        except synchronous(Exception) as error:
             detail = f"the pass {work} failed on @{function.name}: {type(error).__name__}: {error}"
             notes = (f"passes from here: {self._text_from(index)}",)
             raise InternalCompilerError(detail, notes=notes) from error
@@ -273,7 +274,7 @@ def _option_value(cls: type[Pass], field: Field[Any], text: str) -> object:
         if isinstance(default, str):
             return text
         return float(text) if isinstance(default, float) else int(text)
-    except (KeyError, ValueError):
+    except synchronous(KeyError, ValueError):
         kind = _option_text(default)
         raise InvalidOption(f"{field.name} of {cls.name}", f"a value like {kind}", text) from None
 

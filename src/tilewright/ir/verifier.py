@@ -43,6 +43,7 @@ from tilewright.ir.types import (
     shape_of,
 )
 from tilewright.support import Diagnostic, Severity
+from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 from tilewright.support.fresh_stack import nested
 
@@ -346,7 +347,9 @@ class _Verifier:
     def _fail_if(self, op: Op, check: Callable[[], str | None]) -> None:
         try:
             message = check()
-        except Exception as error:  # malformed ops may raise anything; that is a finding as well
+        except synchronous(
+            Exception
+        ) as error:  # malformed ops may raise anything; that is a finding as well
             message = f"cannot be checked: {type(error).__name__}: {error}"
         if message is not None:
             self._fail(op, message)

@@ -24,6 +24,7 @@ from tilewright.kernels.attention_blocks import (
 from tilewright.kernels.attention_plan import Tile, common_group, grid_of
 from tilewright.kernels.matmul_plan import HOPPER, current_gpu
 from tilewright.runtime import cdiv, jit
+from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 
 MOST_BYTES = 1 << 30
@@ -79,7 +80,7 @@ def kept_changes(
         kept = kept if kept.heads * kept.keys // key_block >= _LEAST_PROGRAMS else None
     try:
         return kept and (kept, empty(like, kept.shape))
-    except Exception as error:
+    except synchronous(Exception) as error:
         if type(error).__name__ != "OutOfMemoryError":  # torch's, and CuPy's
             raise
         return None

@@ -45,6 +45,7 @@ from tilewright.llvm.target_machines import (
     target_machine,
 )
 from tilewright.support import cached_property
+from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 
 __all__ = [
@@ -191,7 +192,7 @@ def _parsed(text: str) -> ParsedModule:
     try:
         module = ParsedModule(text)
         module.verify()
-    except RuntimeError as error:
+    except synchronous(RuntimeError) as error:
         raise LlvmError(str(error), text) from None
     return module
 

@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from tilewright.support import import_late, operating_system
+from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.disk_cache import Documents
 
 __all__ = ["DetectedHost", "detected_host"]
@@ -68,6 +69,6 @@ def _described() -> str | None:
     try:
         with open(_CPU_FILE, "rb", buffering=0) as file:
             first = file.read(_HEAD_BYTES).decode(errors="replace").split("\n\n")[0]
-    except OSError:
+    except synchronous(OSError):
         return None
     return "\n".join(line for line in first.splitlines() if not line.startswith(_CHANGING))

@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import NamedTuple
 
+from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 
 __all__ = ["Image", "laid_out"]
@@ -149,7 +150,7 @@ def laid_out(obj: bytes, symbols: Sequence[str], lookup: Lookup) -> Image | None
     files among it."""
     try:
         return _laid_out(obj, symbols, lookup)
-    except (_Unsupported, struct.error, IndexError, KeyError, ValueError):
+    except synchronous(_Unsupported, struct.error, IndexError, KeyError, ValueError):
         return None
 
 

@@ -18,6 +18,7 @@ from tilewright.llvm.llvm_lock import LLVM_LOCK
 from tilewright.llvm.object_loader import CONVERSION_SYMBOLS
 from tilewright.llvm.target_machines import machine_options, register_targets
 from tilewright.support import hold_across_forks, operating_system
+from tilewright.support.asynchronous_exceptions import synchronous
 
 __all__ = ["conversions", "linked"]
 
@@ -49,7 +50,7 @@ def _link(
         builder.export_symbol(symbol)
     try:
         return builder.link(_linker(), name or f"tilewright.{next(_numbers)}")
-    except RuntimeError as error:
+    except synchronous(RuntimeError) as error:
         raise LlvmError(_explain(str(error), obj)) from None
 
 

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tilewright.support import errors
+from tilewright.support.asynchronous_exceptions import synchronous
 
 active_mode: ContextVar[AsyncCompileMode | None] = ContextVar("tilewright_async", default=None)
 """The mode that this thread is in."""
@@ -37,7 +38,7 @@ class FutureKernel:
         if self.kernel is None:
             try:
                 kernel = self.future.result()
-            except Exception:
+            except synchronous(Exception):
                 if ignore_errors:
                     return None
                 raise

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator, Sequence
 from types import FrameType, TracebackType
 
+from tilewright.support.asynchronous_exceptions import is_asynchronous
 from tilewright.support.errors import CompilationError, TilewrightError, triton_words
 from tilewright.support.settings_table import settings
 
@@ -68,7 +69,9 @@ class KernelBoundary(UserBoundary):
     ) -> None:
         """Strip a designed error, and own frames of any other; never swallow anything."""
         super().__exit__(kind, error, traceback)
-        if error is None or isinstance(error, TilewrightError) or settings().compilation.debug:
+        if error is None or isinstance(error, TilewrightError) or is_asynchronous(error):
+            return
+        if settings().compilation.debug:
             return
         entries = list(_entries(traceback))
         # the innermost frame decides whose error it is: raised in this package, it is a bug here

@@ -13,14 +13,15 @@ are two kinds of critical section here, and the linter refuses other locks:
 
 from __future__ import annotations
 
+import _thread
 import importlib
-import threading
 import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import Any, ClassVar
 
+from tilewright.support.asynchronous_exceptions import suppress
 from tilewright.support.operating_system import at_fork
 
 __all__ = [
@@ -35,26 +36,16 @@ __all__ = [
 Guard = AbstractContextManager[object]
 
 
-class ForkLock:
+class ForkLock(_thread.RLock):  # pyright: ignore[reportGeneralTypeIssues] -- final in stubs only
     """A reentrant lock, used in `with`. What it guards must be sound between any two statements:
-    a fork may come there, and the child goes on without the thread that was inside."""
+    a fork may come there, and the child goes on without the thread that was inside.
 
-    __slots__ = ("__weakref__", "_lock")
+    It inherits `__enter__`, which is written in C: Python runs no signal handler between taking the
+    lock and entering the block, so that what a handler raises always releases it.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()  # noqa: TID251 -- this is the class to use instead
         _Forks.renewed.add(self)
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._lock.release()
 
     def __reduce__(self) -> tuple[type[ForkLock], tuple[()]]:
         """A copy of what it guards gets a lock of its own."""
@@ -63,17 +54,17 @@ class ForkLock:
     def renew(self) -> None:
         """In a forked child: replace the lock if a thread that is not here holds it."""
         # In the child only this thread runs: what it cannot take is held by one that is gone.
-        if self._lock.acquire(blocking=False):
-            self._lock.release()
+        if self.acquire(blocking=False):
+            self.release()
         else:
-            self._lock = threading.RLock()  # noqa: TID251
+            self._at_fork_reinit()  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue]
 
 
 class _Forks:
     """What a fork has to do with locks."""
 
     renewed: ClassVar[weakref.WeakSet[ForkLock]] = weakref.WeakSet()
-    waiting = threading.RLock()  # noqa: TID251 -- of `fork_waits`
+    waiting = _thread.RLock()  # of `fork_waits`
     held: ClassVar[list[Guard]] = [waiting]
     """In the order in which a fork takes them."""
     taken: ClassVar[list[Guard]] = []
@@ -82,14 +73,16 @@ class _Forks:
     @classmethod
     def before(cls) -> None:
         for guard in cls.held:  # which may grow while one of them is waited for
-            guard.__enter__()
+            # noted first: a signal handler may raise between the two
             cls.taken.append(guard)
+            guard.__enter__()
 
     @classmethod
     def after(cls) -> None:
         # the last taken first, as nested `with` blocks would do
         while cls.taken:
-            cls.taken.pop().__exit__(None, None, None)
+            with suppress(RuntimeError):  # it was noted, but not taken
+                cls.taken.pop().__exit__(None, None, None)
 
     @classmethod
     def after_in_child(cls) -> None:

@@ -13,9 +13,9 @@ from __future__ import annotations
 import gc
 import sys
 import threading
-from collections.abc import Generator
-from contextlib import contextmanager
+from types import TracebackType
 from typing import ClassVar
+from weakref import ReferenceType, ref
 
 from tilewright.support.fork_locks import ForkLock
 from tilewright.support.operating_system import at_fork
@@ -35,33 +35,36 @@ def _age_all() -> None:
 
 
 class _Paused:
-    """The threads that are inside a block. A fork may come between any two statements here."""
+    """The blocks that are being executed. A fork, or a signal handler that raises, may come between
+    any two statements here."""
 
     lock = ForkLock()
-    threads: ClassVar[dict[int, int]] = {}
-    """How often each thread is inside."""
+    threads: ClassVar[dict[ReferenceType[collection_paused], int]] = {}
+    """The thread of each block."""
     was_enabled = False
     modules = 0
     """How many were imported before."""
 
     @classmethod
-    def enter(cls, thread: int) -> None:
+    def enter(cls, block: ReferenceType[collection_paused]) -> None:
         with cls.lock:
+            # blocks that are gone: a handler has raised just before `__exit__` could do anything
+            for left in [left for left in cls.threads if left() is None]:
+                cls.threads.pop(left)
+            cls.resume()
             first = not cls.threads
             if first:
                 # set before gc.disable(): a child forked in between must know what to go back to
                 cls.was_enabled = gc.isenabled()
                 cls.modules = len(sys.modules)
-            cls.threads[thread] = cls.threads.get(thread, 0) + 1
+            cls.threads[block] = threading.get_ident()
             if first:
                 gc.disable()
 
     @classmethod
-    def leave(cls, thread: int) -> None:
+    def leave(cls, block: ReferenceType[collection_paused]) -> None:
         with cls.lock:
-            cls.threads[thread] -= 1
-            if not cls.threads[thread]:
-                del cls.threads[thread]
+            cls.threads.pop(block, None)
             cls.resume()
 
     @classmethod
@@ -79,22 +82,38 @@ class _Paused:
         """The other threads that were inside are not here to leave."""
         # a thread's identifier stays the same in the child that it forks
         here = threading.get_ident()
-        cls.threads = {thread: n for thread, n in cls.threads.items() if thread == here}
+        cls.threads = {block: thread for block, thread in cls.threads.items() if thread == here}
         cls.resume()
 
 
-@contextmanager
-def collection_paused() -> Generator[None]:
+class collection_paused:
     """A block without cyclic collection, in all threads; blocks may nest and overlap.
 
     A collector that was off stays off.
     """
-    thread = threading.get_ident()
-    _Paused.enter(thread)
-    try:
-        yield
-    finally:
-        _Paused.leave(thread)
+
+    __slots__ = ("__weakref__",)
+
+    def __enter__(self) -> None:
+        """Turn collection off."""
+        try:
+            _Paused.enter(ref(self))
+        except BaseException:  # of a signal handler: there will be no `__exit__`
+            _Paused.leave(ref(self))
+            raise
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Turn collection on again, if it was on."""
+        try:
+            _Paused.leave(ref(self))
+        except BaseException:  # of a signal handler, which may have come before or after it
+            _Paused.leave(ref(self))
+            raise
 
 
 at_fork(after_in_child=_Paused.after_fork_in_child)

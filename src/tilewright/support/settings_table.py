@@ -17,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Generic, Self, TypeVar, cast, overload
 
+from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 from tilewright.support.errors import BadSetting
 from tilewright.support.fork_locks import fork_waits
@@ -88,8 +89,32 @@ class Setting(Generic[T]):
     def _parsed(self, variable: str, text: str) -> T:
         try:
             return self._parse(text)
-        except ValueError:
+        except synchronous(ValueError):
             raise BadSetting(variable, self.expected, text) from None
+
+
+class FolderSetting(Setting[T]):
+    """A folder; a relative one is below the working folder in which it was first read or assigned.
+
+    Otherwise it would be another one after `os.chdir`.
+    """
+
+    _read: tuple[Path, Path] | None = None
+    """A relative path, and what it stands for as long as the environment stays as it is."""
+
+    def __set__(self, group: "Group", value: T) -> None:
+        """Assign a value that beats the environment until `Group.reset`."""
+        super().__set__(group, cast("T", value.absolute()) if isinstance(value, Path) else value)
+
+    def from_environment(self) -> T:
+        """The value without assignments."""
+        path = super().from_environment()
+        if not isinstance(path, Path) or path.is_absolute():
+            self._read = None
+            return path
+        if self._read is None or self._read[0] != path:
+            self._read = path, path.absolute()
+        return cast("T", self._read[1])
 
 
 class Group:
@@ -116,8 +141,9 @@ class Group:
         if unknown:
             raise AttributeError(f"{type(self).__name__} has no setting {sorted(unknown)}")
         before = dict(self.__dict__)
-        self.__dict__.update(values)
         try:
+            for name, value in values.items():
+                setattr(self, name, value)
             yield self
         finally:
             # in place: launch functions hold this dictionary, to see whether anything is assigned
@@ -143,7 +169,7 @@ def environment_flag(variable: str, default: bool | None = False) -> bool | None
     text = os.environ.get(variable)
     try:
         return _flag(text) if text else default
-    except ValueError:
+    except synchronous(ValueError):
         raise BadSetting(variable, _FLAG, text or "") from None
 
 
@@ -240,7 +266,7 @@ def _platform_cache(*variables: str | None) -> Path:
         from platformdirs import user_cache_path
     try:
         folder = user_cache_path(_PACKAGE, appauthor=False)
-    except RuntimeError:  # neither the environment nor the system tells a home
+    except synchronous(RuntimeError):  # neither the environment nor the system tells a home
         folder = Path()
     # a relative one would be another in each working folder
     if folder.is_absolute():
@@ -357,7 +383,7 @@ class Compilation(Group):
         doc="Compile for this architecture instead of the device's.",
         in_key=True,
     )
-    dump_dir = Setting[Path | None](
+    dump_dir = FolderSetting[Path | None](
         None,
         _path,
         "TILEWRIGHT_DUMP_DIR",
@@ -367,7 +393,7 @@ class Compilation(Group):
         "means dump in TRITON_HOME/.triton.",
         factory=lambda: _triton_folder_if("TRITON_KERNEL_DUMP", "dump"),
     )
-    override_dir = Setting[Path | None](
+    override_dir = FolderSetting[Path | None](
         None,
         _path,
         "TILEWRIGHT_OVERRIDE_DIR",
@@ -382,7 +408,7 @@ class Compilation(Group):
 class Cache(Group):
     """Compiled kernels on disk and in memory."""
 
-    dir = Setting(
+    dir = FolderSetting(
         Path(),
         _path,
         "TILEWRIGHT_CACHE_DIR",

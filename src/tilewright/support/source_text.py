@@ -16,6 +16,8 @@ from types import FunctionType
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
+from tilewright.support.asynchronous_exceptions import synchronous
+
 __all__ = ["SourceFile", "SourceText", "text_of"]
 
 
@@ -91,7 +93,7 @@ def _current(file: str, module: dict[str, Any]) -> SourceText:
 def _changed(file: str) -> float:
     try:
         status = os.stat(file)
-    except (OSError, ValueError):
+    except synchronous(OSError, ValueError):
         return 0.0
     # a file that is renamed into place keeps its mtime; its ctime tells
     return max(status.st_mtime, status.st_ctime)
@@ -106,7 +108,7 @@ def _process_start() -> float:
         since_boot = float(after_name[19]) / os.sysconf("SC_CLK_TCK")
         clock = cast("int", getattr(time, "CLOCK_BOOTTIME"))  # noqa: B009 -- Linux has it
         return time.time() - time.clock_gettime(clock) + since_boot
-    except (OSError, ValueError, IndexError, AttributeError):
+    except synchronous(OSError, ValueError, IndexError, AttributeError):
         return time.time()
 
 

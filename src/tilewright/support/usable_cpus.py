@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
+from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.operating_system import affinity, at_fork
 
 
@@ -62,7 +63,7 @@ def cpu_share(groups: Path, root: Path) -> float:
     """
     try:
         lines = [line.split(":", 2) for line in groups.read_text().splitlines()]
-    except OSError:
+    except synchronous(OSError):
         return math.inf
     shares = [_least_share(root, line[2]) for line in lines if len(line) == 3 and not line[1]]
     shares += [_least_share(root / "cpu", line[2])
@@ -83,7 +84,7 @@ def _share(folder: Path) -> float:
         try:
             quota, period = " ".join((folder / name).read_text() for name in names).split()
             share = float(quota) / float(period)
-        except (OSError, ValueError, ZeroDivisionError):
+        except synchronous(OSError, ValueError, ZeroDivisionError):
             continue  # `max` is no number either
         return share if share > 0 else math.inf
     return math.inf

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -17,8 +15,9 @@ from rich.table import Table
 
 from tilewright.compiler import shared_store
 from tilewright.support import settings
+from tilewright.support.asynchronous_exceptions import suppress
 from tilewright.support.data_class import dataclass
-from tilewright.support.disk_cache import KINDS, STAMP
+from tilewright.support.disk_cache import clear
 from tilewright.tools.command_output import add_json, print_json, print_table
 
 ACTIONS = ("path", "list", "clear")
@@ -81,17 +80,6 @@ def cached_kernels(folder: Path) -> Iterator[CachedKernel]:
             yield CachedKernel(
                 metadata["name"], ", ".join(metadata["parameters"]), entry.name, _size(entry), used
             )
-
-
-def clear(folder: Path) -> tuple[int, int]:
-    """Delete everything that is kept; returns how many kernels, and how many bytes in all."""
-    count = sum(1 for _ in cached_kernels(folder / "kernels"))
-    folders = [folder / kind for kind in KINDS]
-    size = sum(map(_size, folders))
-    for kind_folder in folders:
-        shutil.rmtree(kind_folder, ignore_errors=True)
-    (folder / STAMP).unlink(missing_ok=True)
-    return count, size
 
 
 def _table(rows: list[CachedKernel]) -> Table:

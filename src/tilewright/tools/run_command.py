@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import re
-from contextlib import suppress
 from pathlib import Path
 from typing import cast
 from zipfile import BadZipFile
@@ -22,6 +21,7 @@ from rich.console import Console
 from tilewright.interp import Array, numpy_dtype, run_function
 from tilewright.ir import Function, Value, valid_kernel
 from tilewright.ir.types import PointerType
+from tilewright.support.asynchronous_exceptions import suppress
 from tilewright.tools.command_failure import CommandFailed
 from tilewright.tools.read_tile_ir import read_module
 

@@ -10,7 +10,6 @@ processor, and the second 0.03.
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
 from functools import cache, partial
 
 import tilewright.language as tl
@@ -18,6 +17,7 @@ from tilewright.backends import GPUTarget, backend_named
 from tilewright.compiler import ASTSource, rehearse
 from tilewright.runtime.jit import jit
 from tilewright.support import import_late, operating_system
+from tilewright.support.asynchronous_exceptions import suppress
 from tilewright.triton_alias import compiled_files as compiled_files  # which workers call
 from tilewright.triton_alias import knobs as knobs  # which Inductor reads for each kernel
 

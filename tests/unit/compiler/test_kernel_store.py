@@ -127,6 +127,34 @@ def test_an_entry_under_the_name_of_another_is_dropped(store: Store) -> None:
     assert store.read("a") == ENTRY
 
 
+def test_an_entry_that_may_not_be_read_is_no_damage(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.write("a", ENTRY)
+
+    def refuse(folder: OpenFolder, name: str, most: int = 0) -> bytes:
+        raise PermissionError(13, "Permission denied", name)
+
+    with monkeypatch.context() as patch, pytest.warns(TilewrightWarning) as told:
+        patch.setattr(OpenFolder, "read", refuse)
+        assert store.read("a") is None
+    (warning,) = told
+    assert "cannot be read" in str(warning.message)
+    assert "damaged" not in str(warning.message)
+    assert store.read("a") == ENTRY
+
+
+def test_writing_goes_on_after_a_full_disk(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch, pytest.warns(TilewrightWarning, match="No space"):
+        patch.setattr(kernel_store, "replace_folder", refuse)
+        assert store.write("a", ENTRY) is False
+    assert store.write("a", ENTRY)
+    assert store.read("a") == ENTRY
+
+
 def test_artifacts_have_plain_names(store: Store) -> None:
     with pytest.raises(ValueError, match="no artifact"):
         store.write("a", Entry({}, {"../obj": b""}))

@@ -4,11 +4,13 @@ import errno
 import json
 import os
 import random
+import shutil
 import stat
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -116,6 +118,32 @@ def test_the_folder_may_be_a_link_but_what_is_in_it_may_not(root: Path, tmp_path
     assert_refused("it is no folder")
 
 
+@needs_owners
+@pytest.mark.skipif("os.geteuid() != 0", reason="only root gives links away")
+@pytest.mark.parametrize("where", ["root", "above", "target"])
+def test_a_link_of_another_user_is_not_followed(root: Path, tmp_path: Path, where: str) -> None:
+    real = tmp_path / "real" / "cache"
+    real.mkdir(parents=True, mode=0o700)
+    link = {"root": root, "above": root.parent, "target": tmp_path / "link"}[where]
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(real.parent if where == "above" else real)
+    os.lchown(link, 12345, -1)
+    if where == "target":
+        root.parent.mkdir()
+        root.symlink_to(link)
+    assert_refused(f"{link} is a link of another user")
+    os.lchown(link, 0, -1)
+    assert cache_folder("kernels") == root / "kernels"
+
+
+def test_a_folder_whose_owner_or_mode_changes_is_judged_again(root: Path) -> None:
+    assert cache_folder("kernels") is not None
+    root.chmod(0o777)
+    assert_refused("other users may write to it")
+    root.chmod(0o700)
+    assert cache_folder("kernels") == root / "kernels"
+
+
 def test_a_folder_that_cannot_be_made_is_told_once(root: Path) -> None:
     root.parent.write_text("a file")
     assert_refused("set TILEWRIGHT_CACHE_DIR")
@@ -214,6 +242,39 @@ def test_too_many_open_files_are_no_damage(root: Path, monkeypatch: pytest.Monke
         patch.setattr(os, "open", refuse)
         assert kept.read("a") is None
     assert kept.read("a") == {"x": 1}
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EIO])
+def test_a_document_that_may_not_be_read_is_no_damage(
+    root: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    kept = Documents("autotune")
+    kept.write("a", {"x": 1})
+    opened = os.open
+
+    def refuse(path: str | Path, *rest: Any, **named: Any) -> int:
+        if str(path).endswith(".json"):
+            raise OSError(number, os.strerror(number))
+        return opened(path, *rest, **named)
+
+    with monkeypatch.context() as patch, pytest.warns(TilewrightWarning) as told:
+        patch.setattr(os, "open", refuse)
+        assert kept.read("a") is None
+    (warning,) = told
+    assert "a.json cannot be read" in str(warning.message)
+    assert "damaged" not in str(warning.message)
+    assert kept.read("a") == {"x": 1}
+
+
+def test_a_document_under_the_name_of_another_is_dropped(root: Path) -> None:
+    kept = Documents("autotune")
+    kept.write("a", {"x": 1})
+    kept.write("b", {"y": 2})
+    shutil.copy(root / "autotune" / "a.json", root / "autotune" / "b.json")
+    with pytest.warns(TilewrightWarning, match=r"b\.json is damaged .it is another document."):
+        assert kept.read("b") is None
+    kept.write("b", {"y": 2})
+    assert [kept.read("a"), kept.read("b")] == [{"x": 1}, {"y": 2}]
 
 
 @needs_owners
@@ -395,10 +456,15 @@ def test_folders_that_cannot_be_synchronized_are_left_so(
 
 
 def keep(path: Path, age: float, size: int = 1000) -> Path:
-    """A file (a path with a suffix), or a folder with one, used `age` seconds ago."""
-    file = path if path.suffix else path / "file"
+    """What this package would have written there, used `age` seconds ago."""
+    kind, name = path.parent.name, path.name
+    file, head = {
+        "kernels": (path / "kernel.json", sealed({"key": name})),
+        "crashes": (path / "kernel.tile", b"// pipeline: ttir -> obj"),
+        "dumps": (path / "kernel.ttir", b""),
+    }.get(kind, (path, sealed({"document": path.stem})))
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(bytes(size))
+    file.write_bytes(head.ljust(size))
     used = time.time() - age
     os.utime(path, (used, used))
     return path
@@ -412,14 +478,14 @@ def test_all_kinds_share_the_size_and_the_oldest_goes_first(root: Path) -> None:
     kept = [
         keep(root / "autotune" / "tuned.json", 500),
         keep(root / "grammar" / "tables.json", 400),
-        keep(root / "crashes" / "crash", 300),
+        keep(root / "crashes" / ("0" * 12), 300),
         keep(root / "kernels" / "kernel", 200),
         keep(root / "kernels" / "new", 0),
     ]
     Eviction(root, 5000).run()
-    assert left(kept) == ["tuned.json", "tables.json", "crash", "kernel", "new"]
+    assert left(kept) == ["tuned.json", "tables.json", "0" * 12, "kernel", "new"]
     Eviction(root, 4000).run()
-    assert left(kept) == ["crash", "kernel", "new"]
+    assert left(kept) == ["0" * 12, "kernel", "new"]
     Eviction(root, 2000).run()
     assert left(kept) == ["new"]
 
@@ -449,12 +515,12 @@ def test_a_clock_that_was_set_back_does_no_harm(root: Path) -> None:
 
 def test_what_killed_processes_left_is_deleted_after_an_hour(root: Path) -> None:
     kinds = ("kernels", "autotune", "grammar")
-    old = [keep(root / kind / ".123-abc", 4000) for kind in kinds]
-    future = [keep(root / kind / ".124-abc", -4000) for kind in kinds]
-    fresh = [keep(root / kind / ".125-abc", 60) for kind in kinds]
+    old = [keep(root / kind / f".123-{'0' * 12}", 4000) for kind in kinds]
+    future = [keep(root / kind / f".124-{'0' * 12}", -4000) for kind in kinds]
+    fresh = [keep(root / kind / f".125-{'0' * 12}", 60) for kind in kinds]
     Eviction(root, 0).run()
     assert left(old + future) == []
-    assert left(fresh) == [".125-abc"] * 3
+    assert left(fresh) == [f".125-{'0' * 12}"] * 3
 
 
 def test_one_look_an_hour(root: Path) -> None:

@@ -42,7 +42,7 @@ def held_elsewhere(guard: AbstractContextManager[object]) -> Generator[None]:
     thread.join()
 
 
-def is_free(lock: ForkLock) -> bool:
+def is_free(lock: AbstractContextManager[object]) -> bool:
     """Whether another thread can take the lock."""
     return _taken(lock).wait(20)
 
@@ -52,7 +52,7 @@ def is_held(lock: ForkLock) -> bool:
     return not _taken(lock).wait(0.2)
 
 
-def _taken(lock: ForkLock) -> threading.Event:
+def _taken(lock: AbstractContextManager[object]) -> threading.Event:
     """Set as soon as another thread has taken the lock."""
     taken = threading.Event()
 

@@ -9,6 +9,7 @@ import pytest
 
 import tilewright
 import tilewright.language as tl
+from tests.stop_points import is_stopped_at
 from tilewright.support import (
     Event,
     ListRecorder,
@@ -109,3 +110,22 @@ def test_compilations_pause():
     assert watcher.enabled
     assert not any(watcher.enabled)
     assert gc.isenabled()
+
+
+def test_an_exception_at_any_point_ends_the_pause():
+    """What a signal handler raises, in `__enter__`, in the block and in `__exit__`."""
+
+    def block() -> None:
+        with collection_paused():
+            len([])
+
+    reached = late = 0
+    while is_stopped_at(reached, block):
+        late += not gc.isenabled()
+        with collection_paused():
+            pass
+        assert gc.isenabled(), reached
+        reached += 1
+    assert reached > 10
+    # as `__exit__` is called, nothing of it can run: the next block makes up for it
+    assert late <= 1

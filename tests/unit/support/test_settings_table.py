@@ -175,3 +175,37 @@ def test_groups_are_all_of_the_settings() -> None:
     now = settings()
     assert isinstance(now, Settings)
     assert all(isinstance(group, Group) for _, group in now.groups())
+
+
+FOLDERS = {
+    "TILEWRIGHT_CACHE_DIR": lambda: settings().cache.dir,
+    "TRITON_CACHE_DIR": lambda: settings().cache.dir,
+    "TILEWRIGHT_DUMP_DIR": lambda: settings().compilation.dump_dir,
+    "TILEWRIGHT_OVERRIDE_DIR": lambda: settings().compilation.override_dir,
+}
+
+
+@pytest.mark.parametrize("variable", FOLDERS)
+def test_a_relative_folder_does_not_follow_the_working_folder(
+    variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in FOLDERS:
+        monkeypatch.delenv(name, raising=False)
+    FOLDERS[variable]()
+    (tmp_path / "later").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(variable, "kept/here")
+    assert FOLDERS[variable]() == tmp_path / "kept" / "here"
+    monkeypatch.chdir("later")
+    assert FOLDERS[variable]() == tmp_path / "kept" / "here"
+    monkeypatch.setenv(variable, "there")
+    assert FOLDERS[variable]() == tmp_path / "later" / "there"
+
+
+def test_an_assigned_relative_folder_does_not_follow_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with settings().cache.scope(dir=Path("kept")):
+        monkeypatch.chdir("/")
+        assert settings().cache.dir == tmp_path / "kept"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any
 
 from tilewright.backends.manifest import (
@@ -26,6 +25,7 @@ from tilewright.backends.nvidia.driver.gpu_launcher import LAUNCH_METADATA, Nvid
 from tilewright.backends.nvidia.driver.stream_order import MEMORY
 from tilewright.llvm import llvm_version
 from tilewright.support import errors, function_late, settings
+from tilewright.support.asynchronous_exceptions import suppress
 from tilewright.support.data_class import dataclass
 
 

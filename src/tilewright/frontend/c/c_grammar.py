@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import cache
 from importlib import resources
 from typing import Any, cast
@@ -23,6 +22,7 @@ from lark.lexer import Lexer, TerminalDef
 from tilewright.frontend.c.c_tokens import Token
 from tilewright.frontend.c.syntax_builder import Builder
 from tilewright.support import settings
+from tilewright.support.asynchronous_exceptions import suppress, synchronous
 from tilewright.support.disk_cache import Documents
 
 
@@ -80,7 +80,7 @@ def _read(name: str) -> Lark | None:
         return None
     try:
         return parser_with(tables)
-    except Exception as problem:  # lark does not check what it is given
+    except synchronous(Exception) as problem:  # lark does not check what it is given
         _KEPT.discard(name, problem)
         return None
 

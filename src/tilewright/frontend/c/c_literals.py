@@ -10,6 +10,7 @@ import re
 
 from tilewright.ir.types import DType, i32, i64, u32, u64
 from tilewright.support import errors
+from tilewright.support.asynchronous_exceptions import synchronous
 
 _CANDIDATES = (i32, u32, i64, u64)
 _BASES = {"0x": 16, "0b": 2}
@@ -53,7 +54,7 @@ def _value_of(digits: str, text: str) -> tuple[int, int]:
         raise errors.CSyntaxError("an integer of 64 bits", f"'{shortened(text)}'")
     try:
         return int(digits, base), base
-    except ValueError:
+    except synchronous(ValueError):
         # int() accepts no digit 8 or 9 in base 8: `08` ends here.
         instead = f"for the decimal number write {digits.lstrip('0')}" if base == 8 else ""
         raise errors.CSyntaxError(_DIGIT_NAMES[base], f"'{shortened(text)}'", instead) from None

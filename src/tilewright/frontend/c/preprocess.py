@@ -20,6 +20,7 @@ from tilewright.frontend.c.c_tokens import (
 )
 from tilewright.frontend.c.preprocessor_conditions import evaluate
 from tilewright.support import SourceLoc, errors
+from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 
 TYPES = frozenset(
@@ -66,6 +67,9 @@ _NEEDED = {
     "pragma": "a word",
 }
 """What must follow the name of a directive."""
+
+_UNREADABLE = (LookupError, ValueError, TypeError, AttributeError, AssertionError)
+"""What pcpp raises for a directive that it does not expect."""
 
 _BUILT_IN = ("__DATE__", "__TIME__")
 """Macros of pcpp that would make a kernel differ from one second to the next."""
@@ -307,10 +311,9 @@ def preprocess(source: Source, defines: Mapping[str, str]) -> list[Token]:
         raise errors.NestedTooDeeply(
             "what macros expand to", loc=processor.current_location()
         ) from None
-    except (LookupError, ValueError, TypeError, AttributeError, AssertionError) as problem:
+    except synchronous(*_UNREADABLE) as problem:
         if isinstance(problem, errors.TilewrightError):
             raise
-        # What pcpp does with a directive that it does not expect to be like that.
         detail = "this directive, or a macro used here, cannot be read"
         raise errors.PreprocessorError(detail, loc=processor.current_location()) from None
     return [_token(t, source.name) for t in expanded if t.type not in _BLANK]

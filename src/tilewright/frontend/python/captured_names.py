@@ -6,6 +6,7 @@ import builtins
 from collections.abc import Iterator
 from types import CellType, FunctionType
 
+from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 
 _BUILTINS = vars(builtins)
@@ -29,7 +30,7 @@ class Binding:
             return getattr(self.holder, self.key, MISSING)
         try:
             return self.holder.cell_contents
-        except ValueError:  # the enclosing function has not assigned it yet
+        except synchronous(ValueError):  # the enclosing function has not assigned it yet
             return MISSING
 
 

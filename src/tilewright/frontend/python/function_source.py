@@ -20,6 +20,7 @@ from types import CodeType, FunctionType
 
 from tilewright.frontend.python.match_code import lines_of_code
 from tilewright.support import SourceFile, SourceText, errors, text_of
+from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 
 _CLOSING = (")", "]", "}")
@@ -95,7 +96,7 @@ def _current(file: str) -> SourceText:
     try:
         with tokenize.open(file) as opened:
             return SourceText(opened.readlines(), 0.0)
-    except (OSError, SyntaxError, ValueError):
+    except synchronous(OSError, SyntaxError, ValueError):
         return SourceText((), 0.0)
 
 
@@ -144,7 +145,7 @@ def _parsed(text: str) -> ast.Module | None:
     try:
         # ValueError: null bytes in the text.
         return ast.parse(text)
-    except (SyntaxError, ValueError):
+    except synchronous(SyntaxError, ValueError):
         return None
 
 

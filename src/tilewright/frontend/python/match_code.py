@@ -12,6 +12,7 @@ from types import CodeType
 from typing import cast
 
 from tilewright.support import SourceText
+from tilewright.support.asynchronous_exceptions import synchronous
 
 __all__ = ["lines_of_code"]
 
@@ -33,7 +34,7 @@ def _compiled(text: SourceText) -> tuple[CodeType, ...]:
     try:
         # dont_inherit: future statements of this module must not change what the text compiles to.
         return tuple(_inner(compile("".join(text.lines), "<text>", "exec", dont_inherit=True)))
-    except (SyntaxError, ValueError, RecursionError):
+    except synchronous(SyntaxError, ValueError, RecursionError):
         return ()
 
 

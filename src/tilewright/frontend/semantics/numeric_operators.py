@@ -56,6 +56,7 @@ from tilewright.ops import (
     XorOp,
 )
 from tilewright.support import errors
+from tilewright.support.asynchronous_exceptions import synchronous
 
 VERBS = {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide",
@@ -336,7 +337,7 @@ def _dtype_name(operand: object) -> str:
 def _fold(ctx: Context, name: str, lhs: object, rhs: object) -> Any:
     try:
         result: object = _FOLDS[name](lhs, rhs)
-    except (TypeError, ValueError, ArithmeticError) as error:
+    except synchronous(TypeError, ValueError, ArithmeticError) as error:
         what = f"{VERBS[name]} {describe(lhs)} and {describe(rhs)}"
         ctx.fail(errors.InvalidOperation, what, str(error))
     # Sequences, from + and * of Python tuples, stay values that can be unpacked.

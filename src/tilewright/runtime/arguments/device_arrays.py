@@ -26,6 +26,7 @@ from tilewright.runtime.arguments import dlpack
 from tilewright.runtime.arguments.array_specs import ON_HOST, SPECS_BY_DEVICE
 from tilewright.runtime.arguments.specialization import HOST, Handled, Handler, refuse
 from tilewright.support import errors
+from tilewright.support.asynchronous_exceptions import synchronous
 
 _DEFAULT_STREAM = 1
 """Of both protocols, where CUDA also says 0."""
@@ -129,7 +130,9 @@ def _of_dlpack(value: Any) -> Handled:
         exported, device = _exported(value)
     except errors.TilewrightError:
         raise
-    except Exception as problem:  # whatever the library raises for an array that has no memory
+    except synchronous(
+        Exception
+    ) as problem:  # whatever the library raises for an array that has no memory
         said = str(problem).partition("\n")[0]
         instead = f"its library does not hand it over: {said}"
         raise errors.UnsupportedArgument("", type(value).__name__, instead) from problem

@@ -22,6 +22,7 @@ from tilewright.runtime.arguments.specialization import (
     spec,
 )
 from tilewright.support import errors, import_late
+from tilewright.support.asynchronous_exceptions import synchronous
 
 
 def plain(value: object) -> object:
@@ -150,7 +151,7 @@ def _of_tensor(tensor: Any) -> Handled:
     """A torch tensor."""
     try:
         address = tensor.data_ptr()
-    except RuntimeError as problem:  # sparse ones, and stand-ins that have no memory
+    except synchronous(RuntimeError) as problem:  # sparse ones, and stand-ins that have no memory
         description = f"tensor with layout {tensor.layout} and without memory of its own"
         raise errors.UnsupportedArgument("", description, str(problem).partition("\n")[0]) from None
     # PyTorch negates and conjugates lazily, by a flag; `bool()` is False, where there is no flag

@@ -19,6 +19,7 @@ from tilewright.runtime.arguments.specialization import (
     annotated_key,
     integer_key,
 )
+from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 
 _KINDS = inspect.Parameter
@@ -187,7 +188,7 @@ def _evaluated(fn: Callable[..., object], text: str) -> object:
     """What an annotation written as text stands for; the text itself if that is no expression."""
     try:
         return eval(text, getattr(fn, "__globals__", {}))  # noqa: S307
-    except Exception:  # "*fp32" and names that exist only for type checkers
+    except synchronous(Exception):  # "*fp32" and names that exist only for type checkers
         return text
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Protocol, SupportsInt
 
 from tilewright.support import fork_waits, usable_cpus
+from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 
 KIB = 1024
@@ -58,7 +59,9 @@ def _caches_in(folder: Path) -> Iterator[Cache]:
                 size=_parse_size((entry / "size").read_text()),
                 shared_by=_count_cores((entry / "shared_cpu_list").read_text()),
             )
-        except (OSError, ValueError):  # some virtual machines list a cache without its size
+        except synchronous(
+            OSError, ValueError
+        ):  # some virtual machines list a cache without its size
             continue
 
 
@@ -138,5 +141,7 @@ def _pin(core: int) -> None:
         return
     try:
         os.sched_setaffinity(0, {core})  # 0 is the calling thread
-    except OSError:  # a sandbox may refuse; an unpinned thread still empties the shared cache
+    except synchronous(
+        OSError
+    ):  # a sandbox may refuse; an unpinned thread still empties the shared cache
         return

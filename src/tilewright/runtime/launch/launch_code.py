@@ -13,7 +13,7 @@ compiled, as `dataclasses` does. For `def add(x, n, B: tl.constexpr = 64)` it is
                 else: k1, v1 = HANDLERS[n.__class__](n)
                 k2 = B if B.__class__ is int else constant_key(B)
                 variant = variants.get((k0, k1, k2))
-            except Exception:
+            except synchronous(Exception):
                 variant = None                      # bind_and_launch raises the designed error
             if variant is None: return bind_and_launch(grid, (x, n, B), rest, keywords)
             if callable(grid): grid = grid_for(grid, {"x": x, "n": n, "B": B, **keywords})
@@ -41,6 +41,7 @@ from tilewright.runtime.arguments.specialization import (
     integer_key,
 )
 from tilewright.runtime.launch.bound_call import MISSING
+from tilewright.support.asynchronous_exceptions import synchronous
 
 _INT = """\
 if {x}.__class__ is int:
@@ -66,7 +67,7 @@ def {name}(_tw_grid, /{positional}, *{rest}{keyword_only}, **{keywords}):
             if {keywords}: _tw_key = (*_tw_key, *{keyword_keys})
             if _tw_assigned: _tw_key = (*_tw_key, *_tw_assigned.items())
             _tw_variant = _tw_variants.get(_tw_key)
-        except Exception:
+        except _tw_synchronous(Exception):
             _tw_variant = None
         if _tw_variant is None or _tw_enter or _tw_exit{surplus}:
             return _tw_bind_and_launch(_tw_grid, ({arguments}), {rest}, {keywords})
@@ -100,6 +101,7 @@ def launch_functions(
         "_tw_constant_key": constant_key,
         "_tw_constant_items": constant_items,
         "_tw_MISSING": MISSING,
+        "_tw_synchronous": synchronous,
         **{f"_tw_{key}": value for key, value in environment.items()},
     }
     # kernels read from files may bear any name; the generated text must stay valid Python

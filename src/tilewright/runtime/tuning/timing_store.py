@@ -16,6 +16,7 @@ from typing import Any, cast
 from tilewright.compiler import package_version
 from tilewright.runtime.jit import JITFunction
 from tilewright.runtime.tuning.tuning_config import Config
+from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.disk_cache import Documents
 
 Timing = list[float]
@@ -71,7 +72,7 @@ class KeptTimings:
         try:
             rows = cast("dict[str, list[float | None]]", members[_TIMINGS])
             return {text: [_from_json(ms) for ms in timing] for text, timing in rows.items()}
-        except (ValueError, KeyError, TypeError, AttributeError) as problem:
+        except synchronous(ValueError, KeyError, TypeError, AttributeError) as problem:
             _DOCUMENTS.discard(self._name, problem)
             return {}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextvars
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from contextlib import suppress
 from dataclasses import field
 from functools import partial
 from typing import Any
@@ -17,6 +16,7 @@ from tilewright.runtime.tuning.timing_store import Timing
 from tilewright.runtime.tuning.tuning_arguments import Bench, Hooks, call_hook_of, measured_by
 from tilewright.runtime.tuning.tuning_config import Config
 from tilewright.support import TilewrightError, errors, usable_cpus
+from tilewright.support.asynchronous_exceptions import suppress, synchronous
 from tilewright.support.data_class import dataclass
 
 __all__ = ["QUANTILES", "Trial"]
@@ -119,7 +119,7 @@ class Trial:
             for done, future in enumerate(as_completed(started, seconds), 1):
                 self._keep(started[future], future)
                 tell(done)
-        except TimeoutError:
+        except synchronous(TimeoutError):
             pass
         finally:
             # those not begun are compiled when they are measured
@@ -156,7 +156,7 @@ class Trial:
         self.hooks.before(arguments)
         try:
             self.fn.run(*self.args, grid=self.grid, warmup=False, **chosen)
-        except Exception as problem:
+        except synchronous(Exception) as problem:
             self.hooks.after(arguments, problem)
             raise
         self.hooks.after(arguments, None)

@@ -7,6 +7,7 @@ from typing import Any, Protocol, cast
 
 from tilewright.runtime.tuning.tuning_config import Config
 from tilewright.support import ask, errors
+from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 
 __all__ = [
@@ -72,7 +73,7 @@ def measured_by(bench: Bench, fn: Any, quantiles: Sequence[float]) -> list[float
     several = cast("Sequence[Any]", timing if isinstance(timing, list | tuple) else [timing])
     try:
         return [float(ms) for ms in several]
-    except (TypeError, ValueError):
+    except synchronous(TypeError, ValueError):
         raise errors.AutotunerError(
             f"do_bench has returned {timing!r}", "let it return milliseconds: one at each quantile"
         ) from None

@@ -7,27 +7,33 @@
             crashes/    reproducers of bugs     (compiler.stages)
 
 Machine code is read from there and run. So files are read only from folders that no other user may
-write to (`trust`), through checksums (`sealed`), and are written under another name, synchronized
-and renamed (`files`): they are there whole or not at all, also after a crash. The size of all kinds
-together is bounded (`eviction`).
+write to (`folder_trust`), through checksums (`checksummed_json`), and are written under another
+name, synchronized and renamed (`whole_files`): they are there whole or not at all, also after a
+crash. The size of all kinds together is bounded (`eviction`). The folder may hold files of the
+user, which are never deleted (`own_files`).
 """
 
 from .checksummed_json import sealed, unsealed
-from .eviction import KINDS, MEGABYTE, STAMP, Eviction, wrote
-from .folder_trust import cache_folder
+from .eviction import MEGABYTE, STAMP, Eviction, clear, wrote
+from .folder_trust import cache_folder, in_cache_folder
 from .json_documents import Documents
-from .transient_failures import is_transient
+from .own_files import CRASH_HEAD, INDEX
+from .transient_failures import is_transient, is_unreadable
 from .whole_files import OpenFolder, remove, replace_folder, write_file
 
 __all__ = [
-    "KINDS",
+    "CRASH_HEAD",
+    "INDEX",
     "MEGABYTE",
     "STAMP",
     "Documents",
     "Eviction",
     "OpenFolder",
     "cache_folder",
+    "clear",
+    "in_cache_folder",
     "is_transient",
+    "is_unreadable",
     "remove",
     "replace_folder",
     "sealed",

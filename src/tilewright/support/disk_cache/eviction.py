@@ -7,30 +7,20 @@ was, so they count as the oldest, in their order.
 
 from __future__ import annotations
 
-import os
-import re
 import time
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
-from tilewright.support.data_class import dataclass
+from tilewright.support.asynchronous_exceptions import suppress
+from tilewright.support.disk_cache.fail_points import fail_point
+from tilewright.support.disk_cache.own_files import KINDS, OwnItem, own_items
 from tilewright.support.disk_cache.whole_files import is_temporary, remove
 from tilewright.support.settings_table import settings
 
-from .fail_points import fail_point
-
-__all__ = ["KINDS", "MEGABYTE", "STAMP", "Eviction", "wrote"]
-
-KINDS = ("kernels", "autotune", "grammar", "native", "crashes")
-"""Folders of the cache that this package writes; others in there are not touched, but for dumps."""
+__all__ = ["MEGABYTE", "STAMP", "Eviction", "clear", "wrote"]
 
 STAMP = ".scanned"
 """A file whose time of change is that of the latest scan of the cache's size."""
-
-_DUMP = re.compile(r".+-[0-9a-f]{12}")
-"""Names of folders that `dump_dir` is filled with, of which some may lie in the cache."""
 
 MEGABYTE = 1 << 20
 _SCAN_EVERY = 256
@@ -43,15 +33,6 @@ _LEFT_SECONDS = 3600.0
 """Age at which a temporary file counts as left behind by a process that died."""
 _SKEW_SECONDS = 60.0
 """By which clocks of the machines that share a folder may differ."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """Something that is deleted as a whole. used: seconds since 1970; size: bytes."""
-
-    place: Path
-    used: float
-    size: int
 
 
 class Eviction:
@@ -77,8 +58,8 @@ class Eviction:
         """Delete what is left over from processes that died; then, if the cache exceeds its limit,
         what was used longest ago, until it is well below."""
         now = time.time()
-        kept: list[_Kept] = []
-        for item in _items(self.root):
+        kept: list[OwnItem] = []
+        for item in own_items(self.root):
             if not is_temporary(item.place.name):
                 kept.append(item)
             # abs: a temporary file dated in the future, by a clock set back since, would stay until
@@ -117,26 +98,17 @@ def wrote(root: Path, max_bytes: int | None = None) -> None:
         eviction.run()
 
 
-def _items(root: Path) -> Iterator[_Kept]:
-    for kind in KINDS:
-        yield from _in_folder(root / kind)
-    dumps = settings().compilation.dump_dir
-    # the user chose the folder of dumps: only what is named like one, in the cache, is counted
-    if dumps is not None and root in dumps.parents and dumps.parent.name not in KINDS:
-        yield from (item for item in _in_folder(dumps) if _DUMP.fullmatch(item.place.name))
-
-
-def _in_folder(folder: Path) -> Iterator[_Kept]:
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            with suppress(OSError):
-                used = entry.stat(follow_symlinks=False).st_mtime
-                yield _Kept(Path(entry.path), used, _size(entry))
-
-
-def _size(entry: os.DirEntry[str]) -> int:
-    """Bytes of a file, or of the files in a folder."""
-    if not entry.is_dir(follow_symlinks=False):
-        return entry.stat(follow_symlinks=False).st_size
-    with os.scandir(entry.path) as files:
-        return sum(file.stat(follow_symlinks=False).st_size for file in files)
+def clear(root: Path) -> tuple[int, int]:
+    """Delete everything that this package has written; returns how many kernels, and the bytes."""
+    items = [item for item in own_items(root) if item.kind in KINDS]
+    for item in items:
+        remove(item.place)
+    for kind in {item.kind for item in items}:
+        with suppress(OSError):  # it holds files of the user
+            (root / kind).rmdir()
+    stamp = root / STAMP
+    with suppress(OSError):
+        if stamp.stat(follow_symlinks=False).st_size == 0:
+            stamp.unlink()
+    whole = [item for item in items if not is_temporary(item.place.name)]
+    return sum(item.kind == "kernels" for item in whole), sum(item.size for item in items)

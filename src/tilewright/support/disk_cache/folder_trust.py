@@ -5,17 +5,24 @@ from __future__ import annotations
 import os
 import stat
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
+from tilewright.support.asynchronous_exceptions import synchronous
+from tilewright.support.disk_cache.transient_failures import is_transient
 from tilewright.support.errors import TilewrightWarning
 from tilewright.support.operating_system import user_number
 from tilewright.support.settings_table import settings
 
-__all__ = ["OWNER_ONLY", "cache_folder", "distrust"]
+__all__ = ["OWNER_ONLY", "cache_folder", "distrust", "in_cache_folder"]
 
 OWNER_ONLY = 0o700
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_TRIES = 5
+"""Of using a folder that others remove meanwhile."""
+_MAX_LINKS = 40
+"""As Linux follows."""
 
 
 def distrust(status: os.stat_result) -> str | None:
@@ -30,10 +37,12 @@ def distrust(status: os.stat_result) -> str | None:
     return None
 
 
-class _Verdicts:
-    """Results of the check by folder: each is checked, and warned of, once in a process."""
+class _Judged:
+    """Results of the check in this process."""
 
-    good: ClassVar[dict[Path, bool]] = {}
+    good: ClassVar[dict[Path, tuple[int, ...]]] = {}
+    """Folders that may be used, with what identified them when they were checked."""
+    warned: ClassVar[set[Path]] = set()
 
 
 def cache_folder(kind: str, root: Path | None = None) -> Path | None:
@@ -46,32 +55,87 @@ def cache_folder(kind: str, root: Path | None = None) -> Path | None:
     return folder if _is_good(root, linked=True) and _is_good(folder, linked=False) else None
 
 
+def in_cache_folder(
+    kind: str, write: Callable[[Path], object], root: Path | None = None
+) -> Path | None:
+    """Call `write` with `cache_folder(kind, root)`, again if the folder is removed meanwhile.
+
+    Returns the folder, or None where nothing was written. Errors: OSErrors of `write`, except for
+    FileNotFoundError.
+    """
+    for _ in range(_TRIES):
+        folder = cache_folder(kind, root)
+        if folder is None:
+            return None
+        try:
+            write(folder)
+        except FileNotFoundError:  # somebody clears or moves the cache
+            continue
+        return folder
+    return None
+
+
 def _is_good(folder: Path, linked: bool) -> bool:
     """linked: whether the folder may be a symbolic link, as the user's own choice may."""
-    verdict = _Verdicts.good.get(folder)
-    # removed since it was judged made again, and judged anew
-    if verdict and not folder.exists():
-        verdict = None
-    if verdict is None:
-        problem = _problem(folder, linked)
-        verdict = _Verdicts.good[folder] = problem is None
-        if problem is not None:
-            _warn(folder, problem)
-    return verdict
+    problem = None
+    for _ in range(_TRIES):
+        try:
+            problem = _problem(folder, linked)
+            break
+        except FileNotFoundError as gone:  # it was removed after it was made
+            problem = f"{gone}"
+        except synchronous(OSError) as failure:
+            if is_transient(failure):
+                return False
+            problem = f"{failure}; set TILEWRIGHT_CACHE_DIR to a folder that can be written"
+            break
+    if problem is not None and folder not in _Judged.warned:
+        _Judged.warned.add(folder)
+        _warn(folder, problem)
+    return problem is None
 
 
 def _problem(folder: Path, linked: bool) -> str | None:
     try:
+        status = os.stat(folder, follow_symlinks=linked)
+    except FileNotFoundError:
         _make(folder)
         status = os.stat(folder, follow_symlinks=linked)
-    except OSError as problem:
-        return f"{problem}; set TILEWRIGHT_CACHE_DIR to a folder that can be written"
+    identity = status.st_dev, status.st_ino, status.st_uid, status.st_mode
+    if _Judged.good.get(folder) == identity:
+        return None
+    problem = _distrust_folder(folder, status)
+    if problem is None:
+        _Judged.good[folder] = identity
+    return problem
+
+
+def _distrust_folder(folder: Path, status: os.stat_result) -> str | None:
     if not stat.S_ISDIR(status.st_mode):
         return "it is no folder; set TILEWRIGHT_CACHE_DIR to another"
+    link = _link_of_another(folder.absolute())
+    if link is not None:
+        return f"{link} is a link of another user; set TILEWRIGHT_CACHE_DIR to a folder of your own"
     reason = distrust(status)
     if reason is None:
         return None
     return f"{reason}; set TILEWRIGHT_CACHE_DIR to a folder of your own, or chmod go-w that one"
+
+
+def _link_of_another(path: Path, depth: int = _MAX_LINKS) -> Path | None:
+    """The symbolic link on the way to an absolute path that neither this user nor root made."""
+    user = user_number()
+    if user is None or depth == 0:
+        return None
+    for part in (*reversed(path.parents), path):
+        status = os.lstat(part)
+        if stat.S_ISLNK(status.st_mode):
+            if status.st_uid not in (user, 0):
+                return part
+            found = _link_of_another(part.parent / os.readlink(part), depth - 1)
+            if found is not None:
+                return found
+    return None
 
 
 def _make(folder: Path) -> None:

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 import warnings
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from tilewright.support.asynchronous_exceptions import suppress, synchronous
 from tilewright.support.disk_cache.checksummed_json import sealed, unsealed
 from tilewright.support.disk_cache.eviction import wrote
-from tilewright.support.disk_cache.folder_trust import cache_folder
-from tilewright.support.disk_cache.transient_failures import is_transient
+from tilewright.support.disk_cache.folder_trust import cache_folder, in_cache_folder
+from tilewright.support.disk_cache.json_names import file_name
+from tilewright.support.disk_cache.transient_failures import is_transient, is_unreadable
 from tilewright.support.disk_cache.whole_files import OpenFolder, remove, write_file
 from tilewright.support.errors import TilewrightWarning
 
 __all__ = ["Documents"]
 
-_MAX_CHARACTERS = 150
-"""Of a name that becomes a file's as it is; file systems take 255 bytes."""
+_NAME = "document"
+"""The first member of a document, which `own_files` looks for."""
 
 
 class Documents:
     """The documents of one kind: dictionaries of values that JSON can hold.
 
-    What cannot be read counts as absent, with a warning, and is removed; where nothing can be
-    written, nothing is.
+    A damaged document counts as absent, with a warning, and is removed. Where nothing can be
+    written, nothing is. Each file holds the name of its document, so that a copy of one cannot
+    stand for another.
     """
 
     def __init__(self, kind: str) -> None:
@@ -43,12 +43,15 @@ class Documents:
         try:
             with OpenFolder(folder) as opened:
                 members = unsealed(opened.read(file.name))
+            found = members.pop(_NAME, None)
+            if found is None:  # versions before 0.1.0 did not write it
+                return None
+            if found != name:
+                raise ValueError("it is another document")
         except FileNotFoundError:
             return None
-        except (OSError, ValueError) as problem:
-            # a lack of descriptors or memory is no fault of the file, which must stay
-            if not is_transient(problem):
-                self.discard(name, problem)
+        except synchronous(OSError, ValueError) as problem:
+            self._failed(file, problem)
             return None
         with suppress(OSError):
             # eviction goes by the time of change: reading counts as use
@@ -58,22 +61,35 @@ class Documents:
     def discard(self, name: str, problem: object) -> None:
         """Remove a document that is of no use, with a warning."""
         folder = cache_folder(self.kind)
-        if folder is None:
-            return
-        file = folder / file_name(name)
-        warnings.warn(
-            f"{file} is damaged ({problem}); it is made again", TilewrightWarning, stacklevel=3
-        )
-        remove(file)
+        if folder is not None:
+            _discard(folder / file_name(name), problem)
+
+    @staticmethod
+    def _failed(file: Path, problem: Exception) -> None:
+        # a lack of descriptors, memory or permission is no fault of the file, which must stay
+        if is_unreadable(problem):
+            _warn(f"{file} cannot be read ({problem}); its content is computed again")
+        elif not is_transient(problem):
+            _discard(file, problem)
 
     def write(self, name: str, members: Mapping[str, Any]) -> None:
         """Keep a document, in place of an older one of that name."""
-        folder = cache_folder(self.kind)
-        if folder is None:
-            return
+        content = sealed({_NAME: name, **members})
         with suppress(OSError):
-            _write(folder / file_name(name), sealed(members))
-            wrote(folder.parent)
+            folder = in_cache_folder(
+                self.kind, lambda folder: _write(folder / file_name(name), content)
+            )
+            if folder is not None:
+                wrote(folder.parent)
+
+
+def _discard(file: Path, problem: object) -> None:
+    _warn(f"{file} is damaged ({problem}); it is made again")
+    remove(file)
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, TilewrightWarning, stacklevel=4)
 
 
 def _write(file: Path, content: bytes) -> None:
@@ -81,12 +97,3 @@ def _write(file: Path, content: bytes) -> None:
     if file.is_dir() and not file.is_symlink():
         remove(file)
     write_file(file, content)
-
-
-def file_name(name: str) -> str:
-    """A file name for any text, another for each."""
-    plain = re.sub(r"[^A-Za-z0-9_-]", "_", name)
-    # two names may become the same plain one: the digest keeps them apart
-    if plain != name or len(plain) > _MAX_CHARACTERS:
-        plain = f"{plain[:_MAX_CHARACTERS]}-{hashlib.sha256(name.encode()).hexdigest()[:32]}"
-    return f"{plain}.json"

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import errno
 
-__all__ = ["is_transient"]
+__all__ = ["is_transient", "is_unreadable"]
 
 # ESTALE: a network file system's handle of a file that another machine has replaced
 _PASSING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.ESTALE)
+
+_UNREADABLE = (errno.EACCES, errno.EPERM, errno.EIO)
 
 
 def is_transient(problem: Exception) -> bool:
     """Whether the process or the system lacks something, such as file descriptors, for a while."""
     return isinstance(problem, OSError) and problem.errno in _PASSING
+
+
+def is_unreadable(problem: Exception) -> bool:
+    """Whether permissions or the device prevent reading, which says nothing about the content."""
+    return isinstance(problem, OSError) and problem.errno in _UNREADABLE

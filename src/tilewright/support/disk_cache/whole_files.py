@@ -7,13 +7,14 @@ what is read is what was looked at.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
+from tilewright.support.asynchronous_exceptions import suppress, synchronous
 from tilewright.support.disk_cache.fail_points import fail_point
 from tilewright.support.disk_cache.folder_trust import OWNER_ONLY, distrust
 from tilewright.support.operating_system import BY_FOLDER, FOLDER, NO_LINK, NO_WAIT, READ
@@ -36,6 +37,9 @@ _LARGEST = 1 << 30
 """Bytes of a file that is read: no kernel is near to that."""
 
 
+_TEMPORARY = re.compile(r"\.\d+-[0-9a-f]{12}")
+
+
 def temporary_beside(place: Path) -> Path:
     """A new name in the same folder, for which `is_temporary` holds."""
     return place.with_name(f".{os.getpid()}-{os.urandom(6).hex()}")
@@ -43,7 +47,7 @@ def temporary_beside(place: Path) -> Path:
 
 def is_temporary(name: str) -> bool:
     """Whether a file or folder of this name was being written, or removed."""
-    return name.startswith(".") and "-" in name
+    return _TEMPORARY.fullmatch(name) is not None
 
 
 class OpenFolder:
@@ -82,7 +86,7 @@ class OpenFolder:
             return True
         try:
             return os.path.samestat(os.fstat(self._handle), os.lstat(self.path))
-        except OSError:
+        except synchronous(OSError):
             return False
 
     def read(self, name: str, most: int = _LARGEST) -> bytes:
@@ -144,7 +148,7 @@ def replace_folder(place: Path, files: Mapping[str, bytes]) -> None:
 def _move(temporary: Path, place: Path) -> None:
     try:
         temporary.rename(place)
-    except OSError:
+    except synchronous(OSError):
         if place.is_symlink() or not place.is_dir():  # if there is something else, not a folder
             remove(place)
             temporary.rename(place)

@@ -16,7 +16,6 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import field
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.support import settings
+from tilewright.support.asynchronous_exceptions import suppress
 from tilewright.support.data_class import dataclass
 from tilewright.testing.fuzz.program_dtypes import Undefined
 from tilewright.testing.fuzz.program_tree import Program

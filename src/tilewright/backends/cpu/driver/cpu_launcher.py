@@ -16,6 +16,7 @@ from tilewright.backends.cpu.driver.thread_pool_program import MAX_THREADS
 from tilewright.backends.manifest import Metadata, WordLaunch
 from tilewright.llvm import load_object
 from tilewright.support import cached_property, errors, thread_count
+from tilewright.support.asynchronous_exceptions import synchronous
 
 _CODES = {
     "i1": "?7x", "i8": "b7x", "i16": "h6x", "i32": "i4x", "i64": "q",
@@ -32,7 +33,7 @@ _LAUNCH_ON_STREAM = """
 def launch_on_stream(x, y, z, stream, {}):
     try:
         slots = pack({})
-    except Exception:
+    except synchronous(Exception):
         return False
     if x > 0 and y > 0 and z > 0:
         count = threads()
@@ -128,6 +129,7 @@ class CpuLauncher:
         text = _LAUNCH_ON_STREAM.format(", ".join(names), ", ".join([*passed, "console"]))
         known: dict[str, Any] = {
             "pack": self._pack,
+            "synchronous": synchronous,
             "console": self._console.address,
             "record": ctypes.addressof(self._record),
             "scratch": self._scratch,

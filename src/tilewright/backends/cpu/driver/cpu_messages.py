@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Callable
+from typing import Any
 
 from tilewright.backends.device_messages import index_text, unpacked
 from tilewright.support import ForkLock, errors
@@ -25,24 +27,41 @@ class Console:
     """One table for all kernels of the process."""
 
     def __init__(self) -> None:
-        self.failures: list[errors.DeviceAssertionFailure] = []
+        self.failures: list[BaseException] = []
+        """Failed assertions, and what Python raised in a call from a kernel."""
         self._lock = ForkLock()
         # Kept, since ctypes frees the C function with its object; the order is that of the indices
         # that `_call_console` (lower/non_fusible.py) passes.
-        self._functions = (_CALL(self._fail), _CALL(self._print))
+        self._functions = (_CALL(self._keeping(self._fail)), _CALL(self._keeping(self._print)))
         addresses = [ctypes.cast(f, ctypes.c_void_p).value for f in self._functions]
         self._table = (ctypes.c_void_p * 2)(*addresses)
         self.address = ctypes.addressof(self._table)
+
+    def _keeping(self, function: Callable[..., None]) -> Callable[..., None]:
+        """The function, but its exceptions wait for `check`: ctypes would print and ignore them."""
+
+        def call(*values: Any) -> None:
+            try:
+                function(*values)
+            except BaseException as problem:  # also those of signal handlers
+                with self._lock:
+                    self._keep(problem)
+
+        return call
+
+    def _keep(self, problem: BaseException) -> None:
+        # further ones of the same launch add nothing
+        if not self.failures:
+            self.failures.append(problem)
 
     def _fail(
         self, text: bytes, kind: int, bits: int, i: int, j: int, k: int, x: int, y: int, z: int
     ) -> None:
         with self._lock:
-            if not self.failures:  # further ones of the same launch add nothing
-                message, loc = unpacked(text.decode())
-                where = "" if i < 0 else f", at {index_text(i, j, k)}"
-                failure = errors.DeviceAssertionFailure(f"{message}{where}", (x, y, z))
-                self.failures.append(failure.with_loc(loc))
+            message, loc = unpacked(text.decode())
+            where = "" if i < 0 else f", at {index_text(i, j, k)}"
+            failure = errors.DeviceAssertionFailure(f"{message}{where}", (x, y, z))
+            self._keep(failure.with_loc(loc))
 
     def _print(
         self, text: bytes, kind: int, bits: int, i: int, j: int, k: int, x: int, y: int, z: int

@@ -3,6 +3,8 @@
 import functools
 import os
 
+from tilewright.support.asynchronous_exceptions import synchronous
+
 __all__ = ["last_level_cache_bytes", "own_cache_bytes"]
 
 _CACHES = "/sys/devices/system/cpu/cpu0/cache"
@@ -31,7 +33,7 @@ def _levels() -> dict[str, int]:
     """Bytes of the caches by their level, the larger one where two have one."""
     try:
         found = [f"{_CACHES}/{name}" for name in os.listdir(_CACHES) if name.startswith("index")]
-    except OSError:
+    except synchronous(OSError):
         found = []
     levels: dict[str, int] = {}
     for path in found:
@@ -45,7 +47,7 @@ def _size(text: str) -> int:
     try:
         unit = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(text[-1:], 1)
         return int(text.rstrip("KMG")) * unit
-    except ValueError:
+    except synchronous(ValueError):
         return 0
 
 
@@ -54,5 +56,5 @@ def _text(path: str) -> str:
     try:
         with open(path, "rb", buffering=0) as file:
             return file.read().decode().strip()
-    except OSError:
+    except synchronous(OSError):
         return ""

@@ -38,6 +38,7 @@ from tilewright.backends.cpu.driver.thread_pool_program import (
 from tilewright.llvm import LoadedObject, host_cpu, load_object
 from tilewright.native import METH_FASTCALL, NativeProgram, builtin_function
 from tilewright.support import ForkLock, operating_system, settings, thread_count
+from tilewright.support.asynchronous_exceptions import synchronous
 
 __all__ = ["Grid", "NativePool", "Pool", "PythonPool", "pool_object", "shared_pool"]
 
@@ -245,7 +246,9 @@ def compile_early() -> None:
     thread = threading.Thread(target=_compiled_pool, name="tilewright-pool")
     try:
         thread.start()
-    except RuntimeError:  # no threads here, or no more of them: compiled by `pool_object`
+    except synchronous(
+        RuntimeError
+    ):  # no threads here, or no more of them: compiled by `pool_object`
         return
     _Early.started.append(thread)
 

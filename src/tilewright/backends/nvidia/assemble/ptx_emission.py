@@ -10,6 +10,7 @@ square of their length (18,000 lines: 0.88 s of 1.15), which LLVM can do for a w
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import os
 import pickle
@@ -18,15 +19,14 @@ import struct
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import IO, cast
 
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.assemble.nvptx_legality import unlisted
 from tilewright.llvm import LlvmError, TargetSpec, emit_assembly, is_long, leave_out_passes
 from tilewright.support import ForkLock, errors, operating_system
+from tilewright.support.asynchronous_exceptions import suppress, synchronous
 from tilewright.support.data_class import dataclass
 
 __all__ = ["emit_ptx", "emit_ptx_isolated", "serve"]
@@ -88,6 +88,7 @@ class _Child:
 
     def __init__(self) -> None:
         self._lock = ForkLock()
+        self._is_lost = False
         # a file, not a pipe: nobody reads it while the child runs, and a full pipe would block LLVM
         self._log = cast("IO[bytes]", tempfile.TemporaryFile())
         self._process = subprocess.Popen(
@@ -99,21 +100,33 @@ class _Child:
 
     @property
     def alive(self) -> bool:
-        return self._process.poll() is None
+        return not self._is_lost and self._process.poll() is None
 
     def emit(self, text: str, target: TargetSpec) -> str:
         """Raises _ChildEndedError if the child does not survive it, LlvmError as the child did."""
         with self._lock:
             # LLVM may loop for ever too: then the child's end wakes the read below
-            stop = threading.Timer(TIMEOUT_SECONDS, self._process.kill)
-            stop.start()
+            answered = _thread.allocate_lock()
+            answered.acquire()
             try:
+                # no threading.Thread: a signal handler that raises in its `start` breaks its locks
+                _thread.start_new_thread(self._kill_late, (answered,))
                 answer = self._request((text, target))
+            except BaseException:
+                # After an exception of a signal handler the answer is still to come: the next
+                # request must not take it for its own.
+                self._is_lost = True
+                self._process.kill()
+                raise
             finally:
-                stop.cancel()
+                answered.release()
         if isinstance(answer, LlvmError):
             raise answer
         return cast("str", answer)
+
+    def _kill_late(self, answered: _thread.LockType) -> None:
+        if not answered.acquire(timeout=TIMEOUT_SECONDS):
+            self._process.kill()
 
     def _request(self, request: object) -> object:
         stdin, stdout = self._process.stdin, self._process.stdout
@@ -121,7 +134,7 @@ class _Child:
         try:
             _send(cast("IO[bytes]", stdin), request)
             return _receive(cast("IO[bytes]", stdout))
-        except (EOFError, OSError):
+        except synchronous(EOFError, OSError):
             raise _ChildEndedError(_how(self._process.wait()), self._read_log()) from None
 
     def _read_log(self) -> str:

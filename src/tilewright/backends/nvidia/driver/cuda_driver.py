@@ -35,6 +35,7 @@ from tilewright.backends.nvidia.driver.driver_api import (
     load_api,
 )
 from tilewright.support import ForkLock, cached_property, errors, fork_waits, operating_system
+from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 
 __all__ = [
@@ -200,7 +201,9 @@ class Driver:
             if error.status == NOT_INITIALIZED:  # of cuInit itself: the parent had called it
                 raise CudaAfterFork from None
             raise errors.BackendUnavailable(BACKEND, error.message, error.hint or "") from None
-        except RuntimeError as error:  # of the bindings: no libcuda, or one without a function
+        except synchronous(
+            RuntimeError
+        ) as error:  # of the bindings: no libcuda, or one without a function
             raise errors.BackendUnavailable(
                 BACKEND, f"NVIDIA's driver is not installed ({error})", "install NVIDIA's driver"
             ) from None
@@ -230,7 +233,7 @@ class Driver:
         """Name and description of a CUresult; the number and nothing for one that is unknown."""
         try:
             result = self.api.CUresult(status)
-        except ValueError:
+        except synchronous(ValueError):
             return f"CUresult {status}", ""
         name = self.api.cuGetErrorName(result)[1] or b"CUresult"
         return name.decode(), (self.api.cuGetErrorString(result)[1] or b"").decode()

@@ -3,6 +3,8 @@
 import ctypes
 import sys
 
+from tilewright.support.asynchronous_exceptions import synchronous
+
 _LIBRARIES = {"win32": "nvcuda.dll"}
 
 
@@ -10,6 +12,6 @@ def has_driver() -> bool:
     """Whether it can be loaded: 20 us where it is not there; importing the backend takes 50 ms."""
     try:
         ctypes.CDLL(_LIBRARIES.get(sys.platform, "libcuda.so.1"))
-    except OSError:
+    except synchronous(OSError):
         return False
     return True

@@ -14,6 +14,7 @@ from tilewright.frontend.typed_numbers import plain_number, typed_number
 from tilewright.language import base_value, constexpr, no_extents, tensor, unwrap, unwrap_deep
 from tilewright.language import tuple as language_tuple
 from tilewright.support import errors
+from tilewright.support.asynchronous_exceptions import synchronous
 
 T = TypeVar("T")
 _LITERALS = (bool, int, float, str, bytes, complex, type(None))
@@ -128,6 +129,6 @@ def on_host(operation: str, compute: Callable[[], T]) -> T:
     except errors.TilewrightError:
         raise
     # Anything: the code that runs here is the user's.
-    except Exception as error:
+    except synchronous(Exception) as error:
         reason = f"{type(error).__name__}: {error}"
         raise errors.InvalidOperation(operation, reason) from error

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
+import sys
 import threading
 
 import numpy as np
@@ -170,3 +172,26 @@ def test_failures_are_raised_once():
     with pytest.raises(DeviceAssertionFailure):
         own.check()
     own.check()
+
+
+def test_an_exception_while_a_line_is_printed_arrives(monkeypatch: pytest.MonkeyPatch):
+    """Of a signal handler, or of what stands for the standard output; once."""
+    text = """func @k(%n: i32) {
+      cf.print %n {prefix = "here"}
+      cf.return
+    }"""
+
+    class Closed:
+        def write(self, line: str) -> None:
+            raise TimeoutError("too slow")
+
+        def flush(self) -> None:
+            """Nothing to write."""
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", Closed())
+        with pytest.raises(TimeoutError, match="too slow"):
+            run(text, [0], (3,))
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", io.StringIO())
+        run(text, [0], (3,))

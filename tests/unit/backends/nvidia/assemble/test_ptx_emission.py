@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.forking import needs_fork
+from tests.stop_points import count_points, is_stopped_at
 from tests.unit.backends.nvidia.requires import needs_ptxas
 from tilewright.backends.nvidia.arch import ARCHITECTURES, Arch, row_for
 from tilewright.backends.nvidia.assemble import ptx_emission, ptxas
@@ -401,3 +402,15 @@ def test_what_is_fine_is_listed(text: str) -> None:
 )
 def test_what_is_not_known_is_not_listed(text: str) -> None:
     assert len(unlisted(text, H100)) == 1
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # unclosed pipes
+def test_an_exception_of_a_signal_handler_leaves_no_answer_for_the_next_request() -> None:
+    """At any point of a request: the next one, of another text, gets its own answer."""
+    other = FINE.replace("@k(", "@other(")
+    emit_ptx_isolated(FINE, H100.target, "k")
+    points = count_points(lambda: emit_ptx_isolated(FINE, H100.target, "k"))
+    assert points > 20
+    for nth in range(0, points, 3):
+        is_stopped_at(nth, lambda: emit_ptx_isolated(FINE, H100.target, "k"))
+        assert ".entry other(" in emit_ptx_isolated(other, H100.target, "other"), nth

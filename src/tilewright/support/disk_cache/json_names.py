@@ -1,0 +1,20 @@
+"""File names of documents."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+__all__ = ["file_name"]
+
+_MAX_CHARACTERS = 150
+"""Of a name that becomes a file's as it is; file systems take 255 bytes."""
+
+
+def file_name(name: str) -> str:
+    """A file name for any text, another for each."""
+    plain = re.sub(r"[^A-Za-z0-9_-]", "_", name)
+    # two names may become the same plain one: the digest keeps them apart
+    if plain != name or len(plain) > _MAX_CHARACTERS:
+        plain = f"{plain[:_MAX_CHARACTERS]}-{hashlib.sha256(name.encode()).hexdigest()[:32]}"
+    return f"{plain}.json"
