@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from tilewright.support import errors, import_late
+from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.disk_cache import cache_folder, write_file
 from tilewright.triton_alias import knobs
 from tilewright.triton_alias.argument_paths import path_key
@@ -132,7 +133,9 @@ def _inside(folder: Path, option: str, name: str) -> Path:
 def _children(note: str) -> Any:
     try:
         return json.loads(Path(note).read_text(encoding="utf-8")).get("child_paths")
-    except (OSError, ValueError, AttributeError):  # gone by now, or written by something else
+    except synchronous(
+        OSError, ValueError, AttributeError
+    ):  # gone by now, or written by something else
         return None
 
 

@@ -23,6 +23,7 @@ from tilewright.support import (
     set_environment,
     settings,
 )
+from tilewright.support.asynchronous_exceptions import synchronous
 
 __all__ = [
     "Chain",
@@ -179,7 +180,7 @@ class env_int(env_base):
         text = environment_text(self.key)
         try:
             return self.default if text is None else int(text)
-        except ValueError:
+        except synchronous(ValueError):
             raise errors.BadSetting(self.key, "an integer", text or "") from None
 
 

@@ -21,6 +21,7 @@ from tilewright.support import HookChain as HookChain
 from tilewright.support import environment_flag as getenv_bool
 from tilewright.support import environment_text as getenv
 from tilewright.support import errors, import_late, kernel_hooks
+from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 from tilewright.triton_alias.knob_descriptors import (
     Chain,
@@ -222,7 +223,7 @@ class NvidiaTool:
         """A program that says its release; None for what does not."""
         try:
             said = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
-        except (OSError, subprocess.CalledProcessError):
+        except synchronous(OSError, subprocess.CalledProcessError):
             return None
         release = re.search(r"release (\d+\.\d+)", said.stdout)
         return None if release is None else cls(path, release[1])
