@@ -128,6 +128,31 @@ def test_topk(
 
 
 @jit
+def smallest_8(x):
+    return tl.topk(x, 8, descending=False)
+
+
+@jit
+def smallest_4_of_columns(x):
+    return tl.topk(x, 4, 0, False)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int16", "uint8"])
+@pytest.mark.parametrize("shape", [(8,), (256,), (100,), (4, 8), (6, 50)], ids=str)
+def test_the_smallest(device: Device, rng: np.random.Generator, shape: Any, dtype: str):
+    x = anything(rng, int(np.prod(shape)), dtype).reshape(shape)
+    found = rearranged(device, smallest_8, x, (*shape[:-1], 8))
+    assert_same(found, in_order(x)[..., :8])
+
+
+@pytest.mark.parametrize("shape", [(6, 3), (32, 4)], ids=str)
+def test_the_smallest_of_columns(device: Device, rng: np.random.Generator, shape: Any):
+    x = rng.integers(-99, 99, shape)
+    found = rearranged(device, smallest_4_of_columns, x, (4, *shape[1:]))
+    assert_same(found, np.sort(x, 0)[:4])
+
+
+@jit
 def merged(x):
     return tl.bitonic_merge(x)
 

@@ -196,8 +196,14 @@ def sort(x: tensor, dim: Axis | None = None, descending: bool | constexpr = Fals
 
 
 @builtin
-def topk(x: tensor, k: int | constexpr, dim: Axis | None = None) -> tensor:
-    """The `k` largest numbers of `x` along `dim` (default: the last), in descending order.
+def topk(
+    x: tensor,
+    k: int | constexpr,
+    dim: Axis | None = None,
+    descending: bool | constexpr = True,
+) -> tensor:
+    """The `k` largest numbers of `x` along `dim` (default: the last), in descending order; or, with
+    `descending` false, the `k` smallest, in ascending order.
 
     If `k` is no power of two, the one below counts, as in Triton. The order is that of `sort`.
     Errors: InvalidValue for k < 1, or beyond the extent.

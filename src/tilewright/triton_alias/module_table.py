@@ -88,6 +88,7 @@ MODULES: dict[str, Row] = {
     "triton.language.core": _row(
         "language.core", "language", "language: _aggregate=aggregate _tensor_member_fn=member",
         "language: _DtypeClass=dtype", _HERE + "type_names: str_to_ty",
+        _HERE + "user_builtins: builtin extern=builtin",
         _HERE + "argument_paths: validate_block_shape get_primitive_bitwidth",
     ),
     "triton.language.math": _row("language.math"),

@@ -10,7 +10,9 @@ unwrapped: an implementation never gets a constexpr, except inside a tuple.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from types import FunctionType, MethodType
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -23,6 +25,7 @@ from tilewright.language import (
     is_builtin,
     unwrap,
 )
+from tilewright.language.extra import libdevice
 from tilewright.support import errors, import_late
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -117,6 +120,8 @@ def call_builtin(
     if implementation is None:
         name = STUBS[stub]
         ctx.fail(errors.InvalidOperation, f"call {name}", "this front end does not implement it")
+    if kwargs:
+        kwargs = _by_own_names(stub, implementation, kwargs)
     _check_call(ctx, implementation, args, kwargs)
     # Only the top level: constexprs inside tuples are unwrapped by who reads the tuple.
     plain = [a.value if isinstance(a, constexpr) else a for a in args]
@@ -125,6 +130,32 @@ def call_builtin(
         return implementation.fn(ctx, *plain)
     named = {k: v.value if isinstance(v, constexpr) else v for k, v in kwargs.items()}
     return implementation.fn(ctx, *plain, **named)
+
+
+_NUMBERED = re.compile(r"arg(\d)")
+"""What Triton calls the parameters of functions of libdevice."""
+
+
+@cache
+def _functions_of_libdevice() -> frozenset[Callable[..., Any]]:
+    return frozenset(filter(is_builtin, vars(libdevice).values()))
+
+
+def _by_own_names(
+    stub: Callable[..., Any], callee: Implementation, kwargs: dict[str, Any]
+) -> dict[str, Any]:
+    """Keywords with our names of parameters: `arg1` of a function of libdevice is its second.
+    `_semantic`, which functions written for Triton pass on, means nothing here."""
+    signature = callee.signature
+    if "_semantic" in kwargs and "_semantic" not in callee.keywords:
+        kwargs = {name: value for name, value in kwargs.items() if name != "_semantic"}
+    numbers = {name: int(found[1]) for name in kwargs if (found := _NUMBERED.fullmatch(name))}
+    if not numbers or stub not in _functions_of_libdevice():
+        return kwargs
+    own = {name: signature.names[n] for name, n in numbers.items() if n < len(signature.names)}
+    renamed = {own.get(name, name): value for name, value in kwargs.items()}
+    # fewer: one is given by both of its names, which is refused as an unknown argument
+    return renamed if len(renamed) == len(kwargs) else kwargs
 
 
 def call(ctx: Context, callee: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

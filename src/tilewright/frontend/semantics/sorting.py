@@ -123,8 +123,11 @@ def sort(ctx: Context, x: object, dim: object = None, descending: object = False
 
 
 @implements(tl.topk)
-def topk(ctx: Context, x: object, k: object, dim: object = None) -> tensor:
-    return _sorted(ctx, "topk", x, dim, constant_arguments.integer(ctx, "topk", "k", k), True)
+def topk(
+    ctx: Context, x: object, k: object, dim: object = None, descending: object = True
+) -> tensor:
+    down = constant_arguments.flag(ctx, "topk", "descending", descending)
+    return _sorted(ctx, "topk", x, dim, constant_arguments.integer(ctx, "topk", "k", k), down)
 
 
 @implements(tl.bitonic_merge)

@@ -1,0 +1,34 @@
+"""`triton.language.core.builtin`: Python functions that kernels call at compile time.
+
+    @builtin
+    def is_known(value, _semantic=None):
+        return isinstance(value, tl.constexpr)
+
+The function sees tensors, and compile-time values as constexprs. Language functions that it calls
+become a part of the kernel. `_semantic` is None: there is no builder of MLIR to emit with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from tilewright.language import base_value, constexpr
+
+
+def builtin(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function one that kernels call at compile time."""
+
+    @wraps(fn)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        named = {name: _known(value) for name, value in kwargs.items() if name != "_semantic"}
+        return fn(*map(_known, args), **named)
+
+    return called
+
+
+def _known(value: Any) -> Any:
+    """A compile-time value as a constexpr; tensors, and sequences of values, as they are."""
+    is_language_value = isinstance(value, base_value | constexpr | tuple | list)
+    return value if is_language_value else constexpr(value)
