@@ -205,6 +205,10 @@ def trigonometric_fits() -> list[Fit]:
             Fit(f"COS_{bits}", "(cos(r) - 1 + r^2/2) / r^4 in r^2, |r| <= pi/4", bits, degree,
                 mp.mpf(0), top, of_square(divided(mp.cos, 4)), lambda s: s * s)
         )  # fmt: skip
+    fits.append(
+        Fit("TAN_32", "(tan(r) - r) / r^3 in r^2, |r| <= pi/4", 32, 5, mp.mpf(0), top,
+            of_square(divided(mp.tan, 3)), lambda s: s)
+    )  # fmt: skip
     return fits
 
 

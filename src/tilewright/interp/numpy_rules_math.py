@@ -86,6 +86,7 @@ FUNCTIONS: dict[str, Function] = {
     "log2": np.log2,
     "sin": np.sin,
     "cos": np.cos,
+    "tan": np.tan,
     "tanh": np.tanh,
     "erf": _each(math.erf),
     "sqrt": np.sqrt,
@@ -95,6 +96,10 @@ FUNCTIONS: dict[str, Function] = {
     "ceil": np.ceil,
     "round_even": np.rint,
     "trunc": np.trunc,
+    "fast_log2": np.log2,
+    "fast_sin": np.sin,
+    "fast_cos": np.cos,
+    "fast_tanh": np.tanh,
 }
 """By the names of `arith.math`."""
 

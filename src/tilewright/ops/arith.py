@@ -28,11 +28,13 @@ _ADDRESSES = frozenset((i64, u64))
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 QUOTIENT_ROUNDINGS = ("nearest", "exact", "full", "fast", "by_use")
 MATH_FUNCTIONS = (
-    "exp", "exp2", "log", "log2", "sin", "cos", "tanh", "erf", "sqrt", "sqrt_rn", "rsqrt",
-    "floor", "ceil", "round_even", "trunc", "accurate_exp",
+    "exp", "exp2", "log", "log2", "sin", "cos", "tan", "tanh", "erf", "sqrt", "sqrt_rn", "rsqrt",
+    "floor", "ceil", "round_even", "trunc", "accurate_exp", "fast_log2", "fast_sin", "fast_cos",
+    "fast_tanh",
 )  # fmt: skip
 """Functions of one float; `round_even` rounds to an integer, ties to even; `accurate_exp` is `exp`
-also where that may be off by |x| ulp (docs/adr/0006-hardware-exp.md)."""
+also where that may be off by |x| ulp (docs/adr/0006-hardware-exp.md); the `fast_` ones are a
+GPU's of fp32, within about 2^-21 (`fast_tanh`: 2^-11), and elsewhere the same as without."""
 
 
 class ConstantOp(Op, opcode="arith.constant", traits=(*_ELEMENTWISE, Trait.CONSTANT)):

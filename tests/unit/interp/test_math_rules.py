@@ -20,6 +20,7 @@ PYTHON = {
     "log2": math.log2,
     "sin": math.sin,
     "cos": math.cos,
+    "tan": math.tan,
     "tanh": math.tanh,
     "erf": math.erf,
     "sqrt": math.sqrt,
@@ -29,6 +30,10 @@ PYTHON = {
     "ceil": math.ceil,
     "round_even": round,
     "trunc": math.trunc,
+    "fast_log2": math.log2,
+    "fast_sin": math.sin,
+    "fast_cos": math.cos,
+    "fast_tanh": math.tanh,
 }
 
 

@@ -17,7 +17,6 @@ from tilewright.frontend.dtype_promotion import accumulator_dtype
 from tilewright.frontend.semantics import directed_rounding as rounding
 from tilewright.frontend.semantics import libdevice_formulas as formulas
 from tilewright.frontend.semantics import libdevice_integers as integers
-from tilewright.frontend.semantics import single_formulas as single
 from tilewright.frontend.semantics import special_functions as special
 from tilewright.frontend.semantics.bessel_orders import bessel_j, bessel_y
 from tilewright.frontend.semantics.broadcasting import broadcast_value
@@ -28,6 +27,14 @@ from tilewright.frontend.semantics.math_functions import float_argument, math_fu
 from tilewright.frontend.semantics.selection import common_dtype, shape_of_all
 from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.frontend.semantics.semantics_registry import implements
+from tilewright.frontend.semantics.single import (
+    arc_functions,
+    fast_functions,
+    half_turns,
+    hyperbolic_functions,
+    log_and_exp,
+    root_functions,
+)
 from tilewright.ir.types import DType, dtype_of, f64
 from tilewright.language import dtype, tensor, type_of
 from tilewright.support import errors
@@ -206,27 +213,22 @@ _INTEGERS = {"int": tl.int32, "uint": tl.uint32, "ll": tl.int64, "ull": tl.uint6
 
 def _table() -> dict[Callable[..., Any], Rule]:
     wide = [
-        formulas.log10, formulas.tan, formulas.sinh, formulas.cosh,
-        formulas.atan, formulas.asin, formulas.acos, formulas.atan2, formulas.exp10, formulas.asinh,
-        formulas.acosh, formulas.atanh, formulas.sinpi, formulas.cospi, formulas.cbrt,
-        formulas.rcbrt, formulas.remainder, formulas.logb, special.erfc, special.erfcx,
+        formulas.remainder, formulas.logb, special.erfc, special.erfcx,
         special.erfinv, special.erfcinv, special.normcdf, special.normcdfinv, special.lgamma,
         special.tgamma, special.j0, special.j1, special.y0, special.y1, special.cyl_bessel_i0,
         special.cyl_bessel_i1,
     ]  # fmt: skip
     whole = [integers.popc, integers.clz, integers.ffs, integers.brev, integers.mulhi,
              integers.hadd, integers.rhadd]  # fmt: skip
+    fast = [fast_functions.fast_logf, fast_functions.fast_log10f, fast_functions.fast_exp10f,
+            fast_functions.fast_tanf, fast_functions.fast_powf]  # fmt: skip
     questions = [formulas.isnan, formulas.isinf, formulas.isfinite]
     table = {
         **{getattr(lib, f.__name__): Rule(_WIDE, f) for f in wide},
         **{getattr(lib, f.__name__): Rule(_integers, f) for f in whole},
         **{getattr(lib, f.__name__): Rule(_QUESTION, f) for f in questions},
-        **{getattr(lib, f"{name}"): Rule(_WIDE, formulas.norm)
-           for name in ("hypot", "norm3d", "norm4d")},
-        **{getattr(lib, f"r{name}"): Rule(_WIDE, formulas.reciprocal_norm)
-           for name in ("hypot", "norm3d", "norm4d")},
-        lib.log1p: Rule(_OWN, formulas.log1p, single.log1p),
-        lib.expm1: Rule(_OWN, formulas.expm1, single.expm1),
+        **{getattr(lib, f.__name__): Rule(_OWN, f) for f in fast},
+        **_with_single_forms(),
         lib.pow: Rule(_WIDE, formulas.power),
         lib.round: Rule(_OWN, formulas.round_away),
         lib.nextafter: Rule(_BITS, formulas.nextafter),
@@ -248,6 +250,28 @@ def _table() -> dict[Callable[..., Any], Rule]:
         lib.double2loint: Rule(_of(tl.float64), _low_word),
     }  # fmt: skip
     return table | _directed() | _conversions()
+
+
+def _with_single_forms() -> dict[Callable[..., Any], Rule]:
+    """Functions with a formula of fp32 beside that of fp64."""
+    modules = {
+        log_and_exp: ("log1p", "log10", "expm1", "exp10"),
+        hyperbolic_functions: ("sinh", "cosh", "asinh", "acosh", "atanh"),
+        arc_functions: ("asin", "acos", "atan", "atan2"),
+        half_turns: ("sinpi", "cospi"),
+        root_functions: ("cbrt", "rcbrt"),
+    }
+    table = {
+        getattr(lib, name): Rule(_OWN, getattr(formulas, name), getattr(module, name))
+        for module, names in modules.items()
+        for name in names
+    }
+    for name in ("hypot", "norm3d", "norm4d"):
+        table[getattr(lib, name)] = Rule(_OWN, formulas.norm, root_functions.norm)
+        table[getattr(lib, f"r{name}")] = Rule(
+            _OWN, formulas.reciprocal_norm, root_functions.reciprocal_norm
+        )
+    return table
 
 
 def _directed() -> dict[Callable[..., Any], Rule]:
@@ -340,16 +364,19 @@ def fast_dividef(ctx: Context, x: object, y: object) -> tensor:
     return quotient(ctx, "fast_dividef", x, y, "fast")
 
 
-@implements(lib.exp)
-def exp(ctx: Context, x: object) -> tensor:
-    return math_function(ctx, "accurate_exp", x)
+_MATH = {
+    lib.exp: "accurate_exp", lib.rint: "round_even", lib.trunc: "trunc", lib.tan: "tan",
+    lib.fast_log2f: "fast_log2", lib.fast_sinf: "fast_sin", lib.fast_cosf: "fast_cos",
+    lib.fast_tanhf: "fast_tanh",
+}  # fmt: skip
+"""Functions that are ops: those of `arith.math`, by stub."""
 
 
-@implements(lib.rint)
-def rint(ctx: Context, x: object) -> tensor:
-    return math_function(ctx, "round_even", x)
+def _register_math(stub: Callable[..., Any], name: str) -> None:
+    @implements(stub)
+    def function(ctx: Context, x: object) -> tensor:  # pyright: ignore[reportUnusedFunction]
+        return math_function(ctx, name, x)
 
 
-@implements(lib.trunc)
-def trunc(ctx: Context, x: object) -> tensor:
-    return math_function(ctx, "trunc", x)
+for _stub, _name in _MATH.items():
+    _register_math(_stub, _name)

@@ -272,15 +272,21 @@ hiloint2double = _binary(
 
 # ---- fast functions ------------------------------------------------------------------------------
 
+fast_logf = _unary("fast_logf", "log(x); off by up to 2^-22 for x near 1.")
+fast_log2f = _unary("fast_log2f", "log2(x); off by up to 2^-22 for x near 1.")
+fast_log10f = _unary("fast_log10f", "log10(x); off by up to 2^-23 for x near 1.")
+fast_exp10f = _unary("fast_exp10f", "10 to the power of x, off by up to 3 |x| ulp.")
+fast_sinf = _unary("fast_sinf", "sin(x), off by up to 2^-20 within [-pi, pi].")
+fast_cosf = _unary("fast_cosf", "cos(x), off by up to 2^-20 within [-pi, pi].")
+fast_tanf = _unary("fast_tanf", "fast_sinf(x) / fast_cosf(x).")
+fast_tanhf = _unary("fast_tanhf", "tanh(x), off by up to 2^-10.")
+fast_powf = _binary("fast_powf", "2 to the power of y log2(x), for x >= 0, by the fast functions.")
 fast_dividef = _binary(
     "fast_dividef", "x / y; on a GPU 0 or NaN for |y| above 2^126 or below 2^-126."
 )
 
 # ---- other names ---------------------------------------------------------------------------------
 
-fast_logf, fast_log2f, fast_log10f = log, log2, log10
-fast_sinf, fast_cosf, fast_tanf, fast_tanhf = sin, cos, tan, tanh
-fast_powf, fast_exp10f = pow, exp10
 finitef = isfinited = isfinite
 nearbyint, scalbn, rsqrt_rn = rint, ldexp, rsqrt
 

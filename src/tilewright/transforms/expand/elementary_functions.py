@@ -20,9 +20,14 @@ EXPANSIONS = {
     "log2": "logarithm:log_2",
     "sin": "trigonometric:sin",
     "cos": "trigonometric:cos",
+    "tan": "trigonometric:tan",
     "tanh": "exponential:tanh",
     "erf": "error_function:erf",
     "rsqrt": "logarithm:rsqrt",
+    "fast_log2": "logarithm:log_2",
+    "fast_sin": "trigonometric:sin",
+    "fast_cos": "trigonometric:cos",
+    "fast_tanh": "exponential:tanh",
 }
 """Module and name of each function's formula; the other `MATH_FUNCTIONS` are instructions of every
 CPU or of LLVM."""

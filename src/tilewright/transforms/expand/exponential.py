@@ -113,7 +113,8 @@ def tanh(a: Arithmetic, x: Value) -> Value:
 def _tanh_by_exp2(a: Arithmetic, x: Value) -> Value:
     """The same with 2^y and a reciprocal of hardware, whose errors count by a third at most."""
     size, square = a.abs(x), a.mul(x, x)
-    small = a.fma(a.mul(square, a.polynomial(polynomials.TANH_32, square)), x, x)
+    # + 0: with a factor of -0, -0 would become 0
+    small = a.fma(a.fma(square, a.polynomial(polynomials.TANH_32, square), 0.0), x, x)
     grown = a.math("exp2", a.mul(size, 2 * LOG2_E))
     large = a.fma(a.div(1.0, a.add(grown, 1.0), "fast"), -2.0, 1.0)
     signed = a.with_sign(large, a.sign_of(x))

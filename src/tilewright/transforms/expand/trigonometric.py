@@ -15,7 +15,7 @@ from functools import cache
 from math import pi
 
 from tilewright.ir import Builder, Value
-from tilewright.ir.types import f64, i64, u64, with_element
+from tilewright.ir.types import f32, f64, i64, u64, with_element
 from tilewright.support.data_class import dataclass
 from tilewright.transforms.expand import polynomials
 from tilewright.transforms.expand.op_notation import Arithmetic
@@ -24,6 +24,7 @@ from tilewright.transforms.expand.rare_branch import rarely
 _WORD = 64
 _LOW_HALF = (1 << 32) - 1
 _ELEVEN_BITS = (1 << 11) - 1
+_FORTY_BITS = (1 << 40) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,47 @@ def cos(a: Arithmetic, x: Value) -> Value:
     return _periodic(a, x, 1)
 
 
+def tan(a: Arithmetic, x: Value) -> Value:
+    """tan(r), or -1 / tan(r) after an odd number of quarter turns."""
+    plan = (_FUSED if a.has_fma else _UNFUSED)[a.format.dtype.bits]
+    y = a.abs(x)
+    r, turn = _reduce_common(a, y, plan)
+    common = _tangent(a, r, turn, a.sign_of(x))
+
+    def slow(builder: Builder, x: Value) -> Value:
+        inner = Arithmetic(builder, x.type, a.has_fma)
+        y = inner.abs(x)
+        r, turn = _reduce_large(inner, y)
+        result = _tangent(inner, r, turn, inner.sign_of(x))
+        return inner.select(inner.compare("lt", y, float("inf")), result, float("nan"))
+
+    return rarely(a.builder, a.compare("gt", y, plan.limit), common, x, slow)
+
+
+def _tangent(a: Arithmetic, r: Value, turn: Value, sign: Value) -> Value:
+    """tan(r + turn * pi/2), with `sign` flipped in."""
+    odd = a.compare("ne", a.bit_and(turn, 1), 0)
+    square = a.mul(r, r)
+    if a.single:
+        t = a.fma(a.mul(square, a.polynomial(polynomials.TAN_32, square)), r, r)
+        # |t| is 1 at most: a fast reciprocal serves.
+        found = a.select(odd, a.neg(a.div(1.0, t, "fast")), t)
+    else:
+        sine, cosine = _sine(a, r, square), _cosine(a, square)
+        found = a.div(a.select(odd, a.neg(cosine), sine), a.select(odd, sine, cosine))
+    return a.floats(a.bit_xor(a.bits(found), sign))
+
+
+def _sine(a: Arithmetic, r: Value, square: Value) -> Value:
+    fit = polynomials.SIN_32 if a.single else polynomials.SIN_64
+    return a.fma(a.mul(square, a.polynomial(fit, square)), r, r)
+
+
+def _cosine(a: Arithmetic, square: Value) -> Value:
+    fit = polynomials.COS_32 if a.single else polynomials.COS_64
+    return a.fma(a.fma(a.polynomial(fit, square), square, -0.5), square, 1.0)
+
+
 def _periodic(a: Arithmetic, x: Value, quarters: int) -> Value:
     """sin(x + quarters * pi/2)"""
     table = _FUSED if a.has_fma else _UNFUSED
@@ -82,13 +124,8 @@ def _turned(a: Arithmetic, turn: Value, quarters: int) -> Value:
 
 def _evaluate(a: Arithmetic, r: Value, turn: Value, sign: Value | None) -> Value:
     """sin(r + turn * pi/2), with `sign` flipped in; turn counts modulo 4."""
-    sin_fit, cos_fit = (
-        (polynomials.SIN_32, polynomials.COS_32) if a.single
-        else (polynomials.SIN_64, polynomials.COS_64)
-    )  # fmt: skip
     square = a.mul(r, r)
-    sine = a.fma(a.mul(square, a.polynomial(sin_fit, square)), r, r)
-    cosine = a.fma(a.fma(a.polynomial(cos_fit, square), square, -0.5), square, 1.0)
+    sine, cosine = _sine(a, r, square), _cosine(a, square)
     odd = a.compare("ne", a.bit_and(turn, 1), 0)
     # bit 1 of the turn, which is half of a turn, becomes the sign bit
     flip = a.shl(a.shr(turn, 1), a.format.dtype.bits - 1)
@@ -153,8 +190,13 @@ def _from_turns(a: Arithmetic, high: Value, low: Value | None) -> Value:
     """r from the fraction below the upper two bits, a signed count of 2^-64 quarter turns."""
     moved = a.shl(high, 2)
     if low is None:
-        quarter = a.cast(a.bitcast(moved, i64), f64)
-        return a.cast(a.mul(quarter, float(_half_pi_exact() / 2**_WORD)), a.format.dtype)
+        # In two numbers of f32: GPUs have few units of f64.
+        word = a.bitcast(moved, i64)
+        last = a.bit_and(word, _FORTY_BITS)  # f32 holds the others exactly
+        quarter, rest = a.cast(a.sub(word, last), f32), a.cast(last, f32)
+        half_pi_high, half_pi_low = (p * 2.0**-_WORD for p in _half_pi(24, 2, 24))
+        small = a.fma(quarter, half_pi_low, a.mul(rest, half_pi_high))
+        return a.fma(quarter, half_pi_high, small)
     word = a.bitcast(a.bit_or(moved, a.shr(low, _WORD - 2)), i64)
     last = a.bit_and(word, _ELEVEN_BITS)  # f64 holds the others exactly
     quarter = a.cast(a.sub(word, last), f64)

@@ -110,8 +110,12 @@ _APPROXIMATE = {
     "exp2": "ex2.approx.ftz.f32 $0, $1;",
     "sqrt": "sqrt.approx.ftz.f32 $0, $1;",
     "rsqrt": "rsqrt.approx.ftz.f32 $0, $1;",
+    "fast_log2": "lg2.approx.ftz.f32 $0, $1;",
+    "fast_sin": "sin.approx.ftz.f32 $0, $1;",
+    "fast_cos": "cos.approx.ftz.f32 $0, $1;",
+    "fast_tanh": "tanh.approx.f32 $0, $1;",
 }
-"""The hardware's own functions, with at most 2 ulp (PTX ISA 9.7.3).
+"""The hardware's own functions (PTX ISA 9.7.3).
 
 Subnormal arguments and results are 0, as in Triton: one instruction instead of four or five.
 """

@@ -63,8 +63,8 @@ _LOG2_E = 1.44269502162933349609375
 _LOG2_E_LOW = 1.925963033500116e-08
 """log2(e) = LOG2_E + LOG2_E_LOW to 50 bits."""
 
-_APPROXIMATE = ("exp2", "sqrt", "rsqrt")
-"""Functions of f32 that are instructions, with errors of about 2 ulp (PTX ISA 9.7.3)."""
+_APPROXIMATE = ("exp2", "sqrt", "rsqrt", "fast_log2", "fast_sin", "fast_cos", "fast_tanh")
+"""Functions of f32 that are instructions: roots and 2^x within about 2 ulp (PTX ISA 9.7.3)."""
 
 
 def illegal_arithmetic(op: Op, arch: Arch) -> str | None:

@@ -1,0 +1,89 @@
+"""Logarithms and exponentials of fp32: log1p, log10, expm1, exp10."""
+
+from __future__ import annotations
+
+from tilewright import language as tl
+from tilewright.frontend.semantics.single import single_coefficients as fits
+from tilewright.frontend.semantics.single.single_notation import (
+    INFINITY,
+    LEAST_NORMAL,
+    LN_2,
+    NAN,
+    bits_of,
+    float_of,
+    polynomial,
+    power_in_parts,
+)
+from tilewright.language import tensor
+
+# Formulas name functions as a kernel would, so that nested ones dispatch to the semantics.
+lib = tl.extra.libdevice
+
+LN_2_HIGH, LN_2_LOW = 0.693145751953125, 1.42860677e-6
+"""LN_2_HIGH has 15 bits: its products by exponents are exact."""
+LOG2_E = 1.44269504
+LOG10_E, LOG10_E_LOW = 0.4342944920063019, -1.0103049952192578e-08
+LOG10_2_HIGH, LOG10_2_LOW = 0.301025390625, 4.605038981195214e-06
+"""LOG10_2_HIGH has 12 bits."""
+LOG2_10, LOG2_10_LOW = 3.3219280242919922, 7.059537005844e-08
+
+BITS_OF_3_4, BITS_OF_4, BITS_OF_SQRT_HALF = 0x3F400000, 0x40800000, 0x3F3504F3
+FRACTION = 0x7FFFFF
+
+LOG1P_COEFFICIENTS = (
+    -0.5, 0.3333345055580139, -0.2500010132789612, 0.1999080777168274, -0.1664705127477646,
+    0.14478613436222076, -0.13163983821868896, 0.1046781986951828, -0.045099541544914246,
+)  # fmt: skip
+"""log1p(m) = m + m^2 (c0 + c1 m + ...), -1/4 <= m <= 1/2."""
+MINUS_EXPM1_COEFFICIENTS = (
+    -0.5000000596046448, -0.1666666865348816, -0.041664958000183105, -0.008332853205502033,
+    -0.0014010841259732842, -0.00020086157019250095,
+)  # fmt: skip
+"""-expm1(f) = -f + f^2 (c0 + c1 f + ...), |f| <= 1/2."""
+
+
+def log1p(x: tensor) -> tensor:
+    """`finite_log1p`, and the limits of the range."""
+    found = tl.where(x < INFINITY, finite_log1p(x), x)
+    return tl.where(x > -1.0, found, tl.where(x == -1.0, -INFINITY, NAN))
+
+
+def finite_log1p(x: tensor) -> tensor:
+    """n log(2) + log1p(m), for 1 + x = 2^n (1 + m) > 0, with all digits of x in m. Of -0, m and
+    what is added to it are -0."""
+    exponent = (bits_of(1.0 + x) - BITS_OF_3_4) & ~FRACTION
+    scale = float_of(BITS_OF_4 - exponent)
+    m = float_of(bits_of(x) - exponent) - tl.fma(scale, -0.25, 1.0)
+    minus_n = (0 - exponent).to(tl.float32) * 2.0**-23
+    near = tl.fma(m * m, polynomial(LOG1P_COEFFICIENTS, m), m)
+    return tl.fma(minus_n, -LN_2, near)
+
+
+def log10(x: tensor) -> tensor:
+    """n log10(2) + log10(1 + f), for x = 2^n (1 + f), sqrt(1/2) <= 1 + f < sqrt(2)."""
+    is_small = x < LEAST_NORMAL
+    bits = bits_of(tl.where(is_small, x * 2.0**23, x))
+    exponent = (bits - BITS_OF_SQRT_HALF) & ~FRACTION
+    f = float_of(bits - exponent) - 1.0
+    n = tl.fma(exponent.to(tl.float32), 2.0**-23, tl.where(is_small, -23.0, 0.0))
+    near = tl.fma(f, LOG10_E_LOW, (f * f) * polynomial(fits.LOG10, f))
+    found = tl.fma(n, LOG10_2_HIGH, tl.fma(f, LOG10_E, tl.fma(n, LOG10_2_LOW, near)))
+    found = tl.where(x < INFINITY, found, x)
+    return tl.where(x > 0.0, found, tl.where(x == 0.0, -INFINITY, NAN))
+
+
+def expm1(x: tensor) -> tensor:
+    """2 (2^(n - 1) expm1(f) + 2^(n - 1) - 1/2), for x = n log(2) + f; of -0, all but 0 is -0."""
+    # beyond, the result is the limit; NaNs stay
+    inside = tl.where(x > 89.0, 89.0, tl.where(x < -50.0, -50.0, x))
+    n = tl.where(tl.abs(x) < 0.5, 0.0, lib.rint(inside * LOG2_E))
+    f = tl.fma(n, -LN_2_LOW, tl.fma(n, -LN_2_HIGH, inside))
+    half = float_of((n.to(tl.int32) + 126) << 23)
+    near = tl.fma(f * f, polynomial(MINUS_EXPM1_COEFFICIENTS, f), -f)
+    return 2.0 * tl.fma(half, -near, -(0.5 - half))
+
+
+def exp10(x: tensor) -> tensor:
+    """2^(x log2(10))"""
+    factor, power = power_in_parts(x, LOG2_10, LOG2_10_LOW)
+    return factor * power
