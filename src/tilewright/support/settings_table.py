@@ -482,6 +482,14 @@ class Cpu(Group):
         expected="a number of threads, 0 for all",
         doc="Threads that run a grid; 0 takes every CPU that this process may use.",
     )
+    crash_reports = Setting(
+        True,
+        _flag,
+        "TILEWRIGHT_CRASH_REPORTS",
+        expected=_FLAG,
+        doc="Handle SIGSEGV, SIGBUS, SIGABRT, SIGILL and SIGFPE from the first launch on, to name "
+        "on stderr the kernel that crashes the process, or those that were launched last.",
+    )
 
 
 class Cuda(Group):

@@ -41,4 +41,16 @@ def kernel_record(
     texts = (ctypes.c_char_p * len(names))(*(name.encode() for name in names))
     pointer = ctypes.cast(texts, ctypes.POINTER(ctypes.c_char_p))
     text = "".join(kinds).encode()
-    return KernelRecord(code, title.encode(), len(names), pointer, text, alone)
+    return KernelRecord(code, _kept(title), len(names), pointer, text, alone)
+
+
+_titles: dict[str, bytes] = {}
+
+
+def _kept(title: str) -> bytes:
+    """A title as bytes that stay to the very end of the process, where a crash may name it."""
+    known = _titles.get(title)
+    if known is None:
+        known = _titles[title] = title.encode()
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(known))
+    return known

@@ -33,6 +33,7 @@ from tilewright.backends.cpu.driver.kernel_record import KernelRecord
 from tilewright.backends.cpu.driver.thread_pool_program import (
     CHUNKS_PER_THREAD,
     MAX_THREADS,
+    LatestKernels,
     pool_program,
 )
 from tilewright.llvm import LoadedObject, host_cpu, load_object
@@ -105,6 +106,11 @@ class Pool(Protocol):
         ...
 
 
+_latest = LatestKernels()
+# Crashes at the very end of the process are reported too: never freed.
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(_latest))
+
+
 class NativePool:
     """Native threads that wait for work; each instance has its own. Its code is never unloaded,
     since a thread could be in it until the process ends.
@@ -129,7 +135,8 @@ class NativePool:
         self._raised = _INTO(code["tw_raised"])
         # measured: a pause takes from 10 to 140 cycles on x86 CPUs
         self._spin = _pauses(_PAUSE(code["tw_pause"]), spin_us)
-        _ACTION(code["tw_report_crashes"])()
+        if settings().cpu.crash_reports:
+            _INTO(code["tw_report_crashes"])(ctypes.addressof(_latest))
         self._set_threads(threads)
         _live_pools.add(self)
 

@@ -3,7 +3,8 @@
 ; A handler of SIGSEGV, SIGBUS, SIGILL and SIGFPE looks whether its thread is running a kernel of
 ; this pool (@run notes that), writes the report to stderr, puts back the handler that was there
 ; before, and returns: the faulting instruction runs again and the process dies as it would have
-; without it, with faulthandler's traceback where that is on. A fault elsewhere reports nothing.
+; without it, with faulthandler's traceback where that is on. A signal that was sent is sent again.
+; A fault elsewhere, or an abort, is for `thread_pool_later_crash.ll`.
 ;
 ; The report is written by `dprintf`. POSIX does not list it as safe in handlers; but the thread is
 ; in a kernel, which never holds a lock of the C library, and dies anyway.
@@ -33,16 +34,19 @@
     c"  %s = %#llx (bits of a half)\0a\00"
 @crash.cause = internal constant [50 x i8]
     c"An access outside the arrays is the usual cause. \00"
-@crash.advice = internal constant [101 x i8]
-    c"TILEWRIGHT_INTERPRET=1 runs kernels in the interpreter,\0awhich checks the bounds of every access and \00"
-@crash.advice_end = internal constant [18 x i8]
-    c"names the line.\0a\0a\00"
+@crash.advice = internal constant [75 x i8]
+    c"TILEWRIGHT_CHECK=bounds\0achecks every access, and names the line of a wrong\00"
+@crash.advice_end = internal constant [8 x i8]
+    c" one.\0a\0a\00"
 
 declare i32 @sigaction(i32, ptr, ptr)
+declare i32 @raise(i32)
 declare i32 @dprintf(i32, ptr, ...)
 
 ; Installs the handlers.
-define void @tw_report_crashes() nounwind {
+;   %latest  LatestKernels, of all pools of the process
+define void @tw_report_crashes(ptr %latest) nounwind {
+  store ptr %latest, ptr @latest, align 8
   %action = alloca %SigAction, align 16
   %bytes = ptrtoint ptr getelementptr (%SigAction, ptr null, i32 1) to i64
   call void @llvm.memset.p0.i64(ptr %action, i8 0, i64 %bytes, i1 false)
@@ -53,6 +57,7 @@ define void @tw_report_crashes() nounwind {
   %sigbus = call i64 @SIGBUS()
   %sigbus.32 = trunc i64 %sigbus to i32
   call void @install(ptr %action, i32 4)    ; SIGILL, everywhere
+  call void @install(ptr %action, i32 6)    ; SIGABRT
   call void @install(ptr %action, i32 8)    ; SIGFPE
   call void @install(ptr %action, i32 11)   ; SIGSEGV
   call void @install(ptr %action, i32 %sigbus.32)
@@ -70,8 +75,13 @@ define internal void @crashed(i32 %signal, ptr %info, ptr %context) nounwind {
 entry:
   %self = call i64 @pthread_self()
   %record = call ptr @busy_slot(i64 %self)
-  %elsewhere = icmp eq ptr %record, null
-  br i1 %elsewhere, label %restore, label %first
+  %no_kernel = icmp eq ptr %record, null
+  %aborts = icmp eq i32 %signal, 6   ; by a function that a kernel has called, if it runs one
+  %elsewhere = or i1 %no_kernel, %aborts
+  br i1 %elsewhere, label %later, label %first
+later:
+  call void @report_latest(i32 %signal)
+  br label %restore
 first:   ; several threads may crash at once: one reports, the others wait until it has, and all die
   %claim = cmpxchg ptr @reporter, i64 0, i64 %self seq_cst seq_cst, align 8
   %is.first = extractvalue { i64, i1 } %claim, 1
@@ -91,6 +101,13 @@ tell:
 restore:
   %before = getelementptr %SigAction, ptr @previous, i32 %signal
   call i32 @sigaction(i32 %signal, ptr %before, ptr null)
+  %code = call i32 @SigInfo.code(ptr %info)
+  %sent = icmp sle i32 %code, 0   ; by kill() or abort(), so no instruction faults again
+  br i1 %sent, label %send, label %exit
+send:
+  call i32 @raise(i32 %signal)
+  br label %exit
+exit:
   ret void
 }
 

@@ -29,6 +29,7 @@ fit:
   %fits = call i1 @reserve(i64 %bytes)
   br i1 %fits, label %describe, label %exit
 describe:
+  call void @note_kernel(ptr %kernel)
   call void @own(i64 0)
   store atomic i32 %x, ptr @pool.grid monotonic, align 8
   store atomic i32 %y, ptr getelementptr (i8, ptr @pool.grid, i64 4) monotonic, align 4

@@ -33,7 +33,7 @@ from tilewright.backends.cpu.driver.kernel_record import KernelRecord, LaunchRec
 from tilewright.native import NativeProgram
 from tilewright.support import operating_system
 
-__all__ = ["CHUNKS_PER_THREAD", "MAX_THREADS", "pool_program"]
+__all__ = ["CHUNKS_PER_THREAD", "MAX_THREADS", "LatestKernels", "pool_program"]
 
 # Fixes the length of the tables of tickets and slots below.
 MAX_THREADS = 1024
@@ -41,6 +41,9 @@ MAX_THREADS = 1024
 CHUNKS_PER_THREAD = 8
 _LINES_BYTES = 128
 """Two cache lines: processors fetch them in pairs."""
+
+LATEST_KERNELS = 4
+"""Of them a report of a later crash names."""
 
 _SYMBOLS = (
     "tw_launch", "tw_launch_words", "tw_start", "tw_configure", "tw_stop", "tw_reset", "tw_pause",
@@ -52,6 +55,7 @@ _FILES = (
     "thread_pool_worker.ll",
     "thread_pool_interrupt.ll",
     "thread_pool_crash.ll",
+    "thread_pool_later_crash.ll",
 )
 _PAUSES = {
     "x86_64": "spin_pause_x86_64.ll",
@@ -121,8 +125,21 @@ class SigInfo(ctypes.Structure):
     """The beginning of siginfo_t, from the same headers."""
 
     _fields_ = (
-        ("head", ctypes.c_char * (24 if _MACOS else 16)),
+        ("number", ctypes.c_int32),
+        ("error", ctypes.c_int32),
+        ("code", ctypes.c_int32),  # how it came: up to 0 where it was sent
+        ("rest", ctypes.c_char * (12 if _MACOS else 4)),
         ("address", ctypes.c_void_p),
+    )
+
+
+class LatestKernels(ctypes.Structure):
+    """The kernels that were launched last, by all pools of the process."""
+
+    _fields_ = (
+        ("count", ctypes.c_uint64),  # of launches that differ from the one before
+        ("titles", ctypes.c_void_p * LATEST_KERNELS),  # of the kernel with number n at n % kept
+        ("told", ctypes.c_uint64),  # whether a report has named them
     )
 
 
@@ -148,6 +165,7 @@ def pool_program(arch: str, is_linux: bool = operating_system.IS_LINUX) -> Nativ
             RaisedError,
             SigAction,
             SigInfo,
+            LatestKernels,
         ],
         constants={
             "CHUNKS_PER_THREAD": CHUNKS_PER_THREAD,
@@ -155,6 +173,7 @@ def pool_program(arch: str, is_linux: bool = operating_system.IS_LINUX) -> Nativ
             "SIG_SETMASK": int(getattr(signal, "SIG_SETMASK", 2)),
             "SIGBUS": int(getattr(signal, "SIGBUS", 7)),
             "SIGACTION_FLAGS": _SIGACTION_FLAGS,
+            "LATEST_KERNELS": LATEST_KERNELS,
         },
         extra=f"@blocked = internal constant [128 x i8] [{_blocked_signals()}], align 16",
     )
