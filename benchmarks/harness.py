@@ -20,7 +20,9 @@ them were still preempted is part of the result.
         name="softmax 4096x1024", work=Work(2 * x.nbytes * 1e-9, "GB"), goals={"tilewright": 1.0},
     )
     print_table([case])
-    write_results("benchmarks/results/cpu.json", "CPU kernels", [case])
+    write_results("cpu.json", "CPU kernels", [case])
+
+`keep_results.py` makes one CSV row per case of such a file, for `benchmarks/results/`.
 """
 
 from __future__ import annotations

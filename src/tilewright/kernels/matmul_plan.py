@@ -1,7 +1,7 @@
 """How a product is computed: tiles, warps, and parts of K.
 
 On Hopper the tile is chosen by a model of the time that each would take, with constants measured on
-an H200 (benchmarks/results/h200-2026-11-22-hopper-matmul-3.json); elsewhere it is the same for all
+an H200 (benchmarks/results/hopper-matmul-h200.csv); elsewhere it is the same for all
 sizes.
 """
 
