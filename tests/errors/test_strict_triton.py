@@ -79,17 +79,17 @@ def computes_in_half(out, n):
     tl.store(out, tl.sum(tl.exp(tl.full((1,), 1, tl.float16))))
 
 
-@beyond("the global 'PLAIN', which is no tl.constexpr, is not in", "PLAIN")
+@beyond("the global variable 'PLAIN', which is no tl.constexpr, is not in", "PLAIN")
 def reads_a_global(out, n):
     tl.store(out, CONSTANT + PLAIN)
 
 
-@beyond("the global 'LIST', which is no tl.constexpr, is not in", "LIST")
+@beyond("the global variable 'LIST', which is no tl.constexpr, is not in", "LIST")
 def reads_a_list(out, n):
     tl.store(out, LIST[1])
 
 
-@beyond("the global 'TABLE', which is no tl.constexpr, is not in", "TABLE")
+@beyond("the global variable 'TABLE', which is no tl.constexpr, is not in", "TABLE")
 def reads_a_dictionary(out, n):
     tl.store(out, TABLE["two"])
 
@@ -113,6 +113,24 @@ def skips_the_rest(out, n):
         if k == 1:
             continue
         tl.store(out, k)
+
+
+@beyond("'total', which the loop changes from int32 to fp32, is not in", "range(n)")
+def begins_a_sum_with_an_integer(out, n):
+    total = 0
+    for _ in range(n):
+        total += 0.5
+    tl.store(out, total.to(tl.int32))
+
+
+@beyond("'total', which the loop changes from int32 to <[4], int32>, is not", "steps < n")
+def begins_a_tile_with_a_scalar(out, n):
+    total = 0
+    steps = 0
+    while steps < n:
+        total += tl.arange(0, 4)
+        steps += 1
+    tl.store(out, tl.sum(total))
 
 
 @jit

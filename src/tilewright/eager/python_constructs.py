@@ -16,6 +16,7 @@ from tilewright.frontend.python import (
     as_joined,
     as_tuple,
     cannot_unpack,
+    changed_in_loop,
     compare_values,
     describe,
     is_static,
@@ -66,6 +67,7 @@ class PythonConstructs:
         # A stack of (frame, left operand): expressions nest, and functions call functions.
         self._left: list[tuple[int, object]] = []
         self._tests: dict[tuple[int, int], bool] = {}
+        self._carried: dict[tuple[int, int], dict[str, object]] = {}
 
     # --- logic ------------------------------------------------------------------------------------
 
@@ -151,6 +153,10 @@ class PythonConstructs:
             return items
         return values if isinstance(items, list) else tuple_like(items, values)
 
+    def outside(self, name: str) -> object:
+        """The global constexpr of a name that the function assigns later."""
+        return unwrap(_caller().f_globals[name])
+
     def constexpr_value(self, x: Any) -> Any:
         """What a variable holds after `name: tl.constexpr = x`."""
         return plain_number(unwrap(x))
@@ -173,12 +179,37 @@ class PythonConstructs:
         # Compile-time items are iterated as they are: the compiler unrolls such loops.
         if not isinstance(items, language.range):
             return items
-        self._make_tensors(_caller(), names)
-        return self._indices(items)
+        frame = _caller()
+        types = self._make_tensors(frame, names)
+        indices = self._indices(items)
+        return self._checked(indices, frame, types) if types else indices
 
-    def enter_while(self, names: Sequence[str]) -> None:
+    def _checked(
+        self, indices: Iterable[object], frame: FrameType, types: Mapping[str, object]
+    ) -> Iterator[object]:
+        for index in indices:
+            yield index
+            self._refuse_changes(frame, types)
+
+    def enter_while(self, number: int, names: Sequence[str]) -> None:
         """Before a `while` statement: what it assigns begins as tensors."""
-        self._make_tensors(_caller(), names)
+        frame = _caller()
+        self._carried[id(frame), number] = self._make_tensors(frame, names)
+
+    def while_condition(self, number: int, condition: object) -> object:
+        """The condition of a `while` statement, which is evaluated before each iteration."""
+        frame = _caller()
+        types = self._carried[id(frame), number]
+        if types:
+            self._refuse_changes(frame, types)
+        return condition
+
+    def _refuse_changes(self, frame: FrameType, types: Mapping[str, object]) -> None:
+        """Errors: BeyondTriton, for a variable that has another type than before the loop."""
+        for name, before in types.items():
+            after = getattr(frame.f_locals.get(name), "type", before)
+            if after != before:
+                self._context.refuse_extension(changed_in_loop(name, before, after))
 
     def branch_condition(self, number: int, condition: object) -> object:
         """The condition of a branch, whose `join_branch` or `conditional_value` follows."""
@@ -207,15 +238,21 @@ class PythonConstructs:
                 raise errors.InconsistentBranches(what, *map(describe, values))
         return self._as_tensors(x, values)
 
-    def _make_tensors(self, frame: FrameType, names: Sequence[str]) -> None:
+    def _make_tensors(self, frame: FrameType, names: Sequence[str]) -> dict[str, object]:
+        """Make tensors of numbers; their types, where a change of them is refused."""
+        types: dict[str, object] = {}
         for name in names:
-            self._make_tensor(frame, name, ())
+            if self._make_tensor(frame, name, ()) and self._context.options.strict_triton:
+                types[name] = getattr(frame.f_locals[name], "type", None)
+        return types
 
-    def _make_tensor(self, frame: FrameType, name: str, others: Sequence[object]) -> None:
+    def _make_tensor(self, frame: FrameType, name: str, others: Sequence[object]) -> bool:
+        """Make a tensor of a variable; whether it was a number."""
         value = frame.f_locals.get(name)
         joined = self._as_tensors(value, others)
         if joined is not value:
             _set_local(frame, name, joined)
+        return joined is not value
 
     def _as_tensors(self, value: object, others: Sequence[object] = ()) -> object:
         """The numbers in a value as tensors, as the compiler joins them with other values."""

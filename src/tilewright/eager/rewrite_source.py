@@ -12,7 +12,7 @@ debuggers and tracebacks see no difference. T is HELPER, a `PythonConstructs`:
     a is b, a in b        T.compare("is", a, b), T.compare("in", a, b)
     x.to(tl.int64)        T.attribute(x, "to")(tl.int64)
     for i in items: ...   for i in T.loop(items, ("i", "total")): ...
-    while c: ...          T.enter_while(("total",)), then the loop
+    while c: ...          T.enter_while(1, ("total",)), then while T.while_condition(1, c): ...
     if c: x = 2           if T.branch_condition(1, c): x = 2; T.join_branch(1, ...)  (in both sides)
     a if c else b         T.conditional_value(1, a if T.branch_condition(1, c) else b, ...)
     f"{x!r}"              f"{T.formatted(x)!r}"
@@ -35,12 +35,13 @@ from tilewright.frontend.python import (
     COMPARISON_NAMES,
     FunctionSource,
     assigned_in,
+    early_reads,
     is_constexpr_annotation,
     local_names,
     misread_chain,
     source_of,
 )
-from tilewright.language import member_names
+from tilewright.language import constexpr, member_names
 from tilewright.support import SourceLoc, errors
 from tilewright.support.fresh_stack import nested, on_fresh_stack
 
@@ -173,7 +174,13 @@ class _Rewriter(ast.NodeTransformer):
         arguments.defaults = [ast.Constant(None) for _ in arguments.defaults]
         arguments.kw_defaults = [ast.Constant(None) for _ in arguments.kw_defaults]
         self.generic_visit(tree)
+        tree.body[:0] = [_global_until_assigned(tree, n) for n in self._read_early()]
         return tree
+
+    def _read_early(self) -> list[str]:
+        """Names that are read before they are assigned, if they are global constexprs."""
+        names = sorted(early_reads(self._source) & self._locals)
+        return [name for name in names if isinstance(self._globals.get(name), constexpr)]
 
     # --- logic ------------------------------------------------------------------------------------
 
@@ -321,7 +328,9 @@ class _Rewriter(ast.NodeTransformer):
     def visit_While(self, node: ast.While) -> list[ast.stmt]:
         names = assigned_in([*node.body, node.test])
         self.generic_visit(node)
-        begin = ast.Expr(_call(node.test, "enter_while", _constant(names)))
+        number = self._test()
+        begin = ast.Expr(_call(node.test, "enter_while", number, _constant(names)))
+        node.test = _call(node.test, "while_condition", copy.copy(number), node.test)
         return [ast.copy_location(begin, node.test), node]
 
     def visit_If(self, node: ast.If) -> ast.If:
@@ -415,6 +424,14 @@ def _call(node: ast.expr, method: str, *args: ast.expr) -> ast.Call:
     for part in (call, function, function.value):
         ast.copy_location(part, node)
     return call
+
+
+def _global_until_assigned(tree: ast.FunctionDef, name: str) -> ast.stmt:
+    """`name = T.outside("name")`."""
+    value = ast.Constant(name)
+    ast.copy_location(value, tree)
+    target = ast.copy_location(ast.Name(name, ast.Store()), tree)
+    return ast.copy_location(ast.Assign([target], _call(value, "outside", value)), tree)
 
 
 def _variable_value(node: ast.expr) -> ast.expr:

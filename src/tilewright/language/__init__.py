@@ -16,6 +16,7 @@ from tilewright.language.compile_time import (
     constexpr_type,
     unwrap,
     unwrap_deep,
+    watch,
 )
 from tilewright.language.composite_types import tuple_type, void, void_type
 from tilewright.language.control_functions import (
@@ -430,6 +431,7 @@ __all__ = [
     "unused_result",
     "unwrap",
     "unwrap_deep",
+    "watch",
     "view",
     "void",
     "void_type",

@@ -75,9 +75,16 @@ class constexpr:
 
     __slots__ = ("value",)
 
+    value: Any
+
     def __init__(self, value: Any) -> None:
         # Never nested: constexpr(constexpr(1)) is constexpr(1).
-        self.value: Any = unwrap(value)
+        set_value(self, unwrap(value))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+        for watcher in _watchers.pop(id(self), ()):
+            watcher()
 
     @property
     def type(self) -> constexpr_type:
@@ -198,6 +205,17 @@ class constexpr:
     def logical_or(self, other: object) -> constexpr:
         """`self or other`."""
         return constexpr(self.value or unwrap(other))
+
+
+set_value = cast("Any", constexpr).value.__set__
+"""Sets the value of a new constexpr, which nobody watches yet."""
+
+_watchers: dict[int, list[Callable[[], object]]] = {}
+
+
+def watch(value: constexpr, changed: Callable[[], object]) -> None:
+    """Call `changed` once, when `value.value` is assigned."""
+    _watchers.setdefault(id(value), []).append(changed)
 
 
 class constexpr_type:

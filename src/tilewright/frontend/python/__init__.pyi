@@ -18,6 +18,7 @@ from tilewright.frontend.python.lower.language_values import (
     is_tuple,
     tuple_like,
 )
+from tilewright.frontend.python.lower.loop_carried import changed_in_loop
 from tilewright.frontend.python.lower.operator_precedence import misread_chain, warn_of_precedence
 from tilewright.frontend.python.lower.python_builtins import at_compile_time
 from tilewright.frontend.python.lower.strict_triton import refuse_extensions
@@ -30,6 +31,7 @@ from tilewright.frontend.python.lower.truth_values import (
     logical_not,
     short_circuits,
 )
+from tilewright.frontend.python.read_order import early_reads
 from tilewright.frontend.python.replaced_text import function_of_text
 from tilewright.frontend.python.source_dependencies import (
     CONTAINERS,
@@ -55,6 +57,7 @@ __all__ = [
     "at_compile_time",
     "call_signature",
     "cannot_unpack",
+    "changed_in_loop",
     "compare_values",
     "dependencies",
     "descriptor_spec",
@@ -70,6 +73,7 @@ __all__ = [
     "logical_not",
     "lower_kernel",
     "misread_chain",
+    "early_reads",
     "refuse_extensions",
     "short_circuits",
     "function_of_text",

@@ -13,9 +13,11 @@ from copy import deepcopy
 from enum import Enum
 from types import FunctionType, ModuleType
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 from tilewright.frontend.python.captured_names import MISSING, Binding, Environment
 from tilewright.frontend.python.function_source import FunctionSource, source_of
+from tilewright.frontend.python.read_order import early_reads
 from tilewright.frontend.python.syntax_parts import parts_of
 from tilewright.ir.types import DType, PointerType, TileType
 from tilewright.language import (
@@ -53,14 +55,28 @@ _PLAIN = (
 )
 
 
+def _may_change(value: object) -> bool:
+    return isinstance(value, (*CONTAINERS, constexpr))
+
+
 @dataclass(frozen=True, slots=True)
 class UsedGlobal:
-    """A constant or function from outside the kernel, and its value when it was looked at: of a
-    list or dictionary, a copy."""
+    """A constant or function from outside the kernel.
+
+    original: the object that the name stood for; value: the same, of an object that may change in
+    place a copy.
+    """
 
     name: str
     binding: Binding
     value: object
+    original: object
+
+    @staticmethod
+    def of(name: str, binding: Binding, value: object) -> UsedGlobal:
+        """A global with its value now."""
+        kept = deepcopy(value) if _may_change(value) else value
+        return UsedGlobal(name, binding, kept, value)
 
     def changed(self) -> bool:
         """Whether the name now stands for another value."""
@@ -69,12 +85,30 @@ class UsedGlobal:
         return now is not self.value and _fingerprint(now) != _fingerprint(self.value)
 
 
+_compiled_with: WeakKeyDictionary[FunctionType, dict[tuple[int, str], UsedGlobal]] = (
+    WeakKeyDictionary()
+)
+"""Of each function the constants that it was first compiled with."""
+
+
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """hash: sha256 in hexadecimal over everything that decides the tile IR of a kernel."""
+    """hash: sha256 in hexadecimal over everything that decides the tile IR of a kernel; uses: the
+    constants among those used, each with the function that reads it."""
 
     hash: str
     used: tuple[UsedGlobal, ...]
+    uses: tuple[tuple[FunctionType, UsedGlobal], ...] = ()
+
+    def refuse_conflicts(self) -> None:
+        """Errors: ConflictingGlobal, for a function that another kernel has compiled with another
+        value of a constant."""
+        for function, used in self.uses:
+            key = (id(used.binding.holder), used.binding.key)
+            first = _compiled_with.setdefault(function, {}).setdefault(key, used)
+            if first.changed():
+                now = first.binding.read()
+                raise errors.ConflictingGlobal(first.name, function.__name__, first.value, now)
 
     def changed(self) -> tuple[UsedGlobal, ...]:
         """The globals that have changed since."""
@@ -87,7 +121,7 @@ def dependencies(fn: DeviceFunction | constexpr_function[..., Any]) -> Dependenc
     collector = _Collector(_package(function))
     collector.function(function)
     used = tuple(collector.used.values())
-    return Dependencies(collector.digest.hexdigest(), used)
+    return Dependencies(collector.digest.hexdigest(), used, tuple(collector.uses))
 
 
 class _Collector:
@@ -100,6 +134,7 @@ class _Collector:
         self._package = package
         self.digest = hashlib.sha256()
         self.used: dict[tuple[int, str], UsedGlobal] = {}
+        self.uses: list[tuple[FunctionType, UsedGlobal]] = []
         self._seen: dict[FunctionType, int] = {}
 
     @nested
@@ -119,11 +154,13 @@ class _Collector:
         # Defaults are evaluated once, at the definition: equal text may stand for other values.
         for default in (*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values()):
             self._add("default", _fingerprint(default))
+            if isinstance(default, DeviceFunction | constexpr_function):
+                self.function(default.fn)
         environment = Environment(fn)
         for path in _references(source, fn):
-            self._reference(environment, path)
+            self._reference(fn, environment, path)
 
-    def _reference(self, environment: Environment, path: tuple[str, ...]) -> None:
+    def _reference(self, fn: FunctionType, environment: Environment, path: tuple[str, ...]) -> None:
         binding = environment.binding(path[0])
         if binding is None:
             return
@@ -150,10 +187,13 @@ class _Collector:
         # The language does not change while it runs; other objects are no constants of a kernel.
         if of_language or not isinstance(value, _RECORDED):
             return
-        is_mutable = isinstance(value, CONTAINERS)
-        kept = cast("object", value)
-        kept = deepcopy(kept) if is_mutable else kept
-        self.used[id(binding.holder), binding.key] = UsedGlobal(name, binding, kept)
+        key, used = (
+            (id(binding.holder), binding.key),
+            UsedGlobal.of(name, binding, cast("object", value)),
+        )
+        self.used[key] = used
+        if isinstance(value, _CONSTANTS):
+            self.uses.append((fn, used))
 
     def _aggregate(self, cls: type[user_aggregate]) -> None:
         """The fields and methods of a class, and of those that it is derived from."""
@@ -191,6 +231,7 @@ def _references(source: FunctionSource, fn: FunctionType) -> tuple[tuple[str, ..
     references = source.facts.get(key)
     if references is None:
         local = frozenset(fn.__code__.co_varnames) | frozenset(fn.__code__.co_cellvars)
+        local -= early_reads(source)
         references = tuple(sorted(p for p in _paths(source.tree) if p[0] not in local))
         source.facts[key] = references
     return cast("tuple[tuple[str, ...], ...]", references)
@@ -198,7 +239,8 @@ def _references(source: FunctionSource, fn: FunctionType) -> tuple[tuple[str, ..
 
 def _paths(tree: ast.FunctionDef) -> set[tuple[str, ...]]:
     paths: set[tuple[str, ...]] = set()
-    stack: list[ast.AST] = [tree.args, *tree.body]
+    # Not the defaults of parameters, which are evaluated at the definition.
+    stack: list[ast.AST] = [*tree.body]
     while stack:
         node = stack.pop()
         if isinstance(node, ast.Name | ast.Attribute):

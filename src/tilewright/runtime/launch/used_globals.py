@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright.frontend.python import CONTAINERS, Dependencies, UsedGlobal
+from tilewright.language import constexpr, watch
 from tilewright.support import errors
 
 GlobalCheck = tuple[Callable[[Any], object], object, object]
@@ -20,9 +21,13 @@ class UsedGlobals:
 
     __slots__ = ("_dependencies", "checks")
 
-    def __init__(self, dependencies: Dependencies) -> None:
+    def __init__(self, dependencies: Dependencies, forget: Callable[[], object]) -> None:
+        """forget: drops the variants, when the value of a constexpr is assigned."""
         self._dependencies = dependencies
         self.checks: tuple[GlobalCheck, ...] = tuple(map(_check, dependencies.used))
+        for used in dependencies.used:
+            if isinstance(used.original, constexpr):
+                watch(used.original, forget)
 
     def check(self, kernel: str) -> None:
         """Raise ChangedGlobal if one has another value than when `kernel` was first compiled."""
@@ -32,10 +37,10 @@ class UsedGlobals:
 
 def _check(used: UsedGlobal) -> GlobalCheck:
     binding = used.binding
-    value: object = used.value
+    value: object = used.original
     if isinstance(used.value, CONTAINERS):  # another object than the global, with what it held
         return lambda _name: None if used.changed() else value, binding.key, value
     if isinstance(binding.holder, dict):
-        return binding.holder.get, binding.key, used.value
+        return binding.holder.get, binding.key, value
     # a closure's cell has no bound method that reads it by name, as a dictionary's `get` does
-    return lambda _name: binding.read(), binding.key, used.value
+    return lambda _name: binding.read(), binding.key, value

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
-from weakref import WeakSet
+from weakref import WeakMethod, WeakSet
 
 from tilewright.backends import Backend, CommonOptions
 from tilewright.compiler import (
@@ -123,7 +123,9 @@ class VariantCache:
     def dependencies(self) -> Dependencies:
         """What the kernel's meaning depends on, as it was when first read."""
         if self._dependencies is None:
-            self._dependencies = self._function.find_dependencies()
+            found = self._function.find_dependencies()
+            found.refuse_conflicts()
+            self._dependencies = found
         return self._dependencies
 
     @property
@@ -244,7 +246,7 @@ class VariantCache:
     def _globals(self) -> UsedGlobals:
         """The globals of the kernel itself."""
         if self._own_globals is None:
-            self._own_globals = UsedGlobals(self.dependencies)
+            self._own_globals = UsedGlobals(self.dependencies, self._forget_later())
         return self._own_globals
 
     def _used_globals(self, call: BoundCall) -> UsedGlobals:
@@ -253,7 +255,24 @@ class VariantCache:
         if not functions:
             return self._globals()
         used = [item for fn in functions for item in dependencies(fn).used]
-        return UsedGlobals(Dependencies(self.dependencies.hash, (*self.dependencies.used, *used)))
+        all_used = Dependencies(self.dependencies.hash, (*self.dependencies.used, *used))
+        return UsedGlobals(all_used, self._forget_later())
+
+    def _forget_later(self) -> Callable[[], object]:
+        """A function that drops all variants, so that the next launch looks at the globals."""
+        forget = WeakMethod(self._forget)
+
+        def called() -> None:
+            found = forget()
+            if found is not None:
+                found()
+
+        return called
+
+    def _forget(self) -> None:
+        self.by_key.clear()
+        for dispatch in self._dispatches:
+            dispatch.keep(())
 
     def _announce(self, call: BoundCall) -> None:
         """Record the event of a new variant, and why it is one."""

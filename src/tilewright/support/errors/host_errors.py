@@ -104,12 +104,29 @@ class ChangedGlobal(LaunchError, RuntimeError):
     template = "global '{variable}' was {before} when {kernel} was compiled and is {now} now"
     triton_template = (
         "Global variable {variable} has changed since we compiled "
-        "this kernel, from {before} to {now}"
+        "this kernel, from {before!r} to {now!r}"
     )
     hint_template = "pass it as a constexpr parameter"
 
     variable: str
     kernel: str
+    before: object
+    now: object
+
+
+@dataclass(eq=False)
+class ConflictingGlobal(LaunchError, RuntimeError):
+    """A global that a function was compiled with, and that has changed before the next kernel."""
+
+    code = "TW224"
+    template = (
+        "global '{variable}' was {before} when {function} was first compiled and is {now} now"
+    )
+    triton_template = "Global variable {variable} has value {now!r}, {function} saw {before!r}"
+    hint_template = "pass it to {function} as a constexpr parameter"
+
+    variable: str
+    function: str
     before: object
     now: object
 

@@ -26,6 +26,7 @@ from tilewright.frontend.python.lower.language_values import (
     variable_value,
     wrap,
 )
+from tilewright.frontend.python.read_order import early_reads
 from tilewright.language import (
     base_value,
     constexpr,
@@ -76,9 +77,9 @@ def _report(frame: FunctionFrame, node: ast.Name, error: errors.CompilationError
 def _outside(frame: FunctionFrame, node: ast.Name) -> object:
     identifier = node.id
     # Python's rule: assignment anywhere makes a name local; a global of that name is not seen.
-    if identifier in frame.local:
-        frame.fail(node, undefined_local(identifier, frame.scope))
     value = frame.environment.find(identifier)
+    if identifier in frame.local and not _is_shadowed_later(frame, identifier, value):
+        frame.fail(node, undefined_local(identifier, frame.scope))
     if value is MISSING:
         visible = [*frame.scope, *frame.environment.names()]
         frame.fail(node, errors.UndefinedName(identifier, visible))
@@ -88,6 +89,11 @@ def _outside(frame: FunctionFrame, node: ast.Name) -> object:
     if callable(value) or isinstance(value, ModuleType):
         return value
     frame.fail(node, errors.UnsupportedGlobal(identifier, type(value).__name__))
+
+
+def _is_shadowed_later(frame: FunctionFrame, name: str, value: object) -> bool:
+    """Whether a name stands for a global constexpr until it is assigned, as in Triton."""
+    return isinstance(value, constexpr) and name in early_reads(frame.source)
 
 
 def undefined_local(name: str, names: Iterable[str]) -> errors.UndefinedName:

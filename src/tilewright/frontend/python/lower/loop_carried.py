@@ -30,7 +30,7 @@ from tilewright.frontend.python.lower.function_frame import FunctionFrame
 from tilewright.frontend.python.lower.language_values import DeferredError, describe
 from tilewright.ir import Block, Value
 from tilewright.ir.types import Type
-from tilewright.language import tensor
+from tilewright.language import tensor, type_of
 from tilewright.support import errors
 from tilewright.support.data_class import dataclass
 
@@ -151,6 +151,8 @@ class CarriedVariables:
     ) -> NoReturn:
         """The body gives a variable that began as a literal another type: begin with that type."""
         initial = variable.parts[index]
+        if not isinstance(initial, tensor):
+            self._refuse_widening(frame, variable.name, leaf_type(initial), leaf_type(leaf))
         type_ = None if isinstance(initial, tensor) else common_type(initial, leaf)
         tried = self.state.types.setdefault((variable.name, index), [])
         # A type tried twice would be tried for ever.
@@ -158,6 +160,15 @@ class CarriedVariables:
             self._inconsistent(frame, variable, final)
         tried.append(type_)
         raise RetryLowering
+
+    def _refuse_widening(
+        self, frame: FunctionFrame, name: str, before: Type | None, after: Type | None
+    ) -> None:
+        """Errors: BeyondTriton, where asked for: the types of carried variables do not change."""
+        if before is not None and after is not None:
+            header = self.node.iter if isinstance(self.node, ast.For) else self.node.test
+            construct = changed_in_loop(name, type_of(before), type_of(after))
+            frame.at(header).refuse_extension(construct)
 
     def _inconsistent(
         self, frame: FunctionFrame, variable: CarriedVariable, final: object
@@ -170,6 +181,11 @@ class CarriedVariables:
     def _drop(self, variable: CarriedVariable, why: DeferredError) -> NoReturn:
         self.state.dropped[variable.name] = why
         raise RetryLowering
+
+
+def changed_in_loop(name: str, before: object, after: object) -> str:
+    """What messages call a variable that has another type after an iteration."""
+    return f"'{name}', which the loop changes from {before} to {after},"
 
 
 def carried_variables(

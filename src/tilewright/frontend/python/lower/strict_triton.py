@@ -68,4 +68,4 @@ def _global(name: str, environment: Environment) -> str | None:
     value = environment.find(name)
     if value is MISSING or isinstance(value, constexpr) or not isinstance(value, _PLAIN):
         return None
-    return f"the global '{name}', which is no tl.constexpr,"
+    return f"the global variable '{name}', which is no tl.constexpr,"
