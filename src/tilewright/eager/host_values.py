@@ -1,7 +1,8 @@
 """What a host passes to a kernel, as the language values that the kernel's parameters are bound to.
 
 Arrays are used in place: results appear in them. Recognised without importing any library are NumPy
-arrays, torch tensors on the CPU, and whatever has `__array_interface__` or `__dlpack__`.
+arrays, torch tensors on the CPU, and whatever has `__array_interface__`, `__dlpack__`, or
+`data_ptr()` and `dtype`.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import ml_dtypes
 import numpy as np
 
 from tilewright import language
+from tilewright.eager.bare_pointers import array_at, is_bare_pointer
 from tilewright.frontend.typed_numbers import converted
 from tilewright.interp import (
     NUMPY_DTYPES,
@@ -118,6 +120,8 @@ def as_numpy(name: str, value: object) -> Array:
     element = getattr(value, "element", None)
     if isinstance(element, DType):  # what `reinterpret` makes
         return as_numpy(name, cast("Any", value).base).view(NUMPY_DTYPES[element])
+    if is_bare_pointer(value):
+        return array_at(name, value)
     raise errors.UnsupportedArgument(name, type(value).__name__)
 
 

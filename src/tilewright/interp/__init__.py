@@ -15,10 +15,10 @@ from tilewright.interp import (
 )
 from tilewright.interp.access_checks import AccessChecks
 from tilewright.interp.concrete_value import ConcreteValue
-from tilewright.interp.foreign_memory import mapped_ranges
+from tilewright.interp.foreign_memory import mapped_range, mapped_ranges
 from tilewright.interp.grid_execution import array_value, pad, run_function, scalar_value
 from tilewright.interp.interpreter import Interpreter, program_ids
-from tilewright.interp.kernel_memory import Memory
+from tilewright.interp.kernel_memory import Memory, bytes_at
 from tilewright.interp.numpy_dtypes import NUMPY_DTYPES, Array, dtype_of_array, numpy_dtype
 from tilewright.interp.numpy_rules import evaluate
 from tilewright.interp.program_state import (
@@ -36,10 +36,12 @@ __all__ = [
     "Interpreter",
     "AccessChecks",
     "access_errors",
+    "mapped_range",
     "mapped_ranges",
     "Machine",
     "Memory",
     "array_value",
+    "bytes_at",
     "convert",
     "descriptor_rules",
     "dtype_of_array",

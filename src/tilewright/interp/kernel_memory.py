@@ -48,7 +48,7 @@ class Span:
         view = self._views.get(dtype)
         if view is None:
             count = (self.stop - self.start) // dtype.itemsize
-            view = _at_address(self.start, count * dtype.itemsize).view(dtype)
+            view = bytes_at(self.start, count * dtype.itemsize).view(dtype)
             self._views[dtype] = view
         return view
 
@@ -270,7 +270,8 @@ def _bounds(array: Array) -> tuple[int, int]:
     return start, stop + array.itemsize
 
 
-def _at_address(start: int, count: int) -> Array:
+def bytes_at(start: int, count: int) -> Array:
+    """Memory of this process as an array of bytes."""
     # An empty range may have an address that is not mapped.
     if not count:
         return np.empty(0, np.uint8)

@@ -82,12 +82,12 @@ def test_metadata_can_be_copied_and_pickled() -> None:
 def test_metadata_has_name_hash_target_and_all_options() -> None:
     kernel = compile(add_source(), options={"num_warps": 8})
     metadata = kernel.metadata
-    assert (metadata.num_warps, metadata.num_ctas, metadata.shared) == (8, 1, 0)
+    assert (metadata.num_warps, metadata.num_ctas, metadata.shared) == (8, 1, 1)
     assert metadata.hash == kernel.hash
     assert metadata.target == backend_named("cpu").target()
     assert set(backend_named("cpu").options.names()) <= set(metadata._fields)
     assert metadata._asdict()["name"] == kernel.name == metadata.name
-    assert kernel.packed_metadata == (8, 1, 0)
+    assert kernel.packed_metadata == (8, 1, 1)
     with pytest.raises(AttributeError, match="no 'nmae'"):
         _ = metadata.nmae
 

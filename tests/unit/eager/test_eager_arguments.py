@@ -2,10 +2,13 @@
 
 # pyright: reportInvalidTypeForm=false
 
+import sys
+
 import ml_dtypes
 import numpy as np
 import pytest
 
+import tilewright
 import tilewright.language as tl
 from tilewright.eager import run_kernel
 from tilewright.interp import NUMPY_DTYPES
@@ -169,3 +172,38 @@ def test_bfloat16_arrays():
     x = np.ones(4, ml_dtypes.bfloat16)
     run_kernel(increment, (1,), {"x": x, "n": tl.constexpr(4)})
     assert x.astype(float).tolist() == [2] * 4
+
+
+class BarePointer:
+    """Tells no more of its memory than where it begins."""
+
+    def __init__(self, array, dtype="float32"):
+        self.array, self.dtype = array, dtype
+
+    def data_ptr(self):
+        return self.array.ctypes.data
+
+
+def doubled(x, y, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(y + i, tl.load(x + i) * 2)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells what is mapped")
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"interpret": True}, {"check": "bounds,race"}, {"interpret": True, "check": "race"}],
+)
+def test_addresses_alone(options):
+    x, y = np.arange(16, dtype=np.float32), np.zeros(16, np.float32)
+    tilewright.jit(doubled, **options)[(1,)](BarePointer(x), BarePointer(y, "torch.float32"), B=16)
+    np.testing.assert_array_equal(y, 2 * x)
+
+
+def test_addresses_of_no_memory_and_of_no_dtype():
+    far, odd = BarePointer(np.zeros(1)), BarePointer(np.zeros(1), "complex64")
+    far.data_ptr = lambda: 8
+    with pytest.raises(errors.DeviceMismatch, match="cannot read"):
+        seen_as(far)
+    with pytest.raises(errors.UnsupportedArgument, match="complex64 array"):
+        seen_as(odd)

@@ -6,8 +6,11 @@ import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+import tilewright
+import tilewright.language as tl
 from tests.unit.backends.nvidia.fake_cuda import FakeCuda
 from tilewright.backends import DEVICE_PROPERTIES, GPUTarget
 from tilewright.backends.nvidia import backend
@@ -154,3 +157,28 @@ def test_backends_of_devices() -> None:
     assert found is not None
     assert found.name == "cpu"
     assert backend_of("meta") is None
+
+
+@tilewright.jit
+def rows_of_a_program(x, y, stride, rows, n, B: tl.constexpr):
+    i = tl.arange(0, B)
+    for row in tl.range(tl.program_id(0), rows, tl.num_programs(0)):
+        v = tl.load(x + row * stride + i, mask=i < n, other=-float("inf"))
+        e = tl.exp(v - tl.max(v, 0))
+        tl.store(y + row * stride + i, e / tl.sum(e, 0), mask=i < n)
+
+
+def test_programs_choose_a_grid_by_registers_and_shared_memory() -> None:
+    """As tutorials do, which divide by both of a kernel."""
+    properties = driver.active.utils.get_device_properties(driver.active.get_current_device())
+    x = np.random.default_rng(0).normal(size=(37, 100)).astype("f")
+    y = np.zeros_like(x)
+    kernel = rows_of_a_program.warmup(x, y, 100, 37, 100, B=128, num_warps=8, grid=(1,))
+    assert kernel.n_regs >= 1 and kernel.metadata.shared >= 1
+    occupancy = properties["max_num_regs"] // (kernel.n_regs * properties["warpSize"] * 8)
+    occupancy = min(occupancy, properties["max_shared_mem"] // kernel.metadata.shared)
+    programs = min(properties["multiprocessor_count"] * occupancy, 37)
+    assert programs >= 1
+    kernel[(programs, 1, 1)](x, y, 100, 37, 100, 128)
+    exact = np.exp(x - x.max(1, keepdims=True))
+    np.testing.assert_allclose(y, exact / exact.sum(1, keepdims=True), rtol=1e-5)

@@ -24,6 +24,8 @@ from tilewright.support.data_class import dataclass
 
 _UNLIMITED_BYTES = 2**31 - 1
 """Reported as shared memory: a program uses ordinary memory instead."""
+_UNLIMITED_REGISTERS = 1 << 16
+"""Reported as registers: as many as a multiprocessor of a GPU has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +75,14 @@ def _target() -> GPUTarget:
 
 
 def _properties(_device: int) -> dict[str, int]:
-    """A thread of the pool counts as a multiprocessor; it runs one program, in ordinary memory."""
+    """A thread of the pool counts as a multiprocessor; it runs one program, in ordinary memory.
+
+    Kernels count one register and one byte of shared memory (`CpuLauncher.n_regs`), by which
+    programs divide these limits to find how many of them fit.
+    """
     measured = {
         "max_shared_mem": _UNLIMITED_BYTES,
+        "max_num_regs": _UNLIMITED_REGISTERS,
         "multiprocessor_count": settings().cpu.threads or thread_count(),
         "max_threads_per_sm": 1,
         "warpSize": 1,

@@ -50,7 +50,7 @@ def lowered(module: Module, context: StageContext) -> str:
         scratch_bytes=function.scratch_bytes,
         alone=function.alone,
         together=function.together,
-        shared=0,
+        shared=1,  # a divisor, see `backend._properties`
         global_scratch_size=0,
     )
     return function.text

@@ -63,7 +63,7 @@ def _threads_of_torch(threads: int) -> Callable[[], int]:
 class CpuLauncher:
     """One loaded kernel. threads: of the pool that runs its grids; 0: all CPUs of this process."""
 
-    n_regs = 0
+    n_regs = 1
     n_spills = 0
 
     def __init__(
