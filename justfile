@@ -26,7 +26,7 @@ test-gpu *arguments:
 
 # Random kernels on several devices: `just fuzz --minutes 60 --processes 8 --devices cpu,emulated`.
 fuzz *arguments:
-    {{python}} -m tilewright fuzz {{arguments}}
+    {{python}} -m tests.fuzz {{arguments}}
 
 # Changed texts of tile IR or Triton-C: `just fuzz-text c --count 50000 --compiled 0.05`.
 fuzz-text *arguments:

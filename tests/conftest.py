@@ -16,7 +16,7 @@ from tilewright.runtime.bench import cpu_caches
 from tilewright.support import usable_cpus
 
 # The first collects tests/golden/**/*.tile and adds --bless; the second tests the first.
-pytest_plugins = ("tilewright.testing.golden", "pytester")
+pytest_plugins = ("tests.golden_runner", "pytester")
 
 # Repeatable: a property that fails in CI fails for everyone. No deadline: machines differ.
 hypothesis_settings.register_profile("repeatable", derandomize=True, deadline=None)

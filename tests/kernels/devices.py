@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from tilewright.testing.guarded_devices import (
+from tests.guarded_devices import (
     DEVICES,
     Array,
     Cpu,

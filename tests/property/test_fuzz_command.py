@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from tilewright.testing.fuzz import Failure, program, save
-from tilewright.tools.cli import main
+from tests.fuzz import Failure, program, save
 
 PATIENCE = 120.0
 """Seconds for the first program, on a machine that is busy."""
@@ -30,9 +29,9 @@ def ignore_interrupts() -> None:
 def test_a_run_that_is_interrupted_prints_and_writes_its_summary(
     number: signal.Signals, tmp_path: Path
 ) -> None:
-    words = ["fuzz", "--minutes", "10", "--devices", "interpreter", "--out", str(tmp_path)]
+    words = ["--minutes", "10", "--devices", "interpreter", "--out", str(tmp_path)]
     process = subprocess.Popen(
-        [sys.executable, "-m", "tilewright", *words],
+        [sys.executable, "-m", "tests.fuzz", *words],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True, start_new_session=True, preexec_fn=ignore_interrupts,
     )  # fmt: skip
@@ -62,6 +61,8 @@ def test_a_program_that_fails_is_saved_as_a_test_that_runs(tmp_path: Path) -> No
         names["test_fuzzed"]("cpu")
 
 
-def test_devices_that_are_not_there_are_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fuzz", "--devices", "cpu,tpu"]) == 1
-    assert "there is no device 'tpu' here, only interpreter, cpu" in capsys.readouterr().err
+def test_devices_that_are_not_there_are_named() -> None:
+    command = [sys.executable, "-m", "tests.fuzz", "--devices", "cpu,tpu"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "there is no device 'tpu' here, only interpreter, cpu" in done.stderr

@@ -14,7 +14,7 @@ import re
 import pytest
 
 import tilewright
-from tilewright.testing.fuzz import (
+from tests.fuzz import (
     Failure,
     Program,
     Undefined,
@@ -24,9 +24,9 @@ from tilewright.testing.fuzz import (
     reduced,
     written_test,
 )
-from tilewright.testing.fuzz.fuzz_workers import NO_CACHE
-from tilewright.testing.fuzz.program_source import source
-from tilewright.testing.fuzz.run_program import collecting_later
+from tests.fuzz.fuzz_workers import NO_CACHE
+from tests.fuzz.program_source import source
+from tests.fuzz.run_program import collecting_later
 
 PROGRAMS = 2000
 CHUNK = 50

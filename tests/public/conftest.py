@@ -16,10 +16,10 @@ import pytest
 
 import tilewright
 from tests.emulator.launch import run_once
+from tests.guarded_devices import OnGpu, exact_products
 from tests.unit.triton_alias.alias_fixture import triton_alias
 from tilewright.runtime import autotuner
 from tilewright.runtime.jit import JITFunction
-from tilewright.testing.guarded_devices import OnGpu, exact_products
 from tilewright.tools.tensor_descriptor import TensorDescriptor
 
 RUN = JITFunction.run

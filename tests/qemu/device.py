@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from tests.guarded_devices import Array, Device, OnGpu, address, moved, whole
 from tests.qemu.program import MACHINES, Job, Machine, Piece, Program
 from tilewright.backends import GPUTarget, manifest
 from tilewright.backends.cpu.backend import BACKEND
 from tilewright.backends.cpu.driver.cpu_launcher import slots_of
 from tilewright.runtime.bench import clock_for, register_clock
-from tilewright.testing.guarded_devices import Array, Device, OnGpu, address, moved, whole
 
 _BASE, _PAGE = 0x10_0000_0000, 4096
 

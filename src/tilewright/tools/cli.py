@@ -27,7 +27,6 @@ from tilewright.tools import (
     env_command,
     explain_command,
     explain_error_command,
-    fuzz_command,
     opt_command,
     pipeline_command,
     run_command,
@@ -72,7 +71,6 @@ COMMANDS = tuple(
             explain_command,
         ),
         ("explain-error", "say what an error code means, with an example", explain_error_command),
-        ("fuzz", "run random kernels on every device and compare", fuzz_command),
         ("opt", "put tile IR through passes", opt_command),
         ("run", "execute tile IR with NumPy, every access checked", run_command),
         (
@@ -85,7 +83,7 @@ COMMANDS = tuple(
             "install Tilewright by the name of Triton",
             as_triton_command,
         ),
-        ("pipeline", "list the passes of a backend, each with its reason", pipeline_command),
+        ("pipeline", "list the passes of a backend, and what each does", pipeline_command),
         ("cache", "show or clear the compiled kernels on disk", cache_command),
         ("env", "show every setting and the variable that sets it", env_command),
     )

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.golden_runner import check, read_case
+from tests.golden_runner.golden_case import BadGolden
 from tilewright.ir import Builder, Function, Pass
 from tilewright.ops import ConstantOp, StoreOp
-from tilewright.testing.golden import check, read_case
-from tilewright.testing.golden.golden_case import BadGolden
 
 INPUT = """\
 // run: canonicalize
@@ -154,7 +154,7 @@ def test_pytest_collects_files_and_prints_no_traceback(
     folder = pytester.mkdir("golden")
     (folder / "good.tile").write_text(INPUT + OUTPUT)
     (folder / "new.tile").write_text(INPUT)
-    options = ["-p", "tilewright.testing.golden", "-p", "no:cacheprovider"]
+    options = ["-p", "tests.golden_runner", "-p", "no:cacheprovider"]
     result = pytester.runpytest(*options, *(["--bless"] if bless else []))
     result.assert_outcomes(passed=2 if bless else 1, failed=0 if bless else 1)
     assert "Traceback" not in result.stdout.str()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import zip_longest
 from pathlib import Path
 
+from tests.golden_runner.execute_both import RUNS, compare_runs
+from tests.golden_runner.golden_case import Case, Errors, Outcome, read_case
 from tilewright.backends import load_ops
 from tilewright.ir import (
     Module,
@@ -15,8 +17,6 @@ from tilewright.ir import (
     problems,
 )
 from tilewright.support.errors import TileIRSyntaxError, TilewrightError
-from tilewright.testing.golden.execute_both import RUNS, compare_runs
-from tilewright.testing.golden.golden_case import Case, Errors, Outcome, read_case
 
 _WITHOUT_PASSES = ("parse", "verify")
 

@@ -12,8 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from tilewright.support.data_class import dataclass
-from tilewright.testing.fuzz.program_dtypes import (
+from tests.fuzz.program_dtypes import (
     BOOL,
     FLOATS,
     NUMPY,
@@ -29,7 +28,8 @@ from tilewright.testing.fuzz.program_dtypes import (
     promote,
     signed,
 )
-from tilewright.testing.fuzz.program_tree import Expr
+from tests.fuzz.program_tree import Expr
+from tilewright.support.data_class import dataclass
 
 Values = list[Any]
 Compute = Callable[[Expr, Values], Any]

@@ -22,15 +22,15 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
+from tests.fuzz.program_dtypes import Undefined
+from tests.fuzz.program_tree import Program
+from tests.fuzz.random_program import program
+from tests.fuzz.reduce_program import fails_alike, reduced
+from tests.fuzz.run_program import Failure, failure_of
+from tests.guarded_devices import device_class
 from tilewright.support import settings
 from tilewright.support.asynchronous_exceptions import suppress
 from tilewright.support.data_class import dataclass
-from tilewright.testing.fuzz.program_dtypes import Undefined
-from tilewright.testing.fuzz.program_tree import Program
-from tilewright.testing.fuzz.random_program import program
-from tilewright.testing.fuzz.reduce_program import fails_alike, reduced
-from tilewright.testing.fuzz.run_program import Failure, failure_of
-from tilewright.testing.guarded_devices import device_class
 
 LIVES = 400
 """Programs of one process; what compiled kernels leave behind goes with it."""

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import tilewright.transforms
-from tilewright.testing.golden.golden_case import BadGolden
-from tilewright.testing.golden.run_case import check
+from tests.golden_runner.golden_case import BadGolden
+from tests.golden_runner.run_case import check
 
 assert tilewright.transforms.__all__, "its import registers the passes that files name"
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from math import prod
 
-from tilewright.testing.fuzz.make_expressions import condition, expression, operand
-from tilewright.testing.fuzz.program_dtypes import (
+from tests.fuzz.make_expressions import condition, expression, operand
+from tests.fuzz.program_dtypes import (
     BOOL,
     DTYPES,
     FLOATS,
@@ -19,8 +19,8 @@ from tilewright.testing.fuzz.program_dtypes import (
     Shape,
     Type,
 )
-from tilewright.testing.fuzz.program_maker import Maker
-from tilewright.testing.fuzz.program_tree import ArrayArg, Barrier, Do, Expr, Store, var
+from tests.fuzz.program_maker import Maker
+from tests.fuzz.program_tree import ArrayArg, Barrier, Do, Expr, Store, var
 
 INT = "int32"
 

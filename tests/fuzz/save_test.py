@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.testing.fuzz.program_dtypes import FLOATS, Stops, Undefined, same_bits
-from tilewright.testing.fuzz.program_source import source
-from tilewright.testing.fuzz.program_tree import ArrayArg, Program
-from tilewright.testing.fuzz.reference_model import contents, expected
-from tilewright.testing.fuzz.run_program import Failure, order_of
+from tests.fuzz.program_dtypes import FLOATS, Stops, Undefined, same_bits
+from tests.fuzz.program_source import source
+from tests.fuzz.program_tree import ArrayArg, Program
+from tests.fuzz.reference_model import contents, expected
+from tests.fuzz.run_program import Failure, order_of
 
 _FORM = '''"""{head}
 
@@ -22,8 +22,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tilewright.testing.fuzz import same_bits
-from tilewright.testing.guarded_devices import device_class
+from tests.fuzz import same_bits
+from tests.guarded_devices import device_class
 {source}
 
 def numbers(text, dtype):

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from tests.fuzz.program_dtypes import Array, Stops, Undefined, same_bits
+from tests.fuzz.program_source import source
+from tests.fuzz.program_tree import ArrayArg, Program
+from tests.fuzz.reference_model import contents, expected
+from tests.guarded_devices import Device, device_class
 from tilewright.support import errors, settings
 from tilewright.support.data_class import dataclass
-from tilewright.testing.fuzz.program_dtypes import Array, Stops, Undefined, same_bits
-from tilewright.testing.fuzz.program_source import source
-from tilewright.testing.fuzz.program_tree import ArrayArg, Program
-from tilewright.testing.fuzz.reference_model import contents, expected
-from tilewright.testing.guarded_devices import Device, device_class
 
 _numbers = itertools.count()
 _STOPPED = (errors.InvalidValue, errors.DeviceAssertionFailure)

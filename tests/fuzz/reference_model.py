@@ -11,9 +11,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from tilewright.support.data_class import dataclass
-from tilewright.testing.fuzz.operation_table import OPERATIONS, as_dtype
-from tilewright.testing.fuzz.program_dtypes import (
+from tests.fuzz.operation_table import OPERATIONS, as_dtype
+from tests.fuzz.program_dtypes import (
     NUMPY,
     Array,
     Stops,
@@ -24,7 +23,7 @@ from tilewright.testing.fuzz.program_dtypes import (
     literal,
     literal_dtype,
 )
-from tilewright.testing.fuzz.program_tree import (
+from tests.fuzz.program_tree import (
     ArrayArg,
     Barrier,
     ConstantArg,
@@ -43,6 +42,7 @@ from tilewright.testing.fuzz.program_tree import (
     While,
     walk,
 )
+from tilewright.support.data_class import dataclass
 
 MAX_STEPS = 3000
 """Statements of one program instance; more of them would take the slow devices long."""

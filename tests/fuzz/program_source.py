@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tilewright.testing.fuzz.operation_table import LIBRARY, text
-from tilewright.testing.fuzz.program_tree import (
+from tests.fuzz.operation_table import LIBRARY, text
+from tests.fuzz.program_tree import (
     Barrier,
     ConstantArg,
     Do,

@@ -1,11 +1,11 @@
-"""`tilewright fuzz`: random kernels on several devices, and what fails as test files.
+"""Run random kernels on several devices, and write those that fail as test files.
 
-    tilewright fuzz --minutes 60 --devices interpreter,cpu,nvidia
+    python -m tests.fuzz --minutes 60 --devices interpreter,cpu,nvidia
 
 Program number n is the same everywhere. Each failure is made small and written to `--out` as a test
 that runs by itself; a process that crashes or hangs is a failure too. Ctrl-C and SIGTERM end early;
 the summary of what was done is printed, and written to `--out`, too.
-`tilewright.testing.fuzz` tells how it works.
+The package's docstring describes the parts.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from tilewright.testing.fuzz import Fleet, Plan, Result, save
-from tilewright.testing.guarded_devices import available_devices
-from tilewright.tools.command_failure import CommandFailed
+from tests.fuzz import Fleet, Plan, Result, save
+from tests.guarded_devices import available_devices
 
 SECONDS_BETWEEN_SUMMARIES = 20.0
 FAILED = 1
@@ -113,8 +112,9 @@ class Summary:
             console.print(str(place), markup=False)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of the command."""
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--minutes", type=float, default=1.0, help="stop after so long (1)")
     parser.add_argument("--seed", type=int, default=0, help="number of the first program (0)")
     parser.add_argument("--count", type=int, default=sys.maxsize, help="programs (any number)")
@@ -131,6 +131,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reduce", type=float, default=60.0, help="seconds to make a failure small (60)"
     )
+    chosen = parser.parse_args()
+    chosen.devices = devices_of(parser, chosen.devices)
+    return chosen
 
 
 class Stop:
@@ -155,11 +158,9 @@ class Stop:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Run the command. The exit status is 1 if a program failed."""
-    # The emulator is part of this project's tests, which are found from its root.
-    sys.path.insert(0, "")
+    """Run programs until time or count is reached. The exit status is 1 if one failed."""
     count = min(chosen.count, sys.maxsize - chosen.seed)
-    plan = Plan(_devices(chosen), chosen.limit, chosen.reduce, chosen.seed, count, chosen.processes)
+    plan = Plan(chosen.devices, chosen.limit, chosen.reduce, chosen.seed, count, chosen.processes)
     console, summary, start = Console(), Summary(), time.monotonic()
     stop = Stop(60 * chosen.minutes)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
@@ -175,10 +176,15 @@ def run(chosen: argparse.Namespace) -> int:
     return FAILED if summary.failures else 0
 
 
-def _devices(chosen: argparse.Namespace) -> tuple[str, ...]:
-    there = available_devices()
-    devices = tuple(chosen.devices.split(",")) if chosen.devices else there
+def devices_of(parser: argparse.ArgumentParser, names: str | None) -> tuple[str, ...]:
+    """The named devices, all that are available without names."""
+    available = available_devices()
+    devices = tuple(names.split(",")) if names else available
     for name in devices:
-        if name not in there:
-            raise CommandFailed(f"there is no device {name!r} here, only {', '.join(there)}")
+        if name not in available:
+            parser.error(f"there is no device {name!r} here, only {', '.join(available)}")
     return devices
+
+
+if __name__ == "__main__":
+    sys.exit(run(arguments()))

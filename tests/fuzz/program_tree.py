@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import field, replace
 from typing import Any
 
+from tests.fuzz.program_dtypes import Shape, Type
 from tilewright.support.data_class import dataclass
-from tilewright.testing.fuzz.program_dtypes import Shape, Type
 
 Bounds = tuple[int, int]
 

@@ -1,6 +1,6 @@
 """Golden tests of passes, parser and verifier: `.tile` files, rewritten by `pytest --bless`.
 
-As a pytest plugin (`-p tilewright.testing.golden`, or `pytest_plugins` in a conftest) it collects
+As a pytest plugin (`-p tests.golden_runner`, or `pytest_plugins` in a conftest) it collects
 `**/golden/**/*.tile`. A file is::
 
     // run: canonicalize,cse
@@ -31,15 +31,15 @@ A file that is to be refused names each message on the offending line and has no
     }
 """
 
-from tilewright.testing.golden.execute_both import Disagreement, compare_runs
-from tilewright.testing.golden.golden_case import Case, Outcome, read_case
-from tilewright.testing.golden.pytest_plugin import (
+from tests.golden_runner.execute_both import Disagreement, compare_runs
+from tests.golden_runner.golden_case import Case, Outcome, read_case
+from tests.golden_runner.pytest_plugin import (
     GoldenFile,
     GoldenItem,
     pytest_addoption,
     pytest_collect_file,
 )
-from tilewright.testing.golden.run_case import check, outcome_of
+from tests.golden_runner.run_case import check, outcome_of
 
 __all__ = [
     "Case",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
-from tilewright.testing.fuzz.make_expressions import common, operand
-from tilewright.testing.fuzz.program_dtypes import (
+from tests.fuzz.make_expressions import common, operand
+from tests.fuzz.program_dtypes import (
     BOOL,
     FLOATS,
     INTEGERS,
@@ -14,8 +14,8 @@ from tilewright.testing.fuzz.program_dtypes import (
     Type,
     largest_exact,
 )
-from tilewright.testing.fuzz.program_maker import MAX_ELEMENTS, Maker, fitting
-from tilewright.testing.fuzz.program_tree import Expr, Unpack, var
+from tests.fuzz.program_maker import MAX_ELEMENTS, Maker, fitting
+from tests.fuzz.program_tree import Expr, Unpack, var
 
 
 def movable(m: Maker) -> Expr:

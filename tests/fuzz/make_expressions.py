@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tilewright.testing.fuzz.program_dtypes import (
+from tests.fuzz.program_dtypes import (
     BOOL,
     FLOATS,
     INTEGERS,
@@ -20,8 +20,8 @@ from tilewright.testing.fuzz.program_dtypes import (
     shifted_right,
     signed,
 )
-from tilewright.testing.fuzz.program_maker import MAX_ELEMENTS, Maker, fitting
-from tilewright.testing.fuzz.program_tree import Bounds, Expr
+from tests.fuzz.program_maker import MAX_ELEMENTS, Maker, fitting
+from tests.fuzz.program_tree import Bounds, Expr
 
 NUMBERS_OF_HOSTS = (
     0, 1, 1, 2, 3, 16, -1, -5, 100, 2**31 - 1, -(2**31), 2**31, 2**40, 2**63, True, False, 0.5, 1.0,

@@ -16,13 +16,13 @@ What a language leaves undefined (division by zero, sums of floats whose order s
 of bounds, races) is left out by construction, and the model refuses what slips through.
 """
 
-from tilewright.testing.fuzz.fuzz_workers import Fleet, Plan, Result
-from tilewright.testing.fuzz.program_dtypes import Undefined, same_bits
-from tilewright.testing.fuzz.program_tree import Program
-from tilewright.testing.fuzz.random_program import program
-from tilewright.testing.fuzz.reduce_program import fails_alike, reduced
-from tilewright.testing.fuzz.run_program import Failure, failure_of
-from tilewright.testing.fuzz.save_test import save, written_test
+from tests.fuzz.fuzz_workers import Fleet, Plan, Result
+from tests.fuzz.program_dtypes import Undefined, same_bits
+from tests.fuzz.program_tree import Program
+from tests.fuzz.random_program import program
+from tests.fuzz.reduce_program import fails_alike, reduced
+from tests.fuzz.run_program import Failure, failure_of
+from tests.fuzz.save_test import save, written_test
 
 __all__ = [
     "Failure", "Fleet", "Plan", "Program", "Result", "Undefined", "failure_of", "fails_alike",

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from math import prod
 from random import Random
 
+from tests.fuzz.make_control import branch, call, loop, ternary, while_loop
+from tests.fuzz.make_expressions import expression, scalar
+from tests.fuzz.make_memory import atomic, load, store, store_whole, two_names
+from tests.fuzz.make_products import product_loops
+from tests.fuzz.make_shapes import move, product, reduce, scan
+from tests.fuzz.program_dtypes import Type, is_pointer
+from tests.fuzz.program_maker import Maker
+from tests.fuzz.program_tree import Expr, Program
 from tilewright.support.data_class import dataclass
-from tilewright.testing.fuzz.make_control import branch, call, loop, ternary, while_loop
-from tilewright.testing.fuzz.make_expressions import expression, scalar
-from tilewright.testing.fuzz.make_memory import atomic, load, store, store_whole, two_names
-from tilewright.testing.fuzz.make_products import product_loops
-from tilewright.testing.fuzz.make_shapes import move, product, reduce, scan
-from tilewright.testing.fuzz.program_dtypes import Type, is_pointer
-from tilewright.testing.fuzz.program_maker import Maker
-from tilewright.testing.fuzz.program_tree import Expr, Program
 
 Statement = Callable[[Maker], None]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tilewright.testing.fuzz.make_expressions import expression, operand, scalar, scalar_condition
-from tilewright.testing.fuzz.make_memory import address, array_of, moved, source_array
-from tilewright.testing.fuzz.program_dtypes import (
+from tests.fuzz.make_expressions import expression, operand, scalar, scalar_condition
+from tests.fuzz.make_memory import address, array_of, moved, source_array
+from tests.fuzz.program_dtypes import (
     BOOL,
     INTEGERS,
     NUMBERS,
@@ -16,8 +16,8 @@ from tilewright.testing.fuzz.program_dtypes import (
     is_literal,
     literal_dtype,
 )
-from tilewright.testing.fuzz.program_maker import Maker
-from tilewright.testing.fuzz.program_tree import (
+from tests.fuzz.program_maker import Maker
+from tests.fuzz.program_tree import (
     Bounds,
     Expr,
     For,

@@ -8,7 +8,7 @@ from math import prod
 from random import Random
 from typing import Any, TypeVar
 
-from tilewright.testing.fuzz.program_dtypes import (
+from tests.fuzz.program_dtypes import (
     BOOL,
     FLOATS,
     INTEGERS,
@@ -22,7 +22,7 @@ from tilewright.testing.fuzz.program_dtypes import (
     limits,
     literal_dtype,
 )
-from tilewright.testing.fuzz.program_tree import (
+from tests.fuzz.program_tree import (
     ArrayArg,
     Bounds,
     ConstantArg,

@@ -11,8 +11,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from tilewright.testing.fuzz.program_dtypes import BOOL, FLOATS, NUMBERS, Type
-from tilewright.testing.fuzz.program_tree import (
+from tests.fuzz.program_dtypes import BOOL, FLOATS, NUMBERS, Type
+from tests.fuzz.program_tree import (
     ArrayArg,
     ConstantArg,
     Expr,
@@ -28,7 +28,7 @@ from tilewright.testing.fuzz.program_tree import (
     copied,
     walk,
 )
-from tilewright.testing.fuzz.run_program import Failure
+from tests.fuzz.run_program import Failure
 
 StillFails = Callable[[Program], bool]
 Steps = Callable[[Program], Iterator[Program]]

@@ -15,13 +15,13 @@ from dataclasses import field
 from math import prod
 from typing import Any
 
+from tests.fuzz.make_control import TOP
+from tests.fuzz.make_memory import moved, own_part, plus, times
+from tests.fuzz.make_shapes import PRODUCTS, dot
+from tests.fuzz.program_dtypes import BOOL, FLOATS, NUMPY, Shape, Type
+from tests.fuzz.program_maker import Maker
+from tests.fuzz.program_tree import Barrier, Do, Expr, For, If, Let, Stmt, Store, var
 from tilewright.support.data_class import dataclass
-from tilewright.testing.fuzz.make_control import TOP
-from tilewright.testing.fuzz.make_memory import moved, own_part, plus, times
-from tilewright.testing.fuzz.make_shapes import PRODUCTS, dot
-from tilewright.testing.fuzz.program_dtypes import BOOL, FLOATS, NUMPY, Shape, Type
-from tilewright.testing.fuzz.program_maker import Maker
-from tilewright.testing.fuzz.program_tree import Barrier, Do, Expr, For, If, Let, Stmt, Store, var
 
 SMALL = (-3, 3)
 
