@@ -100,6 +100,7 @@ def frontend_options(
         debug=options.debug,
         sanitize_overflow=options.sanitize_overflow,
         strict_triton=options.strict_triton,
+        triton_limits=options.strict_triton or (takes_ptx and errors.triton_words.shown),
         ieee_rounding=options.ieee_rounding,
         int64_offsets=options.int64_offsets,
     )

@@ -13,7 +13,8 @@ class FrontendOptions:
     capability: of the GPU, 10 * major + minor; 0 where PTX cannot be assembled; warps: of a
     program, 0 where one thread runs it; f32_default_precision: how `dot` may round fp32 operands
     unless the call says; max_tile_numel: most elements of one tile; strict_triton: refuse what
-    Triton's language lacks; ieee_rounding: quotients and roots are correctly
+    Triton's language lacks; triton_limits: refuse tiles, dots and dtypes that Triton refuses in
+    every kernel for this GPU; ieee_rounding: quotients and roots are correctly
     rounded; int64_offsets: program ids, ranges and integer arguments are int64.
     """
 
@@ -25,5 +26,6 @@ class FrontendOptions:
     sanitize_overflow: bool = True
     max_tile_numel: int = TRITON_MAX_TENSOR_NUMEL
     strict_triton: bool = False
+    triton_limits: bool = False
     ieee_rounding: bool = False
     int64_offsets: bool = False

@@ -13,6 +13,9 @@ import pytest
 
 import tilewright.language as tl
 from tests.unit.triton_alias.alias_fixture import triton_alias
+from tilewright.backends import GPUTarget
+from tilewright.compiler import ASTSource
+from tilewright.compiler import compile as compile_kernel
 from tilewright.runtime import jit
 from tilewright.support import errors
 
@@ -108,7 +111,78 @@ def product(out, n):
     tl.store(out, a)
 
 
+@jit
+def sliced(out, n):
+    out[10:]
+
+
+@jit
+def far_axis(out, n):
+    a = tl.expand_dims(tl.arange(0, 4), -3)
+    tl.store(out, a)
+
+
+@jit
+def repeated_axis(out, n):
+    a = tl.expand_dims(tl.arange(0, 4), (0, -3))
+    tl.store(out, a)
+
+
+@jit
+def program_axis(out, n):
+    a = tl.program_id(20)
+    tl.store(out, a)
+
+
+@jit
+def short_rows(out, n):
+    a = tl.make_tensor_descriptor(out, [4], [1], [1])
+    tl.store(out, a.load([0]))
+
+
+@jit
+def two_types(out, n):
+    if n > 2:
+        a = tl.arange(0, 4)
+    else:
+        a = tl.arange(0, 8)
+    tl.store(out + a, a)
+
+
+@jit
+def two_results(n):
+    if n > 2:
+        return tl.arange(0, 4)
+    else:
+        return tl.arange(0, 8)
+
+
+@jit
+def result_types(out, n):
+    a = two_results(n)
+    tl.store(out + a, a)
+
+
+@jit
+def leaves(out, n):
+    for i in range(n):
+        if i > 2:
+            return
+
+
 WORDS: dict[str, tuple[Any, str]] = {
+    "sliced": (sliced, "at 2:4: unsupported tensor index: [slice(10, None, None)]"),
+    "far axis": (far_axis, "at 2:8: invalid axis -3. Expected -2 <= axis < 2"),
+    "repeated axis": (
+        repeated_axis,
+        "at 2:8: expand_dims received duplicate axes, normalized axes = [0, 0]",
+    ),
+    "program axis": (program_axis, "at 2:8: program_id axis must be 0, 1, or 2 but got 20"),
+    "short rows": (
+        short_rows,
+        "at 2:8: Descriptor block shape must have at least 16 bytes in the last dimension, "
+        "but got 1 * 8 = 8 bytes",
+    ),
     "undefined": (undefined, "at 2:18: nowhere is not defined"),
     "pointers": (pointers, "at 2:8: invalid operands of type pointer<fp64> and pointer<fp64>"),
     "signs": (
@@ -138,6 +212,109 @@ def failure(kernel: Any, interpret: bool = False) -> errors.CompilationError:
     with pytest.raises(errors.CompilationError) as caught:
         kernel[(1,)](np.zeros(1), 5)
     return caught.value
+
+
+@pytest.mark.parametrize(
+    ("kernel", "words"),
+    [
+        (two_types, "Mismatched type for a between then block (<[4], int32>) and else block"),
+        (result_types, "Return type mismatch: <[4], int32> and <[8], int32>"),
+        (leaves, "Cannot have `return` statements inside `while` or `for` statements in triton."),
+    ],
+)
+def test_words_of_what_only_the_compiler_refuses(kernel: Any, words: str) -> None:
+    assert words in str(failure(kernel))
+
+
+@jit
+def three(out, n):
+    tl.store(out + tl.arange(0, 3), n)
+
+
+@jit
+def seven(out, n):
+    tl.store(out, tl.sum(tl.full((8, 7), 1.0, tl.float64)))
+
+
+@jit
+def shallow(out, n):
+    a = tl.full((16, 8), 1.0, tl.float16)
+    tl.store(out, tl.sum(tl.dot(a, tl.trans(a))))
+
+
+@jit
+def shallow_bytes(out, n):
+    a = tl.full((16, 16), 1, tl.int8)
+    tl.store(out, tl.sum(tl.dot(a, tl.trans(a))))
+
+
+@jit
+def other_fp8(out, n):
+    tl.store(out, tl.sum(tl.full((16,), 1.0, tl.float8e4b8).to(tl.float32)))
+
+
+@jit
+def newer_fp8(out, n):
+    tl.store(out, tl.sum(tl.full((16,), 1.0, tl.float8e4nv).to(tl.float32)))
+
+
+LIMITS = [
+    (three, 90, "arange's range must be a power of 2"),
+    (seven, 90, "Shape element 1 must be a power of 2"),
+    (shallow, 90, "Input shapes should have M >= 1, N >= 1 and K >= 16"),
+    (shallow_bytes, 90, "Input shapes should have M >= 1, N >= 1 and K >= 32"),
+    (other_fp8, 90, "type fp8e4b8 not supported in this architecture"),
+    (newer_fp8, 80, "type fp8e4nv not supported in this architecture"),
+]
+
+
+def compiled_for(arch: int, kernel: Any) -> Any:
+    source = ASTSource(kernel, {"out": "*fp64", "n": "i32"})
+    return compile_kernel(source, GPUTarget("cuda", arch, 32), {"num_warps": 1})
+
+
+@pytest.mark.parametrize(("kernel", "arch", "words"), LIMITS)
+def test_triton_s_limits_on_gpus(kernel: Any, arch: int, words: str) -> None:
+    with pytest.raises(errors.CompilationError) as caught:
+        compiled_for(arch, kernel)
+    assert str(caught.value.__cause__) == words
+    # elsewhere, and without the alias, these kernels run
+    kernel[(1,)](np.zeros(3), 5)
+
+
+def test_without_the_alias_gpus_have_no_such_limits() -> None:
+    errors.triton_words.shown = False
+    assert "ptx" in compiled_for(90, three).asm
+
+
+@jit
+def old_fp8(out, n):
+    a = tl.full((32, 32), 1.0, tl.float8e4b15)
+    tl.store(out, tl.sum(tl.dot(a, a)))
+
+
+def test_a_format_that_hopper_converts_is_warned_of() -> None:
+    with pytest.warns(UserWarning, match="deprecated on Hopper"):
+        compiled_for(90, old_fp8)
+
+
+@jit
+def chosen_by_numbers(out):
+    tl.store(out + tl.arange(0, 4), tl.where(tl.arange(0, 4) & 1, 1.0, 2.0))
+
+
+@pytest.mark.parametrize("interpret", [False, True])
+def test_a_condition_of_numbers_is_warned_of(interpret: bool) -> None:
+    kernel: Any = jit(interpret=interpret)(chosen_by_numbers.fn)
+    out = np.zeros(4)
+    with pytest.warns(UserWarning, match="the condition of tl.where is"):
+        kernel[(1,)](out)
+    assert out.tolist() == [2, 1, 2, 1]
+
+
+def test_options_in_triton_s_words() -> None:
+    with pytest.raises(ValueError, match="num_warps must be a power of 2"):
+        compile_kernel(ASTSource(three, {"out": "*fp64", "n": "i32"}), None, {"num_warps": 3})
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,12 @@ Mismatch = type[errors.ShapeMismatch]
 
 def check_tile(ctx: Context, shape: Shape) -> Shape:
     """`shape`, if a tile may have it. Errors: NonPowerOfTwo, BlockTooLarge."""
-    powers_of_two = ctx.options.strict_triton
+    powers_of_two = ctx.options.triton_limits or ctx.options.strict_triton
     for dim, extent in enumerate(shape):
         if extent < 1 or (powers_of_two and extent & (extent - 1)):
-            ctx.fail(errors.NonPowerOfTwo, f"extent {dim} of a tile of shape {shape}", extent)
+            triton = f"Shape element {dim} must be a power of 2"
+            what = f"extent {dim} of a tile of shape {shape}"
+            ctx.fail(errors.NonPowerOfTwo, what, extent, triton=triton)
     elements = prod(shape)
     if elements > ctx.options.max_tile_numel:
         ctx.fail(errors.BlockTooLarge, shape, elements, ctx.options.max_tile_numel)

@@ -82,7 +82,9 @@ def axis(ctx: Context, function: str, value: object, rank: int, name: str = "axi
     """A dimension of something with `rank` of them; negative counts from the end."""
     number = integer(ctx, function, name, value)
     if not -rank <= number < rank:
-        ctx.fail(errors.InvalidValue, function, name, f"in [{-rank}, {rank})", number)
+        triton = f"invalid axis {number}. Expected {-rank} <= axis < {rank}"
+        expected = f"in [{-rank}, {rank})"
+        ctx.fail(errors.InvalidValue, function, name, expected, number, triton=triton)
     return number % rank
 
 

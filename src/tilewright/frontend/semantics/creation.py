@@ -37,7 +37,8 @@ def num_programs_semantics(ctx: Context, axis: object) -> tensor:
 def _grid_axis(ctx: Context, function: str, value: object) -> int:
     axis = constant_arguments.integer(ctx, function, "axis", value)
     if axis not in (0, 1, 2):
-        ctx.fail(errors.InvalidValue, function, "axis", "0, 1 or 2", axis)
+        triton = f"{function} axis must be 0, 1, or 2 but got {axis}"
+        ctx.fail(errors.InvalidValue, function, "axis", "0, 1 or 2", axis, triton=triton)
     return axis
 
 
@@ -54,8 +55,10 @@ def arange_semantics(ctx: Context, start: object, end: object = None) -> tensor:
     if first < i32.min_int or last - 1 > i32.max_int:
         ctx.fail(errors.LiteralOutOfRange, last if first >= i32.min_int else first, "int32")
     # n & (n - 1) is 0 for powers of two only.
-    if ctx.options.strict_triton and (last - first) & (last - first - 1):
-        ctx.fail(errors.NonPowerOfTwo, "the length of arange", last - first)
+    powers_of_two = ctx.options.triton_limits or ctx.options.strict_triton
+    if powers_of_two and (last - first) & (last - first - 1):
+        triton = "arange's range must be a power of 2"
+        ctx.fail(errors.NonPowerOfTwo, "the length of arange", last - first, triton=triton)
     check_tile(ctx, (last - first,))
     return as_offset(ctx, ctx.tensor(RangeOp(first, last)))
 

@@ -117,7 +117,11 @@ def _check_blocks(
     if row < MIN_ROW_BYTES:
         expected = f"at least {MIN_ROW_BYTES} bytes in its last dimension"
         actual = f"{block[-1]} of {type_of(element)}, which are {row}"
-        ctx.fail(errors.InvalidValue, function, "block_shape", expected, actual)
+        triton = (
+            f"Descriptor block shape must have at least {MIN_ROW_BYTES} bytes in the last "
+            f"dimension, but got {block[-1]} * {element.bytes} = {row} bytes"
+        )
+        ctx.fail(errors.InvalidValue, function, "block_shape", expected, actual, triton=triton)
     if padding == "nan" and not element.is_float:
         expected = f"zero for {type_of(element)}"
         ctx.fail(errors.InvalidValue, function, "padding_option", expected, '"nan"')

@@ -8,7 +8,7 @@ from tilewright import language as tl
 from tilewright.frontend.semantics import constant_arguments
 from tilewright.frontend.semantics.dtype_casts import cast_value, number_type
 from tilewright.frontend.semantics.literal_constants import constant
-from tilewright.frontend.semantics.semantic_context import Context
+from tilewright.frontend.semantics.semantic_context import Context, warn_once
 from tilewright.frontend.semantics.semantics_registry import implements
 from tilewright.ir import Value
 from tilewright.ir.types import (
@@ -18,6 +18,7 @@ from tilewright.ir.types import (
     bf16,
     dtype_of,
     element_of,
+    f8e4b15,
     f8e4m3,
     f8e5m2,
     f16,
@@ -55,10 +56,14 @@ def dot(
     # Tensor cores multiply the two fp8 formats that they have with each other.
     if left is not right and not (left.is_fp8 and right.is_fp8):
         ctx.fail(errors.DTypeMismatch, "dot", type_of(left), type_of(right))
+    if f8e4b15 in (left, right) and ctx.options.triton_limits and ctx.options.capability >= 90:
+        message = "fp8e4b15 is converted to fp16: its use in tl.dot is deprecated on Hopper"
+        warn_once(message, ctx.loc, hint="use tl.float8e4nv or tl.float8e5")
     if left.is_fp8 and not {left, right} <= {f8e4m3, f8e5m2}:
         # f16 has all the numbers of every fp8 format
         a, b, left = cast_value(ctx, a, f16), cast_value(ctx, b, f16), f16
     shape = _product_shape(ctx, a, b)
+    _check_depth(ctx, a)
     result = TileType(shape, _result_dtype(ctx, left, acc, out_dtype))
     # Without acc the product is added to an explicit zero: DotOp always has three operands.
     start = constant(ctx, 0, result) if acc is None else _accumulator(ctx, acc, result)
@@ -72,11 +77,22 @@ def dot(
         depth = shape_of(a.type)[-1]
         if run > depth:
             expected = f"at most the contracted extent, {depth}"
-            ctx.fail(errors.InvalidValue, "dot", "max_num_imprecise_acc", expected, run)
+            triton = f"max_num_imprecise_acc ({run}) must be <= K ({depth})"
+            name = "max_num_imprecise_acc"
+            ctx.fail(errors.InvalidValue, "dot", name, expected, run, triton=triton)
     left_matrix, right_matrix, total = (_batched(ctx, value) for value in (a, b, start))
     product = ctx.value(DotOp(left_matrix, right_matrix, total, precision, run))
     product = product if len(shape) <= 3 else ctx.value(ReshapeOp(product, shape))
     return tensor(cast_value(ctx, product, dtype_of(result)))
+
+
+def _check_depth(ctx: Context, a: Value) -> None:
+    """Refuse what the tensor cores have no instruction for, where Triton's limits hold."""
+    depth, least = shape_of(a.type)[-1], 32 if dtype_of(a.type).bits == 8 else 16
+    if ctx.options.triton_limits and depth < least:
+        triton = f"Input shapes should have M >= 1, N >= 1 and K >= {least}"
+        expected = f"a tile of at least {least} columns (K) in Triton"
+        ctx.fail(errors.InvalidValue, "dot", "input", expected, f"{depth}", triton=triton)
 
 
 def _batched(ctx: Context, value: Value) -> Value:

@@ -47,7 +47,21 @@ def element_type(ctx: Context, what: str, requested: object) -> ir.Scalar:
             errors.InvalidValue, what, "dtype", f"a dtype such as tl.{meant}", _shown(requested)
         )
     element = ir.element_of(requested.ir)
+    _check_fp8(ctx, what, element)
     return element
+
+
+def _check_fp8(ctx: Context, what: str, element: ir.Scalar) -> None:
+    """Refuse formats that Triton does not have for a GPU, where its limits hold."""
+    capability = ctx.options.capability
+    if not ctx.options.triton_limits or not capability or not isinstance(element, ir.DType):
+        return
+    known = (ir.f8e5m2, ir.f8e4b15, ir.f8e4m3)[: 3 if capability >= 89 else 2]
+    if element.is_fp8 and element not in known:
+        name = str(language.type_of(element))
+        triton = f"type {name} not supported in this architecture"
+        expected = "an fp8 format that Triton has on this GPU"
+        ctx.fail(errors.InvalidValue, what, "dtype", expected, name, triton=triton)
 
 
 def _shown(requested: object) -> str:

@@ -11,7 +11,7 @@ from tilewright.frontend.semantics.broadcasting import broadcast_value, common_s
 from tilewright.frontend.semantics.dtype_casts import cast_value
 from tilewright.frontend.semantics.literal_constants import constant, describe, is_pointer
 from tilewright.frontend.semantics.numeric_operators import as_condition, operands, result_dtype
-from tilewright.frontend.semantics.semantic_context import Context
+from tilewright.frontend.semantics.semantic_context import Context, warn_once
 from tilewright.frontend.semantics.semantics_registry import implements
 from tilewright.frontend.typed_numbers import joined
 from tilewright.ir import Value
@@ -53,6 +53,7 @@ def common_dtype(ctx: Context, verb: str, operands: Sequence[Any]) -> DType:
 
 @implements(tl.where)
 def where(ctx: Context, condition: object, x: object, y: object) -> tensor:
+    _warn_of_numbers(ctx, condition)
     chosen = tensor(as_condition(ctx, condition))
     x, y = unwrap(x), unwrap(y)
     shape = shape_of_all(ctx, "select", (chosen, x, y))
@@ -69,6 +70,14 @@ def where(ctx: Context, condition: object, x: object, y: object) -> tensor:
             cast_and_broadcast(ctx, y, dtype, shape),
         )
     return ctx.tensor(SelectOp(broadcast_value(ctx, chosen.handle, shape), left, right))
+
+
+def _warn_of_numbers(ctx: Context, condition: object) -> None:
+    """Warn of a condition that is no int1: it is compared with 0, which may not be meant."""
+    if not isinstance(condition, tensor) or element_of(condition.handle.type) is i1:
+        return
+    message = f"the condition of tl.where is {condition.type}, which is compared with 0"
+    warn_once(message, ctx.loc, hint="write the comparison: tl.where(x != 0, ...)")
 
 
 @implements(tl.maximum)

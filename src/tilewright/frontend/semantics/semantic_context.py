@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn, Protocol
@@ -11,14 +12,30 @@ from tilewright.ir import MAX_REGIONS, Block, Builder, Emitter, Op, Value
 from tilewright.ir.types import Type
 from tilewright.language import DeviceFunction, tensor
 from tilewright.ops import YieldOp
-from tilewright.support.diagnostics import SourceLoc
-from tilewright.support.errors import BeyondTriton, CompilationError, NestedTooDeeply
+from tilewright.support.diagnostics import Diagnostic, Severity, SourceLoc, render
+from tilewright.support.errors import (
+    BeyondTriton,
+    CompilationError,
+    NestedTooDeeply,
+    TilewrightWarning,
+)
 
 
 def refuse_extension(options: FrontendOptions, construct: str, loc: SourceLoc | None) -> None:
     """Stop at what Triton's language lacks, where that is asked for. Errors: BeyondTriton."""
     if options.strict_triton:
         raise BeyondTriton(construct, loc=loc)
+
+
+_warned: dict[Any, Any] = {}
+"""The registry of the warnings that were given: the user's module is not the caller here."""
+
+
+def warn_once(message: str, loc: SourceLoc | None, hint: str) -> None:
+    """Warn of something at a place: once for a line, unless Python's filters differ."""
+    shown = render(Diagnostic(Severity.WARNING, message, loc, hint=hint))
+    file, line = ("<kernel>", 0) if loc is None else (loc.file, loc.line)
+    warnings.warn_explicit(shown, TilewrightWarning, file, line, registry=_warned)
 
 
 class FunctionCaller(Protocol):
@@ -65,10 +82,17 @@ class Context:
         return tensor(self.emitter.value(op))
 
     def fail(
-        self, error: Callable[..., CompilationError], *fields: object, notes: tuple[str, ...] = ()
+        self,
+        error: Callable[..., CompilationError],
+        *fields: object,
+        notes: tuple[str, ...] = (),
+        triton: str | None = None,
     ) -> NoReturn:
-        """Raise a designed error with its fields in order, at the current location."""
-        raise error(*fields, loc=self.emitter.loc, notes=notes)
+        """Raise a designed error with its fields in order, at the current location.
+
+        triton: Triton's words, where the class of the error does not have them.
+        """
+        raise error(*fields, loc=self.emitter.loc, notes=notes, triton=triton)
 
     @contextmanager
     def into(self, block: Block) -> Generator[Block]:

@@ -74,7 +74,9 @@ def expand_dims(ctx: Context, input: object, axis: object) -> tensor:
     # Ascending, so that an earlier insertion does not move the later ones.
     dims = sorted(constant_arguments.axis(ctx, "expand_dims", a, rank) for a in axes)
     if len(set(dims)) < len(dims):
-        ctx.fail(errors.InvalidValue, "expand_dims", "axis", "free of repetition", axes)
+        triton = f"expand_dims received duplicate axes, normalized axes = {dims}"
+        expected = "free of repetition"
+        ctx.fail(errors.InvalidValue, "expand_dims", "axis", expected, axes, triton=triton)
     return expand(ctx, x, dims)
 
 

@@ -38,9 +38,9 @@ def _indexed(ctx: Context, x: tensor, entries: Sequence[object]) -> tensor:
     rank = len(shape_of(x.handle.type))
     kept = sum(entry is not None and entry is not ... for entry in entries)
     if kept > rank:
-        ctx.fail(
-            errors.InvalidOperation, f"index {x.type} with {kept} indices", f"its rank is {rank}"
-        )
+        what = f"index {x.type} with {kept} indices"
+        triton = f"unsupported tensor index: {entries}"
+        ctx.fail(errors.InvalidOperation, what, f"its rank is {rank}", triton=triton)
     missing = [slice(None)] * (rank - kept)
     # `...` stands for the dimensions without an index; they are the last ones otherwise.
     at = next((i for i, entry in enumerate(entries) if entry is ...), len(entries))
@@ -103,6 +103,7 @@ def _positions(ctx: Context, dim: int, extent: int, entry: object) -> range:
             errors.UnsupportedLanguageConstruct,
             f"indexing a tensor with {describe(entry)}",
             "integers, slices, ':', '...' and None index a tensor",
+            triton=f"unsupported tensor index: {describe(entry)}",
         )
     parts = cast("Any", entry)
     bounds: list[object] = [unwrap(part) for part in (parts.start, parts.stop, parts.step)]

@@ -83,6 +83,11 @@ class InvalidOption(LaunchError, ValueError):
     expected: str
     found: object
 
+    @property
+    def triton_words(self) -> str | None:
+        """As asserted by Triton's options."""
+        return f"{self.option} must be {self.expected.replace('power of two', 'power of 2')}"
+
 
 @dataclass(eq=False)
 class InvalidDescriptor(LaunchError, ValueError):

@@ -348,7 +348,9 @@ class InvalidOperation(CompilationError, TypeError):
     @property
     def triton_words(self) -> str | None:
         """About the types of the operands."""
-        return f"invalid operands of type {' and '.join(self.operands)}" if self.operands else None
+        if not self.operands:
+            return super().triton_words
+        return f"invalid operands of type {' and '.join(self.operands)}"
 
 
 @dataclass(eq=False)
@@ -512,12 +514,19 @@ class InconsistentBranches(CompilationError):
 
     code = "TW123"
     template = "{what} is {left} on one path and {right} on the other"
-    triton_template = "Mismatched type for {what}: {left} and {right}"
+    triton_template = (
+        "Mismatched type for {name} between then block ({left}) and else block ({right})"
+    )
     hint_template = "give it one shape and dtype, for example with .to(...) or tl.full(...)"
 
     what: str
     left: object
     right: object
+
+    @property
+    def name(self) -> str:
+        """The variable, without quotes; of what is none, its name."""
+        return self.what.strip("'")
 
 
 @dataclass(eq=False)

@@ -52,6 +52,8 @@ class TilewrightError(Exception):
     """Lines of sources that are no files."""
     advice: str | None = field(default=None, kw_only=True)
     """What to try, set by a front end in place of `hint`."""
+    triton: str | None = field(default=None, kw_only=True, repr=False)
+    """Triton's words, in place of the template's."""
 
     @property
     def message(self) -> str:
@@ -66,7 +68,7 @@ class TilewrightError(Exception):
     @property
     def triton_words(self) -> str | None:
         """Triton's words for this mistake, or None."""
-        return self.triton_template.format_map(_Attributes(self)) or None
+        return self.triton or self.triton_template.format_map(_Attributes(self)) or None
 
     @property
     def error_message(self) -> str:

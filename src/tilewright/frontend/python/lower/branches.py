@@ -283,9 +283,9 @@ def _return(frame: FunctionFrame, node: ast.If, test: Value, sides: tuple[Side, 
     if plan is None:
         types = (describe(first.value), describe(second.value))
         where = second.node or first.node or node
-        frame.fail(
-            where, errors.InconsistentBranches(f"the result of {frame.source.name}()", *types)
-        )
+        what = f"the result of {frame.source.name}()"
+        triton = f"Return type mismatch: {types[0]} and {types[1]}"
+        frame.fail(where, errors.InconsistentBranches(what, *types, triton=triton))
     results = emit_if(frame, node, test, sides[0].block, sides[1].block, join)
     return Returned(joined_value(first.value, plan, results, ""), first.node or second.node)
 

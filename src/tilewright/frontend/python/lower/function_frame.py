@@ -131,6 +131,9 @@ class FunctionFrame(LoweringFrame[ast.expr | ast.stmt]):
         """Raise a user's mistake at a node."""
         raise error.with_loc(self.loc(node))
 
-    def unsupported(self, node: ast.expr | ast.stmt, construct: str, instead: str = "") -> NoReturn:
-        """Raise for a part of Python that kernels do not have."""
-        self.fail(node, errors.UnsupportedLanguageConstruct(construct, instead))
+    def unsupported(
+        self, node: ast.expr | ast.stmt, construct: str, instead: str = "", triton: str = ""
+    ) -> NoReturn:
+        """Raise for a part of Python that kernels do not have; triton: see `TilewrightError`."""
+        words = triton or None
+        self.fail(node, errors.UnsupportedLanguageConstruct(construct, instead, triton=words))

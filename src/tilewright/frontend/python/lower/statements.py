@@ -112,7 +112,8 @@ def return_statement(frame: FunctionFrame, node: ast.Return) -> Outcome:
     # An op of a loop has no second exit; unrolled loops do not count here.
     if frame.loops:
         instead = "let the loop end by its bounds or condition, and return after it"
-        frame.unsupported(node, "a 'return' inside a loop", instead)
+        triton = "Cannot have `return` statements inside `while` or `for` statements in triton."
+        frame.unsupported(node, "a 'return' inside a loop", instead, triton)
     value = NONE if node.value is None else variable_value(frame.expression(node.value))
     return Returned(value, node)
 
