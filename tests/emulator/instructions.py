@@ -186,20 +186,30 @@ def _atomic(match: re.Match[str], args: list[str]) -> Made:
 
 
 def _add_vector(match: re.Match[str], args: list[str]) -> Made:
-    """A sum that nobody reads, of several numbers that follow each other, each for itself."""
-    place, sources = args[0].strip("[]"), _list(args[1])
-    assert len(sources) == int(match["count"])
+    """Additions to consecutive elements, each atomic by itself."""
+    *targets, address, operand = args
+    place, sources = address.strip("[]"), _list(operand)
+    found_in = _list(targets[0]) if targets else []
+    assert len(sources) == int(match["count"] or match["many"] or 1)
+    dtype = np.dtype(_ATOMIC_TYPES[match["type"] or match["wide"]])
+    size = 4 * len(sources)
 
     def run(r: Registers) -> None:
         m, places = r.m, r.get(place)
+        words = np.stack([r.get(source).view(np.uint32) for source in sources], axis=1)
+        found = np.zeros_like(words)
         for t in np.flatnonzero(r.predicate):
-            if places[t] % (4 * len(sources)):
-                raise EmulationError(f"a vector of {len(sources)} numbers that is not aligned")
-            for i, source in enumerate(sources):
-                at = places[t : t + 1] + np.uint64(4 * i)
-                old = m.memory.load(at, 4).view(np.float32)[0]
-                new = old + r.get(source)[t : t + 1].view(np.float32)
-                m.memory.store(at, values.to_bytes(new, ""), m.threads[t : t + 1], "an atomic")
+            if places[t] % size:
+                raise EmulationError(f"a vector of {size} bytes that is not aligned")
+            old = m.memory.load(places[t : t + 1], size).view(dtype).ravel()
+            new = old + words[t].view(dtype)
+            m.memory.store(
+                places[t : t + 1], values.to_bytes(new, "").reshape(1, -1), m.threads[t : t + 1],
+                "an atomic",
+            )  # fmt: skip
+            found[t] = old.view(np.uint32)
+        for i, register in enumerate(found_in):
+            r.put(register, found[:, i])
 
     return run
 
@@ -533,7 +543,11 @@ INSTRUCTIONS: list[tuple[str, Callable[[re.Match[str], list[str]], Made]]] = [
     (rf"ld{_HINTS}\.(?P<space>global|shared){_HINTS}{_VECTOR}", _load),
     (rf"st{_HINTS}\.(?P<space>global|shared){_HINTS}{_VECTOR}", _store),
     (r"red\.shared\.add\.u32", _shared_add),
-    (r"red\.relaxed\.(?:cta|gpu|sys)\.global\.add\.v(?P<count>[24])\.f32", _add_vector),
+    (
+        r"(?:red|atom)\.relaxed\.(?:cta|gpu|sys)\.global\.add(?:\.noftz)?"
+        r"(?:(?:\.v(?P<count>[24]))?\.(?P<type>b?f16)x2|\.v(?P<many>[24])\.(?P<wide>f32))",
+        _add_vector,
+    ),
     (r"(ld|st)matrix\.sync\.aligned\.m8n8\.x(\d)(\.trans)?\.shared\.b16", _matrix),
     (r"cp\.async\.(?:ca|cg)\.shared\.global(?:\.L2::\w+)?", _copy),
     (r"cp\.async\.commit_group", _commit),

@@ -62,6 +62,36 @@ def test_result_and_what_was_there(device: Device, rng: np.random.Generator, kin
 
 
 @jit
+def vector_add_kernel(target, values, before, n, SEM: tl.constexpr, KEPT: tl.constexpr):
+    i = tl.program_id(0) * 512 + tl.arange(0, 512)
+    old = tl.atomic_add(target + i % 1024, tl.load(values + i), mask=i % 1024 < n, sem=SEM)
+    if KEPT:
+        tl.store(before + i, old, mask=i % 1024 < n)
+
+
+@pytest.mark.parametrize("sem", ["relaxed", "acq_rel"])
+@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize("dtype", ["float16", "float32", BFLOAT16], ids=str)
+def test_additions_to_consecutive_elements(
+    device: Device, rng: np.random.Generator, dtype: Any, kept: bool, sem: str
+):
+    x = rng.integers(-8, 9, 1024).astype(dtype)
+    values = rng.integers(-8, 9, 2048).astype(dtype)
+    n = 1008
+    target, before = device.array(x), device.array(np.full(2048, 99, dtype))
+    device.run(vector_add_kernel, (4,), target, device.array(values), before, n, SEM=sem, KEPT=kept)
+    inside = np.arange(1024) < n
+    both = values.reshape(2, 1024).astype(np.float32)
+    expected = x.astype(np.float32) + np.where(inside, both.sum(0), 0)
+    assert_same(target, expected.astype(dtype))
+    found = before.reshape(2, 1024).astype(np.float32)
+    if kept:  # one of the two programs of an element came first
+        first = np.minimum(*np.abs(found - x.astype(np.float32)))
+        assert (first[inside] == 0).all()
+    assert (found[:, ~inside] == 99).all()
+
+
+@jit
 def histogram_kernel(x, counts, total, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     v = tl.load(x + i, mask=i < n)

@@ -101,7 +101,7 @@ class Arch:
     cache_policy: bool = True
     f16_atomic_add: bool = True
     bf16_atomic_add: bool = False
-    f32_vector_atomic_add: bool = False
+    vector_atomic_add: bool = False
     # arithmetic
     fp8_conversion: bool = False
     bf16_conversion_packed: bool = True
@@ -249,7 +249,7 @@ _SM_90 = replace(
     setmaxnreg=True,
     dependent_launch=True,
     bf16_atomic_add=True,
-    f32_vector_atomic_add=True,
+    vector_atomic_add=True,
     bf16_arithmetic=True,
     bf16_exp2=True,
     bf16_tanh=True,

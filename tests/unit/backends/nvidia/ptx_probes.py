@@ -61,7 +61,8 @@ FEATURES = {
     "nan_max": "max.NaN.f32 f0, f1, f2;",
     "bf16_atomic_add": "atom.global.add.noftz.bf16x2 r0, [d0], r1;",
     "f16_atomic_add": "atom.global.add.noftz.f16x2 r0, [d0], r1;",
-    "f32_vector_atomic_add": "red.global.add.v4.f32 [d0], {f0,f1,f2,f3};",
+    "vector_atomic_add": "red.global.add.v4.f32 [d0], {f0,f1,f2,f3}; "
+    "red.global.add.noftz.v4.bf16x2 [d0], {r0,r1,r2,r3};",
     "cache_policy": "createpolicy.fractional.L2::evict_last.b64 d0, 1.0;",
 }
 """Field of Arch -> PTX."""

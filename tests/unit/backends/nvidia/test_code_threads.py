@@ -21,6 +21,51 @@ def counted(out, SEM: tl.constexpr, SCOPE: tl.constexpr):
 
 
 @jit
+def added(out, x, before, n, SEM: tl.constexpr, KEPT: tl.constexpr):
+    i = tl.arange(0, 1024)
+    old = tl.atomic_add(out + i, tl.load(x + i, mask=i < n), mask=i < n, sem=SEM)
+    if KEPT:
+        tl.store(before + i, old, mask=i < n)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "capability", "instruction", "instructions"),
+    [
+        ("fp32", 90, "add.v4.f32", 2), ("fp16", 90, "add.noftz.v4.f16x2", 1),
+        ("bf16", 90, "add.noftz.v4.bf16x2", 1), ("fp16", 80, "add.noftz.f16x2", 4),
+        ("fp32", 80, "add.f32", 8), ("i32", 90, "add.s32", 8),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kept", [False, True])
+def test_consecutive_elements_are_added_at_once(
+    dtype: str, capability: int, instruction: str, instructions: int, kept: bool
+) -> None:
+    types = f"*{dtype}/16 *{dtype}/16 *{dtype}/16 i32/16"
+    kernel = compiled(added, types, capability, SEM="relaxed", KEPT=kept)
+    is_vector = instructions < 8
+    word = "red" if is_vector and not kept else "atom"
+    assert count(kernel, f"{word}.relaxed.gpu.global.{instruction}") == instructions
+    assert count(kernel, "fence.acq_rel.gpu") == 0
+
+
+@pytest.mark.parametrize(
+    ("sem", "kept", "fences"),
+    [("release", False, 1), ("acquire", False, 0), ("acq_rel", False, 1), ("release", True, 1),
+     ("acquire", True, 1), ("acq_rel", True, 2), ("relaxed", True, 0)],
+)  # fmt: skip
+@pytest.mark.parametrize("dtype", ["fp32", "i32"])
+def test_one_fence_orders_all_additions_of_a_thread(
+    dtype: str, sem: str, kept: bool, fences: int
+) -> None:
+    types = f"*{dtype}/16 *{dtype}/16 *{dtype}/16 i32/16"
+    kernel = compiled(added, types, 90, SEM=sem, KEPT=kept)
+    assert count(kernel, "fence.acq_rel.gpu") == fences
+    word = "red" if dtype == "fp32" and not kept else "atom"
+    name, times = ("add.v4.f32", 2) if dtype == "fp32" else ("add.s32", 8)
+    assert count(kernel, f"{word}.relaxed.gpu.global.{name}") == times
+
+
+@jit
 def swapped(out, SEM: tl.constexpr, SCOPE: tl.constexpr):
     tl.atomic_cas(out, 0, 1, sem=SEM, scope=SCOPE)
 

@@ -1,6 +1,8 @@
 """Atomic operations: one instruction for each element, by its owner, or a few where there is none.
 
-* Sums of f32 that nobody reads are added by two or four where they follow each other in memory.
+* Additions to consecutive elements are one instruction (vector_atomics.py).
+* Several instructions of a thread are relaxed, between one fence that releases and one that
+  acquires; a result that nobody uses acquires nothing, as PTX's `red` has no such form.
 * The extrema of floats are those of integers: of two numbers without sign bit the larger one has
   the larger bits, of two with it the smaller bits as unsigned integers.
 * bf16 is added by compare and swap where the architecture has no addition.
@@ -10,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tilewright.backends.nvidia.layouts.access_vectors import vector_length
 from tilewright.backends.nvidia.lower.global_memory import both
 from tilewright.backends.nvidia.lower.gpu_lowering import (
     BODY,
@@ -20,8 +21,9 @@ from tilewright.backends.nvidia.lower.gpu_lowering import (
     memory_bits,
 )
 from tilewright.backends.nvidia.lower.register_packing import pack, unpack
+from tilewright.backends.nvidia.lower.vector_atomics import add_vectors, elements_of_one
 from tilewright.ir import Value
-from tilewright.ir.types import DType, TileType, dtype_of, f32
+from tilewright.ir.types import DType, TileType, dtype_of
 from tilewright.llvm import Val, integer_literal
 from tilewright.ops import AtomicCasOp, AtomicOp
 
@@ -34,24 +36,40 @@ _CONSTRAINTS = {"i64": "l", "i32": "r"}
 @lowering(AtomicOp)
 def _atomic(state: GpuLowering, op: AtomicOp) -> None:
     owner = _owner(state, op.pointer)
-    masks = None if op.mask is None else state.registers_of(op.mask)
-    length = _vector(state, op)
+    length = elements_of_one(state, op)
+    count = len(state.registers_of(op.pointer))
+    is_fenced = op.kind not in ("load", "store") and (length > 1 or count > 1)
+    if is_fenced and op.order in ("release", "acq_rel"):
+        _fence(state, op)
     if length > 1:
-        _add_vectors(state, op, length, owner)
-        return
-    run = _operation(state, op)
+        # Of threads that hold copies, only the owner's are right.
+        results = add_vectors(state, op, length, owner)
+    else:
+        results = _one_by_one(state, op, owner, "relaxed" if is_fenced else op.order)
+    if is_fenced and op.order in ("acquire", "acq_rel") and op.result.uses:
+        _fence(state, op)
+    state.set_registers(op.result, results)
+
+
+def _fence(state: GpuLowering, op: AtomicOp) -> None:
+    state.asm(f"fence.acq_rel.{op.scope};", "~{memory}", "void")
+
+
+def _one_by_one(state: GpuLowering, op: AtomicOp, owner: Val | None, order: str) -> list[Val]:
+    run = _operation(state, op, order)
+    masks = None if op.mask is None else state.registers_of(op.mask)
     results: list[Val] = []
     for i, pointer in enumerate(state.registers_of(op.pointer)):
         mask = owner if masks is None else both(state, owner, masks[i])
         results.append(run(pointer, state.registers_of(op.operand)[i], mask))
-    state.set_registers(op.result, results)  # of threads that hold copies, only the owner's
+    return results
 
 
 @lowering(AtomicCasOp)
 def _compare_and_swap(state: GpuLowering, op: AtomicCasOp) -> None:
     element = dtype_of(op.type)
     owner = _owner(state, op.pointer)
-    text = f"{_prefix(op)}.cas.b{memory_bits(element)}"
+    text = f"{_prefix(op, op.order)}.cas.b{memory_bits(element)}"
     columns = (state.registers_of(v) for v in (op.pointer, op.expected, op.new))
     results = [
         _instruction(state, text, pointer, [old, new], owner, element)
@@ -60,53 +78,29 @@ def _compare_and_swap(state: GpuLowering, op: AtomicCasOp) -> None:
     state.set_registers(op.result, results)
 
 
-def _vector(state: GpuLowering, op: AtomicOp) -> int:
-    """How many elements one instruction combines."""
-    is_vector = op.is_reduction and op.kind == "add" and dtype_of(op.type) is f32
-    if not is_vector or not state.arch.f32_vector_atomic_add:
-        return 1
-    return vector_length(state.alignments, op.pointer, op.mask)
-
-
-def _add_vectors(state: GpuLowering, op: AtomicOp, length: int, owner: Val | None) -> None:
-    """PTX ISA, "red", vec_32_bit."""
-    pointers, values = state.registers_of(op.pointer), state.registers_of(op.operand)
-    masks = None if op.mask is None else state.registers_of(op.mask)
-    names = ", ".join(f"${i + 1}" for i in range(length))
-    text = f"red.relaxed.{op.scope}.global.add.v{length}.f32 [$0], {{{names}}};"
-    constraints = ",".join(["l", *["f"] * length])
-    for start in range(0, len(pointers), length):
-        mask = owner if masks is None else both(state, owner, masks[start])
-        operands = [pointers[start], *values[start : start + length]]
-        guard = "" if mask is None else f"@${length + 1} "
-        predicate = "" if mask is None else ",b"
-        guards = [] if mask is None else [mask]
-        state.asm(guard + text, f"{constraints}{predicate},~{{memory}}", "void", *operands, *guards)
-    state.set_registers(op.result, values)
-
-
 def _owner(state: GpuLowering, pointer: Value) -> Val | None:
     return state.owner(layout_of(pointer) if isinstance(pointer.type, TileType) else None)
 
 
-def _prefix(op: AtomicOp | AtomicCasOp) -> str:
-    return f"atom.{op.order}.{op.scope}.global"
+def _prefix(op: AtomicOp | AtomicCasOp, order: str) -> str:
+    return f"atom.{order}.{op.scope}.global"
 
 
 # ---- kinds --------------------------------------------------------------------------------------
 
 
-def _operation(state: GpuLowering, op: AtomicOp) -> Atomic:
+def _operation(state: GpuLowering, op: AtomicOp, order: str) -> Atomic:
+    """The instructions for one element. order: of those that read and write."""
     element = dtype_of(op.type)
     if element.is_float and op.kind in ("max", "min"):
         # of 16 bits there is no integer extremum either
         extremum = _float_extremum if element.bits > 16 else _by_swapping
-        return extremum(state, op, element)
+        return extremum(state, op, element, order)
     if op.kind in ("load", "store"):
         return _access(state, op, element)
     if element.name == "bf16" and not state.arch.bf16_atomic_add:
-        return _by_swapping(state, op, element)
-    text = f"{_prefix(op)}.{_name(op.kind, element)}"
+        return _by_swapping(state, op, element, order)
+    text = f"{_prefix(op, order)}.{_name(op.kind, element)}"
     return lambda pointer, x, mask: _instruction(state, text, pointer, [x], mask, element)
 
 
@@ -146,11 +140,12 @@ def _access(state: GpuLowering, op: AtomicOp, element: DType) -> Atomic:
     return run
 
 
-def _float_extremum(state: GpuLowering, op: AtomicOp, element: DType) -> Atomic:
+def _float_extremum(state: GpuLowering, op: AtomicOp, element: DType, order: str) -> Atomic:
     """By signed integers for an operand without sign bit, else by unsigned ones, turned around."""
     code, bits = state.code, element.bits
     other = {"max": "min", "min": "max"}[op.kind]
-    plain, turned = (f"{_prefix(op)}.{name}{bits}" for name in (f"{op.kind}.s", f"{other}.u"))
+    prefix = _prefix(op, order)
+    plain, turned = f"{prefix}.{op.kind}.s{bits}", f"{prefix}.{other}.u{bits}"
     # Infinities: LLVM writes constants of every float type as the bits of a double.
     weakest = "0xFFF0000000000000" if op.kind == "max" else "0x7FF0000000000000"
 
@@ -170,10 +165,10 @@ def _float_extremum(state: GpuLowering, op: AtomicOp, element: DType) -> Atomic:
     return run
 
 
-def _by_swapping(state: GpuLowering, op: AtomicOp, element: DType) -> Atomic:
+def _by_swapping(state: GpuLowering, op: AtomicOp, element: DType, order: str) -> Atomic:
     """A loop for each element: compute from what is there, and store if that is still there."""
     code = state.code
-    swap = f"{_prefix(op)}.cas.b{memory_bits(element)}"
+    swap = f"{_prefix(op, order)}.cas.b{memory_bits(element)}"
 
     def run(pointer: Val, x: Val, mask: Val | None) -> Val:
         bits = f"i{memory_bits(element)}"
