@@ -11,8 +11,9 @@ matrix with rows of 64,
     start + row * 64 + column      contiguity (1, 8), divisibility (1, 8), constancy (1, 1)
 
 Numbers wrap, and a run counts modulo 2^bits, so it may pass the largest number. Only where a number
-is widened (to 64 bits, or to an offset of an address), and where the sign of a sum or product
-matters, arithmetic is taken not to wrap: address arithmetic that does points nowhere.
+is widened (to 64 bits, or to an offset of an address), and in `sign`, which serves addresses alone,
+arithmetic is assumed not to wrap: address arithmetic that does points nowhere. What a quotient or
+remainder is constant or counts up in follows from ranges (integer_ranges.py).
 
 The idea is that of Triton's axis analysis; the rules (alignment_rules.py) are derived from the
 definitions above and checked against evaluation in tests/property/test_alignment.py.

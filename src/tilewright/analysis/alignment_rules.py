@@ -27,6 +27,7 @@ from tilewright.analysis.index_relations import (
     leaves_remainder,
     promised_non_negative,
 )
+from tilewright.analysis.integer_ranges import tile_index_range
 from tilewright.ir import Function, Op, Trait, Value
 from tilewright.ir.types import DType, PointerType, element_of, shape_of
 from tilewright.ops import (
@@ -77,7 +78,7 @@ def analyze_alignment(function: Function) -> dict[Value, Alignment]:
     promised = promised_non_negative(function)
 
     def transfer(op: Op, operands: Facts) -> Facts:
-        facts = _transfer(op, operands)
+        facts = _transfer(op, operands, promised)
         if promised.isdisjoint(op.results):
             return facts
         return [replace(fact, sign=Sign.NON_NEGATIVE) for fact in facts]
@@ -102,10 +103,11 @@ def _loop_index(op: ForOp, bounds: Facts) -> Alignment:
     return bounded(op.index.type, Alignment((1,), (multiple,), (1,)), lower.sign)
 
 
-def _transfer(op: Op, operands: Facts) -> Facts:
+def _transfer(op: Op, operands: Facts, promised: frozenset[Value]) -> Facts:
     rule = _RULES.get(type(op))
     if rule is not None:
-        fact = rule(op, operands)
+        divides = isinstance(op, DivOp | RemOp)
+        fact = rule(op, _without_wraps(op, operands, promised) if divides else operands)
         return [bounded(r.type, fact, _sign(op, r, operands)) for r in op.results]
     if Trait.ELEMENTWISE in op.traits and operands:
         constancy = _constancy(*operands)
@@ -119,6 +121,20 @@ def _sign(op: Op, result: Value, operands: Facts) -> Sign:
     if is_place_in_grid(op):
         return Sign.NON_NEGATIVE
     return sign_of(op, result.type, [x.sign for x in operands])
+
+
+def _without_wraps(op: Op, operands: Facts, promised: frozenset[Value]) -> Facts:
+    """The facts of a division, where a dividend that may wrap has no known sign."""
+    x, y = operands
+    if x.value is None and not _is_natural(op.operands[0], promised, divisors=False):
+        assumed = _is_natural(op.operands[0], promised, divisors=True)
+        x = replace(x, sign=Sign.ASSUMED if assumed else Sign.UNKNOWN)
+    return x, y
+
+
+def _is_natural(value: Value, promised: frozenset[Value], divisors: bool) -> bool:
+    found = tile_index_range(value, promised, divisors)
+    return found is not None and found.low >= 0
 
 
 def _only_constant(result: Value, constancy: tuple[int, ...]) -> Alignment:

@@ -1,10 +1,15 @@
-"""Between which numbers the elements of integers lie, as far as their own ops say.
+"""Integer range analysis: the least and the largest number that an element may be.
 
     %r = tile.range {start = 0, end = 2048}             0 .. 2047
     %i = index of cf.for 0, 4096, 2048                  0 .. 2048
     %c = arith.add (splat %i), %r                       0 .. 4095
+    %h = arith.mul %c, 1103515245                       any i32: it wraps
 
-Sums, differences and products that may leave their type are not known: they wrap.
+A sum, difference or product that may leave its type wraps, so it may be any number of the type.
+
+`tile_index_range` assumes what docs/adr/0022-tile-indices-start-at-zero.md says: a launch has at
+most `MOST_TILES` programs along an axis, a loop from a program on or by ones has no more
+iterations, and, if `divisors` is set, no divisor is negative.
 """
 
 from __future__ import annotations
@@ -12,32 +17,49 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, cast
 
-from tilewright.ir import Block, Op, Value
+from tilewright.analysis.index_relations import is_place_in_grid, leaves_remainder
+from tilewright.ir import Block, Function, Op, Value
 from tilewright.ir.types import DType, element_of
 from tilewright.ops import (
+    AbsOp,
     AddOp,
+    AndOp,
     BroadcastOp,
     CastOp,
+    CatOp,
     ConstantOp,
     DivOp,
     ExpandDimsOp,
     ForOp,
+    HintOp,
+    IfOp,
+    ItemOp,
+    JoinOp,
     MaxOp,
     MinOp,
     MulOp,
+    NegOp,
     NumProgramsOp,
+    OrOp,
     ProgramIdOp,
     RangeOp,
     RemOp,
     ReshapeOp,
     SelectOp,
+    ShlOp,
+    ShrOp,
     SplatOp,
+    SplitOp,
     SubOp,
     TransposeOp,
+    XorOp,
 )
 
-_MOST_STEPS = 64
-"""Ops that are looked at for one value; addresses are sums of a few terms."""
+MOST_TILES = 1 << 20
+"""Programs along an axis, tiles of a loop: what tile indices are assumed to be below."""
+
+_MOST_STEPS = 128
+"""Ops that are visited for one value; addresses are sums of a few terms."""
 
 
 class IntegerRange(NamedTuple):
@@ -48,61 +70,192 @@ class IntegerRange(NamedTuple):
 
 
 def integer_range(value: Value) -> IntegerRange | None:
-    """Where all elements of integers lie; None if nothing is known, and for other types."""
+    """Where all elements of integers lie; None for other types."""
     return _Walk().of(value)
 
 
+def tile_index_range(
+    value: Value, promised: frozenset[Value] = frozenset(), divisors: bool = False
+) -> IntegerRange | None:
+    """As `integer_range`, if programs, tiles and divisors are as assumed of tile indices.
+
+    promised: scalars that the kernel says not to be negative
+    """
+    return _TileWalk(promised, divisors).of(value)
+
+
 class _Walk:
-    """The ranges that one question needs."""
+    """The ranges that one query needs."""
 
     def __init__(self) -> None:
-        self.known: dict[Value, IntegerRange | None] = {}
+        self.known: dict[Value, IntegerRange] = {}
 
     def of(self, value: Value) -> IntegerRange | None:
         """The range of a value, cut to what its type holds."""
         element = element_of(value.type)
         if not isinstance(element, DType) or not element.is_integer:
             return None
-        if value not in self.known:
+        found = self.known.get(value)
+        if found is None:
+            anything = IntegerRange(element.min_int, element.max_int)
             if len(self.known) >= _MOST_STEPS:
-                return None
-            self.known[value] = None
-            self.known[value] = _fitting(self._computed(value), element)
-        return self.known[value]
+                return anything
+            # What a loop carries reaches itself.
+            self.known[value] = anything
+            found = self.known[value] = _fitting(self._computed(value), anything)
+        return found
 
     def _computed(self, value: Value) -> IntegerRange | None:
         op = value.op
         if op is None:
-            return self._index(value)
+            return self._argument(value)
+        if isinstance(op, IfOp):
+            return self._branches(op, op.results.index(value))
+        if isinstance(op, ForOp):
+            return self._carried(op, op.results.index(value))
         rule = _RULES.get(type(op))
         if rule is None:
             return None
         # the condition of a select is no number
         data = op.operands[1:] if isinstance(op, SelectOp) else op.operands
-        ranges = [self.of(operand) for operand in data]
-        return None if None in ranges else rule(op, cast("list[IntegerRange]", ranges))
-
-    def _index(self, value: Value) -> IntegerRange | None:
-        """That of a loop's index whose bounds are known."""
-        block = value.owner
-        loop = block.owner if isinstance(block, Block) else None
-        if not isinstance(loop, ForOp) or value is not loop.index:
+        ranges = [_BIT if _is_bit(operand) else self.of(operand) for operand in data]
+        if None in ranges:
             return None
-        lower, upper = self.of(loop.lower), self.of(loop.upper)
+        return self._by_rule(op, rule, cast("list[IntegerRange]", ranges))
+
+    def _by_rule(self, op: Op, rule: _Rule, x: list[IntegerRange]) -> IntegerRange | None:
+        if leaves_remainder(op) and x[0].low >= 0:
+            return IntegerRange(0, x[0].high)
+        if is_place_in_grid(op):
+            return self.of_grid(op)
+        return self.of_grid(op) if isinstance(op, _GRID) else rule(op, x)
+
+    def _branches(self, op: IfOp, number: int) -> IntegerRange | None:
+        sides = [self.of(region.terminator.operands[number]) for region in op.regions]
+        return None if None in sides else _either(op, cast("list[IntegerRange]", sides))
+
+    def _argument(self, value: Value) -> IntegerRange | None:
+        """That of a kernel's argument, or of a loop's index."""
+        owner = value.owner.owner if isinstance(value.owner, Block) else None
+        if isinstance(owner, Function) and "non_negative" in (value.facts or {}):
+            return IntegerRange(0, _max_of(value))
+        if not isinstance(owner, ForOp):
+            return None
+        if value is not owner.index:
+            return self._carried(owner, owner.carried.index(value))
+        lower, upper = self.of(owner.lower), self.of(owner.upper)
         if lower is None or upper is None:
             return None
+        return self.of_index(owner, lower, upper)
+
+    def _carried(self, loop: ForOp, number: int) -> IntegerRange | None:
+        """The range of what a loop carries: of what it starts with, and of what an iteration leaves
+        that starts with any number."""
+        sides = [self.of(v) for v in (loop.inits[number], loop.body.terminator.operands[number])]
+        return None if None in sides else _either(loop, cast("list[IntegerRange]", sides))
+
+    def of_index(self, loop: ForOp, lower: IntegerRange, upper: IntegerRange) -> IntegerRange:
+        """The range of a loop's index, from those of its bounds."""
         last, step = upper.high - 1, loop.step.op
         if lower.low == lower.high and isinstance(step, ConstantOp) and int(step.value) > 0:
             last -= (last - lower.low) % int(step.value)
         # a loop that is never entered has no index that could be wrong
         return IntegerRange(lower.low, max(lower.low, last))
 
+    def of_grid(self, op: Op) -> IntegerRange:
+        """The range of a program's number, or of the number of programs."""
+        return IntegerRange(0, _max_of(op.results[0]))
 
-def _fitting(found: IntegerRange | None, element: DType) -> IntegerRange | None:
-    fits = found is not None and element.min_int <= found.low <= found.high <= element.max_int
-    return found if fits else None
+
+class _TileWalk(_Walk):
+    """The ranges under what is assumed of tile indices."""
+
+    def __init__(self, promised: frozenset[Value], divisors: bool) -> None:
+        super().__init__()
+        self.promised, self.divisors = promised, divisors
+
+    def of(self, value: Value) -> IntegerRange | None:
+        found = super().of(value)
+        # A promised scalar is an index of tiles that the kernel computes in its own order.
+        if found is not None and value in self.promised and found.low < 0:
+            found = self.known[value] = IntegerRange(0, min(max(found.high, 0), MOST_TILES))
+        return found
+
+    def _by_rule(self, op: Op, rule: _Rule, x: list[IntegerRange]) -> IntegerRange | None:
+        if isinstance(op, DivOp) and self.divisors and x[0].low >= 0:
+            return IntegerRange(0, x[0].high)
+        if leaves_remainder(op) and self.divisors:
+            return x[0] if x[0].low >= 0 else None
+        rounded = _rounded_down(op)
+        if rounded is not None and self.divisors:
+            dividend = self.of(rounded)
+            if dividend is not None and dividend.low >= 0:
+                return IntegerRange(0, dividend.high)
+        return super()._by_rule(op, rule, x)
+
+    def _carried(self, loop: ForOp, number: int) -> IntegerRange | None:
+        """The range of what a loop carries: of what it starts with, and of what an iteration leaves
+        that starts with any number."""
+        sides = [self.of(v) for v in (loop.inits[number], loop.body.terminator.operands[number])]
+        return None if None in sides else _either(loop, cast("list[IntegerRange]", sides))
+
+    def of_index(self, loop: ForOp, lower: IntegerRange, upper: IntegerRange) -> IntegerRange:
+        found = super().of_index(loop, lower, upper)
+        if 0 <= lower.low and lower.high <= MOST_TILES and _counts_tiles(loop):
+            return IntegerRange(lower.low, min(found.high, MOST_TILES))
+        return found
+
+    def of_grid(self, op: Op) -> IntegerRange:
+        return IntegerRange(0, min(MOST_TILES, _max_of(op.results[0])))
 
 
+def _counts_tiles(loop: ForOp) -> bool:
+    """Whether a loop goes by ones, or by a number of programs."""
+    step = loop.step.op
+    by_one = isinstance(step, ConstantOp) and int(step.value) == 1
+    return by_one or isinstance(step, NumProgramsOp) or isinstance(loop.lower.op, ProgramIdOp)
+
+
+def _rounded_down(op: Op) -> Value | None:
+    """The x of x // n * n, or of x // (c * n) * c, neither of which is more than x: the first tile
+    of a row of n, or the row of the first tile of a group of c rows."""
+    if not isinstance(op, MulOp):
+        return None
+    for quotient, factor in (op.operands, op.operands[::-1]):
+        if isinstance(quotient.op, DivOp) and _contains(quotient.op.rhs, factor):
+            return quotient.op.lhs
+    return None
+
+
+def _contains(product: Value, factor: Value) -> bool:
+    """Whether a value is a factor, or a product with it."""
+    inside = product.op.operands if isinstance(product.op, MulOp) else ()
+    number = _constant_in(factor)
+    return any(v is factor or (number is not None and _constant_in(v) == number)
+               for v in (product, *inside))  # fmt: skip
+
+
+def _constant_in(value: Value) -> int | None:
+    return int(value.op.value) if isinstance(value.op, ConstantOp) else None
+
+
+def _fitting(found: IntegerRange | None, anything: IntegerRange) -> IntegerRange:
+    if found is None or found.low < anything.low or anything.high < found.high:
+        return anything
+    return found
+
+
+def _max_of(value: Value) -> int:
+    return cast("DType", element_of(value.type)).max_int
+
+
+def _is_bit(value: Value) -> bool:
+    element = element_of(value.type)
+    return isinstance(element, DType) and element.is_bool
+
+
+_BIT = IntegerRange(0, 1)
+_GRID = (ProgramIdOp, NumProgramsOp)
 _Rule = Callable[[Op, Sequence[IntegerRange]], IntegerRange | None]
 
 
@@ -113,10 +266,6 @@ def _constant(op: Op, _: Sequence[IntegerRange]) -> IntegerRange:
 
 def _counted(op: Op, _: Sequence[IntegerRange]) -> IntegerRange:
     return IntegerRange(op.attrs["start"], op.attrs["end"] - 1)
-
-
-def _of_grid(op: Op, _: Sequence[IntegerRange]) -> IntegerRange:
-    return IntegerRange(0, cast("DType", op.results[0].type).max_int)
 
 
 def _same(_: Op, x: Sequence[IntegerRange]) -> IntegerRange:
@@ -148,29 +297,82 @@ def _largest(_: Op, x: Sequence[IntegerRange]) -> IntegerRange:
     return IntegerRange(max(x[0].low, x[1].low), max(x[0].high, x[1].high))
 
 
-def _quotient(_: Op, x: Sequence[IntegerRange]) -> IntegerRange | None:
-    """Of natural numbers: division of others rounds towards zero."""
-    natural = x[0].low >= 0 and x[1].low > 0
-    return IntegerRange(x[0].low // x[1].high, x[0].high // x[1].low) if natural else None
+def _negated(_: Op, x: Sequence[IntegerRange]) -> IntegerRange:
+    return IntegerRange(-x[0].high, -x[0].low)
 
 
-def _remainder(_: Op, x: Sequence[IntegerRange]) -> IntegerRange | None:
-    natural = x[0].low >= 0 and x[1].low > 0
-    return IntegerRange(0, min(x[0].high, x[1].high - 1)) if natural else None
+def _size(_: Op, x: Sequence[IntegerRange]) -> IntegerRange:
+    least = 0 if x[0].low <= 0 <= x[0].high else min(map(abs, x[0]))
+    return IntegerRange(least, max(map(abs, x[0])))
+
+
+def _quotient(_: Op, x: Sequence[IntegerRange]) -> IntegerRange:
+    """Division rounds towards zero, and a divisor of 0 counts as 1."""
+    if x[1].low > 0:
+        corners = [_truncated(a, b) for a in x[0] for b in x[1]]
+        return IntegerRange(min(corners), max(corners))
+    most = max(map(abs, x[0]))
+    natural = x[0].low >= 0 and x[1].low >= 0
+    return IntegerRange(0 if natural else -most, most)
+
+
+def _truncated(x: int, y: int) -> int:
+    return x // y if x >= 0 else -(-x // y)
+
+
+def _remainder(_: Op, x: Sequence[IntegerRange]) -> IntegerRange:
+    """It has the sign of the dividend, is not further from zero, and nearer than the divisor."""
+    most = max(0, max(map(abs, x[1])) - 1)
+    return IntegerRange(max(min(x[0].low, 0), -most), min(max(x[0].high, 0), most))
+
+
+def _conjunction(_: Op, x: Sequence[IntegerRange]) -> IntegerRange | None:
+    limits = [side.high for side in x if side.low >= 0]
+    return IntegerRange(0, min(limits)) if limits else None
+
+
+def _bits(_: Op, x: Sequence[IntegerRange]) -> IntegerRange | None:
+    if x[0].low < 0 or x[1].low < 0:
+        return None
+    return IntegerRange(0, (1 << max(x[0].high, x[1].high).bit_length()) - 1)
+
+
+def _shifted_left(op: Op, x: Sequence[IntegerRange]) -> IntegerRange | None:
+    if not _is_amount(op, x[1]):
+        return None
+    return _product(op, (x[0], IntegerRange(1 << x[1].low, 1 << x[1].high)))
+
+
+def _shifted_right(op: Op, x: Sequence[IntegerRange]) -> IntegerRange:
+    """Towards zero, or -1; by how much does not matter."""
+    if not _is_amount(op, x[1]):
+        return IntegerRange(min(x[0].low, 0), max(x[0].high, 0))
+    corners = [a >> b for a in x[0] for b in x[1]]
+    return IntegerRange(min(corners), max(corners))
+
+
+def _is_amount(op: Op, amount: IntegerRange) -> bool:
+    bits = element_of(op.operands[0].type).bits
+    return 0 <= amount.low <= amount.high < bits
 
 
 _RULES: dict[type[Op], _Rule] = {
     ConstantOp: _constant,
     RangeOp: _counted,
-    ProgramIdOp: _of_grid,
-    NumProgramsOp: _of_grid,
-    **dict.fromkeys((SplatOp, ExpandDimsOp, BroadcastOp, ReshapeOp, TransposeOp, CastOp), _same),
-    SelectOp: _either,
+    **dict.fromkeys((*_GRID, SplatOp, ExpandDimsOp, BroadcastOp, ReshapeOp, TransposeOp), _same),
+    **dict.fromkeys((CastOp, HintOp, ItemOp, SplitOp), _same),
+    **dict.fromkeys((SelectOp, JoinOp, CatOp), _either),
     AddOp: _sum,
     SubOp: _difference,
     MulOp: _product,
+    NegOp: _negated,
+    AbsOp: _size,
     MinOp: _least,
     MaxOp: _largest,
     DivOp: _quotient,
     RemOp: _remainder,
+    AndOp: _conjunction,
+    **dict.fromkeys((OrOp, XorOp), _bits),
+    ShlOp: _shifted_left,
+    ShrOp: _shifted_right,
 }

@@ -38,9 +38,17 @@ def follow_sign(op: Op, result: ConcreteValue, inputs: Sequence[ConcreteValue]) 
     if isinstance(op, DivOp) and result.sign is Sign.ASSUMED and np.ptp(inputs[1].data):
         # Quotients by different numbers count up by chance alone: the compiler concludes nothing.
         result.sign = Sign.UNKNOWN
+    elif result.sign is Sign.ASSUMED and _wraps(result.data, inputs):
+        # A number that wraps is no tile index: the compiler concludes nothing of one that may.
+        result.sign = Sign.UNKNOWN
     # tiles of such quotients are no tile indices
     if isinstance(op, (DivOp, MulOp, SubOp)) and not result.data.shape:
         _follow_remainder(op, result, *inputs)
+
+
+def _wraps(result: Array, inputs: Sequence[ConcreteValue]) -> bool:
+    """Whether a result that is made of numbers that are not negative is."""
+    return bool(result.min() < 0) and all(value.data.min() >= 0 for value in inputs)
 
 
 def _follow_remainder(op: Op, result: ConcreteValue, x: ConcreteValue, y: ConcreteValue) -> None:

@@ -5,7 +5,8 @@
     %m = add (mul %g, 8), (rem ...)   assumed           what sums, products, ... make of it
     %d = sub %tiles, %m               unknown           a difference may be negative
 
-Sums and products of such numbers are taken not to wrap. The assumption, and who may rely on it, is
+Sums and products of such numbers are assumed not to wrap, so that this serves addresses alone; what
+integers may be is in `analysis/integer_ranges.py`. The assumption, and who may rely on it, is
 the subject of docs/adr/0022-tile-indices-start-at-zero.md. The compiler derives it for all runs,
 the interpreter for the values of one run, by the same rules.
 """

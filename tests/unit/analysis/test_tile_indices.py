@@ -33,10 +33,8 @@ def facts_of(body: str, name: str = "r") -> Alignment:
 
 
 KNOWN = {
-    "an argument with the fact": "%r = arith.add %n, %c1 : i32",
     "a quotient of known numbers": "%r = arith.div %pid, %n : i32",
     "a remainder, whatever the divisor": "%r = arith.rem %pid, %any : i32",
-    "the larger one": "%r = arith.max %any, %pid : i32",
     "the smaller of two": "%r = arith.min %n, %pid : i32",
     "a rounded quotient": """%1 = arith.add %n, %c64 : i32
       %2 = arith.sub %1, %c1 : i32
@@ -57,6 +55,18 @@ KNOWN = {
       %3 = arith.and %2, %1 : i1
       cf.assume %3""",
 }
+WRAPPING = {
+    "an argument with the fact": "%r = arith.add %n, %c1 : i32",
+    "the larger one": "%r = arith.max %any, %pid : i32",
+    "a product with a large number": """%c = arith.constant {value = 1103515245} : i32
+      %r = arith.mul %pid, %c : i32""",
+    "a product that a loop carries": """%r = cf.for %c0, %c8, %c1, %c1 : i32 (%k: i32, %x: i32) {
+        %y = arith.mul %x, %c64 : i32
+        cf.yield %y
+      }""",
+}
+"""Not negative unless a sum or product wraps, which nothing rules out."""
+
 ASSUMED = {
     "a quotient by any number": "%r = arith.div %pid, %any : i32",
     "sums and products of such": """%1 = arith.div %pid, %any : i32
@@ -98,6 +108,13 @@ UNKNOWN = {
 def test_known_not_to_be_negative(body: str):
     assert facts_of(body).sign is Sign.NON_NEGATIVE
     assert facts_of(body + _MODULO, "wrapped").contiguity == (16,)
+
+
+@pytest.mark.parametrize("body", WRAPPING.values(), ids=WRAPPING)
+def test_numbers_that_may_wrap_serve_addresses_only(body: str):
+    """The remainder of a tile of such numbers does not count up where they wrap."""
+    assert facts_of(body).sign is Sign.NON_NEGATIVE
+    assert facts_of(body + _MODULO, "wrapped").contiguity == (1,)
 
 
 @pytest.mark.parametrize("body", ASSUMED.values(), ids=ASSUMED)

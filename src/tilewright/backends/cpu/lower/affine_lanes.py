@@ -78,18 +78,20 @@ _INDEX_ARITHMETIC = (
 
 
 def _only_addresses(op: Op) -> bool:
-    """Whether a number serves to form addresses and masks only: then it is taken not to wrap."""
+    """Whether a number serves to form addresses and their masks only: then it is assumed not to
+    wrap. One that is compared and nothing else is data."""
     reached: set[Op] = set()
-    stack = [op]
+    stack, addresses = [op], False
     while stack:
         for user in stack.pop().result.uses:
+            addresses = addresses or isinstance(user, OffsetOp)
             if isinstance(user, OffsetOp | CompareOp) or user in reached:
                 continue
             if not isinstance(user, _INDEX_ARITHMETIC):
                 return False
             reached.add(user)
             stack.append(user)
-    return True
+    return addresses
 
 
 def _widens(source: DType, target: DType) -> bool:

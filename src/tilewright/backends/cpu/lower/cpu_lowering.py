@@ -98,8 +98,8 @@ class CpuLowering:
 
     def __post_init__(self) -> None:
         self.env = Environment(self.alignments)
-        self.this_program = Environment(self.alignments)
-        self.next_program = Environment(self.alignments)
+        self.this_program = Environment(self.alignments, for_hints=True)
+        self.next_program = Environment(self.alignments, for_hints=True)
 
     @property
     def vector_bits(self) -> int:

@@ -8,10 +8,11 @@ computed once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from tilewright.analysis import Alignment
+from tilewright.analysis import Alignment, integer_range
 from tilewright.backends.cpu.lower.affine_lanes import AFFINE, Evaluated
 from tilewright.backends.cpu.lower.lane_values import LaneMath, Lanes, uniform
 from tilewright.backends.cpu.lower.vector_access import Buffer, memory_type, read_buffer
@@ -40,20 +41,42 @@ class RegionFunction:
 
 class Environment:
     """What exists in the function so far: scalars, tiles in buffers, functions of regions; and
-    what is known of all its values."""
+    what is known of all its values.
 
-    __slots__ = ("alignments", "buffers", "functions", "scalars")
+    for_hints: of the addresses of prefetches, where sums and products are assumed not to wrap
+    """
 
-    def __init__(self, alignments: Mapping[Value, Alignment]) -> None:
+    __slots__ = ("_natural", "alignments", "buffers", "for_hints", "functions", "scalars")
+
+    def __init__(self, alignments: Mapping[Value, Alignment], for_hints: bool = False) -> None:
         self.alignments = alignments
+        self.for_hints = for_hints
+        self._natural: dict[Value, bool] = {}
         self.functions: dict[Block, RegionFunction] = {}
         self.scalars: dict[Value, Evaluated] = {}
         self.buffers: dict[Value, Buffer] = {}
 
     def is_natural(self, value: Value) -> bool:
-        """Whether an integer is known not to be negative."""
-        facts = self.alignments.get(value)
-        return facts is not None and facts.natural
+        """Whether all elements of an integer value are proved not to be negative."""
+        natural = self._natural.get(value)
+        if natural is None:
+            natural = self._natural[value] = self._is_proved_natural(value)
+        return natural
+
+    def _is_proved_natural(self, value: Value) -> bool:
+        if self.for_hints:
+            facts = self.alignments.get(value)
+            return facts is not None and facts.natural
+        found = integer_range(value)
+        return found is not None and found.low >= 0
+
+    @contextmanager
+    def where_natural(self, values: Iterable[Value]) -> Generator[None]:
+        """What is emitted inside runs only where no element of some values is negative."""
+        before = dict(self._natural)
+        self._natural.update(dict.fromkeys(values, True))
+        yield
+        self._natural = before
 
 
 class Evaluator:

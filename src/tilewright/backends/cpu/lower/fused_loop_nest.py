@@ -42,35 +42,26 @@ from tilewright.backends.cpu.lower.prefetch import Prefetcher, RunAhead
 from tilewright.backends.cpu.lower.shared_conditions import shared_condition
 from tilewright.backends.cpu.lower.step_width import full_width, lanes_along
 from tilewright.backends.cpu.lower.streaming_stores import nest_may_stream, nontemporal_hint
+from tilewright.backends.cpu.lower.usual_indices import usual_variant
 from tilewright.backends.cpu.lower.vector_access import Access, Buffer, store, write_buffer
-from tilewright.backends.cpu.lower.wrapped_tiles import run_remainders, shift_without_wrap
 from tilewright.ir import Op, Value
 from tilewright.ir.types import PointerType, element_of
-from tilewright.llvm import Code, ModuleText, Val, constant, integer_literal, llvm_type
+from tilewright.llvm import Code, ModuleText, Val, constant, integer_literal
 from tilewright.ops import AddOp, AndOp, MulOp, OrOp, ReduceOp, StoreOp, XorOp, pointee
 
 _ZERO = integer_literal(0)
-
-_WORTH_TWO_VARIANTS = 0.75
-"""Of the cost of a nest: what it may cost where its tiles do not wrap, to be emitted twice."""
 
 
 def emit_loop_nest(state: CpuLowering, nest: LoopNest) -> None:
     """Emit the nest; materialized values and results of reductions have buffers afterwards."""
     emitter = _NestEmitter(state, nest)
-    _emit_by_wrap(emitter)
-    for value, buffer in emitter.buffers:
-        state.env.buffers[value] = buffer
-
-
-def _emit_by_wrap(emitter: _NestEmitter) -> None:
-    """The nest, and a variant for tiles that do not wrap around if that is worth it."""
-    unwrapped = _unwrapped_variant(emitter)
-    if unwrapped is None:
+    usual = usual_variant(emitter)
+    if usual is None:
         emitter.emit()
     else:
-        condition, variant = unwrapped
-        _emit_either(emitter.code, condition, variant.emit, emitter.emit)
+        _emit_either(state.code, usual.condition, usual.emit, emitter.emit)
+    for value, buffer in emitter.buffers:
+        state.env.buffers[value] = buffer
 
 
 def _emit_either(
@@ -84,26 +75,6 @@ def _emit_either(
         emit()
         code.line(f"br label %{done}")
     code.line(f"{done}:")
-
-
-def _unwrapped_variant(emitter: _NestEmitter) -> tuple[Val, _NestEmitter] | None:
-    """A variant of a nest for tiles that do not wrap around, and when it may run.
-
-    None where it would not be cheaper, or gives scalars, which had to be chosen from two.
-    """
-    state, nest = emitter.state, emitter.nest
-    if any(buffer is None for _, buffer in emitter.results):
-        return None
-    tiles = run_remainders(state, emitter.inputs())
-    limit = _WORTH_TWO_VARIANTS * emitter.cost() if tiles else 0.0
-    condition, shifts = integer_literal(1, "i1"), dict[Value, Lanes]()
-    for tile in tiles:
-        # By any number: each tile by itself has to make the nest cheaper.
-        shift = uniform(Val("%shift", llvm_type(element_of(tile.op.result.type))))
-        if _NestEmitter(state, nest, shifts={tile.op.result: shift}).cost() < limit:
-            inside, shifts[tile.op.result] = shift_without_wrap(state, tile)
-            condition = state.code.binary("and", condition, inside)
-    return (condition, _NestEmitter(state, nest, shifts=shifts)) if shifts else None
 
 
 class _NestEmitter:
@@ -141,6 +112,10 @@ class _NestEmitter:
         return self.state.buffer_for(
             value, operand_strides(self.state.unit, value, self.state.alignments)
         )
+
+    def variant(self, shifts: Mapping[Value, Lanes]) -> _NestEmitter:
+        """Another emitter of the nest."""
+        return _NestEmitter(self.state, self.nest, shifts)
 
     # -- shape of the nest ----------------------------------------------------------------------
 
@@ -273,8 +248,26 @@ class _NestEmitter:
             return
         with steps_between(self.code, _ZERO, active.elements, 1) as index:
             inside = {**coords, dims[0]: uniform(index)}
-            with self._where_it_holds(active.condition, inside):
+            with self._rows_where(active, inside):
                 self._loops(dims[1:], inside)
+
+    @contextmanager
+    def _rows_where(self, active: ActiveExtent, coords: dict[int, Lanes]) -> Generator[None]:
+        """The code emitted inside runs for the rows whose condition holds."""
+        before, after = self.ev, self.code.label("after")
+        if not active.is_exact:
+            condition = before.lanes(active.condition.value, active.condition.coords(coords))
+            row = self.code.label("row")
+            self.code.line(f"br i1 {condition.base}, label %{row}, label %{after}")
+            self.code.line(f"{row}:")
+            # What is evaluated inside does not exist after it.
+            self.ev, self.prefetcher = before.branch(), Prefetcher(self.state, self.width)
+        with self._where_it_holds(active.condition, coords):
+            yield
+        if not active.is_exact:
+            self.code.line(f"br label %{after}")
+            self.code.line(f"{after}:")
+            self.ev, self.prefetcher = before, Prefetcher(self.state, self.width)
 
     def _vector_coord(self, index: Val) -> Lanes:
         if index.constant is not None:
@@ -358,7 +351,7 @@ class _NestEmitter:
         self, dim: int, coords: dict[int, Lanes], active: ActiveExtent, first: int
     ) -> Val:
         """The steps before the one that a mask cuts, which have none; where the next one begins."""
-        whole = self.code.binary("and", active.elements, integer_literal(-self.width))
+        whole = self.code.binary("and", active.holding, integer_literal(-self.width))
         start = self._fetching_steps(dim, coords, whole, first, active.condition)
         steps = loop(self.code, whole, self.width, start)
         self._reducing_steps(dim, coords, steps, active.condition)
@@ -402,7 +395,7 @@ class _NestEmitter:
         if active is None:
             self._whole_steps(dim, coords, partial(loop, self.code, extent, width), None)
             return
-        whole = self.code.binary("and", active.elements, integer_literal(-width))
+        whole = self.code.binary("and", active.holding, integer_literal(-width))
         opened = partial(steps_between, self.code, _ZERO, whole, width)
         self._whole_steps(dim, coords, opened, active.condition)
         if width > 1:

@@ -73,8 +73,9 @@ def _stored(state: CpuLowering, before: Op, store: StoreOp, dim: int, extent: in
         assert op is not None
         if not bound.is_inside(dim, {}) or not _is_known(state, before, op.operands):
             continue
-        count = bound.count(state, dim, extent, {})
-        if count is not None:
+        counts = bound.count(state, dim, extent, {})
+        if counts is not None:
+            count, _ = counts
             least = count if least is None else state.code.intrinsic("smin", "i32", least, count)
     return least
 

@@ -24,7 +24,8 @@ class Lanes:
 
     base: scalar operand if uniform or affine, vector operand else
     stride: 0 uniform, n affine, None vector
-    multiple: what `base` is known to be divisible by (of integers)
+    multiple: what `base` is known to be divisible by (of integers, before they wrap: only its power
+    of two divides a number that may have wrapped)
     """
 
     base: Val
@@ -154,10 +155,9 @@ class LaneMath:
     def _has_one_quotient(self, x: Lanes, divisor: int) -> bool:
         """Whether all lanes have the quotient of lane 0: a step lies in one block of as many
         numbers as it spans, which the divisor does not cut."""
-        if x.stride is None or x.stride < 0:
-            return False
-        span = x.stride * (self.width - 1) + 1
-        return x.is_uniform or x.multiple % span == 0 and divisor % span == 0
+        if x.is_uniform:
+            return True
+        return self.counts_up(x) and divisor % self._step_block(x) == 0
 
     def _divided(self, instruction: str, x: Lanes, divisor: int) -> Lanes:
         vector = self.vector(x)
@@ -172,7 +172,11 @@ class LaneMath:
         if x.stride is None or x.stride < 0:
             return False
         block = min(x.multiple & -x.multiple, 1 << (int(x.base.type[1:]) - 1))
-        return block > x.stride * (self.width - 1)
+        return block >= self._step_block(x)
+
+    def _step_block(self, x: Lanes) -> int:
+        """The least power of two that is above all that a step adds to an affine number."""
+        return 1 << ((x.stride or 0) * (self.width - 1)).bit_length()
 
     def widen(self, x: Lanes, signed: bool, element: str) -> Lanes:
         """Extend an integer; an affine index is taken not to wrap."""

@@ -15,7 +15,9 @@ does one more, and then as many as it takes until one leaves the bits of the acc
 were: those that follow would too, since they take in the same. What buffers got in the last step
 then fills them to the end. The results are those of all steps, bit by bit.
 
-As elsewhere in this back end, index arithmetic on signed integers is taken not to wrap.
+An index that wraps within the tile is beyond the bound, and then below it again. Ranges prove that
+it does not, or the program tests its first element: one that wraps ends no loop, and no condition
+is assumed to hold.
 """
 
 from __future__ import annotations
@@ -24,13 +26,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple, cast
 
+from tilewright.analysis import integer_range
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering
 from tilewright.backends.cpu.lower.fusion import LoopNest
 from tilewright.backends.cpu.lower.lane_values import Lanes, literal
 from tilewright.backends.cpu.lower.streaming_stores import direction
 from tilewright.ir import Trait, Value
-from tilewright.ir.types import DType, PointerType, element_of, shape_of
-from tilewright.llvm import Val, integer_literal
+from tilewright.ir.types import DType, PointerType, dtype_of, element_of, shape_of
+from tilewright.llvm import Code, Val, integer_literal
 from tilewright.ops import (
     AndOp,
     BroadcastOp,
@@ -92,11 +95,20 @@ class IndexedValue(NamedTuple):
 
 
 class ActiveExtent(NamedTuple):
-    """How many elements along a dimension have an effect, as an i32, and the condition that holds
-    for these alone."""
+    """How many elements along a dimension have an effect, and for how many a condition holds, all
+    the others being without effect; as i32.
+
+    The two differ where the index of the condition wraps, or may (`is_exact`).
+    """
 
     elements: Val
+    holding: Val
     condition: IndexedValue
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the condition holds for all elements that have an effect."""
+        return self.elements == self.holding
 
 
 def active_extent(
@@ -110,7 +122,7 @@ def active_extent(
         if bound.is_inside(dim, coords):
             count = bound.count(state, dim, nest.shape[dim], coords)
             if count is not None:
-                return ActiveExtent(count, bound.condition)
+                return ActiveExtent(*count, bound.condition)
     return None
 
 
@@ -126,7 +138,7 @@ def holding_extent(
         if bound.is_inside(dim, coords):
             count = bound.count(state, dim, nest.shape[dim], coords)
             if count is not None:
-                return ActiveExtent(count, condition)
+                return ActiveExtent(*count, condition)
     return None
 
 
@@ -186,8 +198,11 @@ class ClippingBound:
 
     def count(
         self, state: CpuLowering, dim: int, extent: int, coords: Mapping[int, Lanes]
-    ) -> Val | None:
-        """min(high - low at 0, extent), at least 0, if low counts up by one and high is uniform."""
+    ) -> tuple[Val, Val] | None:
+        """min(high - low at 0, extent), at least 0, if low counts up by one and high is uniform.
+
+        Twice; if low wraps within the extent, the extent and 0.
+        """
         op = cast("CompareOp", self.condition.value.op)
         # Two lanes show whether `low` is affine with stride 1.
         ev = state.evaluator(2)
@@ -205,7 +220,19 @@ class ClippingBound:
             count = code.binary("add", count, integer_literal(1, kind))
             count = code.intrinsic("smin", kind, count, integer_literal(extent, kind))
         count = code.intrinsic("smax", kind, count, integer_literal(0, kind))
-        return count if kind == "i32" else code.convert("trunc", count, "i32")
+        count = count if kind == "i32" else code.convert("trunc", count, "i32")
+        return self._unless_it_wraps(code, low.base, extent, count)
+
+    def _unless_it_wraps(self, code: Code, first: Val, extent: int, count: Val) -> tuple[Val, Val]:
+        """How many elements have an effect, and for how many the condition is known to hold."""
+        low = self.sides(cast("CompareOp", self.condition.value.op))[0]
+        known, largest = integer_range(low), dtype_of(low.type).max_int
+        if known is not None and known.high < largest:
+            return count, count
+        last = integer_literal(largest - (extent - 1), first.type)
+        wraps = code.compare("icmp sgt", first, last)
+        everything, nothing = integer_literal(extent), integer_literal(0)
+        return code.select(wraps, everything, count), code.select(wraps, nothing, count)
 
 
 class _BoundSearch:

@@ -17,21 +17,23 @@ one. Two of them have a result that is known as a rule:
 * a program that a block starts with is one of the first row of the grid; of a grid with one axis
   all are.
 
-Numbers that are not negative are divided as unsigned ones, which takes a third less, and by a power
-of two one instruction. Scalars only, and where there is a producer, whose first copy all wait for:
-elsewhere branches keep addresses from being computed between loads, and cost registers.
+Numbers of which ranges prove that they are not negative are divided as unsigned ones, which takes a
+third less, and by a power of two one instruction; a divisor of unknown sign is replaced by its
+magnitude, and the sign of the quotient follows. Scalars only, and where there is a producer, whose
+first copy all wait for: elsewhere branches keep addresses from being computed between loads, and
+cost registers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
 
-from tilewright.analysis import Alignment, analyze_alignment
+from tilewright.analysis import integer_range
 from tilewright.backends.nvidia.role_ops import NeighbourOp, RolesOp, is_over_programs
 from tilewright.ir import Block, Builder, Function, Pass, Rewriter, Value
 from tilewright.ir.types import i32, u32
 from tilewright.ops import (
+    AbsOp,
     CastOp,
     CompareOp,
     ConstantOp,
@@ -39,13 +41,13 @@ from tilewright.ops import (
     ForOp,
     IfOp,
     MinOp,
+    NegOp,
     NumProgramsOp,
     RemOp,
-    Sign,
+    SelectOp,
     YieldOp,
 )
 
-Facts = dict[Value, Alignment]
 Division = DivOp | RemOp
 
 
@@ -55,73 +57,85 @@ class ShortenDivisions(Pass, name="nvidia-shorten-divisions"):
     def run(self, function: Function) -> bool:
         if not any(isinstance(op, RolesOp) for op in function.body):
             return False
-        facts = analyze_alignment(function)
         # Quotient and remainder of the same numbers are one division.
         groups: dict[tuple[Block | None, Value, Value], list[Division]] = {}
         for op in function.walk():
             if isinstance(op, Division) and op.result.type in (i32, u32):
                 groups.setdefault((op.parent, op.lhs, op.rhs), []).append(op)
-        return any([_shorten(group, facts) for group in groups.values()])
+        divisor = _Divisor(groups.values())
+        return any([divisor.shorten(group) for group in groups.values()])
 
 
-def _shorten(group: Sequence[Division], facts: Facts) -> bool:
-    """Rewrite divisions of the same numbers; whether there is a shorter way."""
-    first = group[0]
-    known = _usual_divisor(first.rhs)
-    if known is not None:
-        _expect(group, known, facts)
-    elif _is_program(first.lhs) and _is_number_of_programs(first.rhs):
-        holds = Builder.at(first).value(CompareOp(first.lhs, first.rhs, predicate="lt"))
-        _branch(group, holds, _divide_by_more, facts)
-    elif first.result.type is i32 and _are_natural(first, facts):
-        for op in group:
-            _replace(op, _divide(Builder.at(op), op, facts), facts)
-    else:
-        return False
-    return True
+class _Divisor:
+    """Rewrites divisions. Ranges are those before it: branches hide what a remainder is below."""
+
+    def __init__(self, groups: Iterable[Sequence[Division]]) -> None:
+        operands = {value for group in groups for value in group[0].operands}
+        self._natural = {value for value in operands if _is_proved_natural(value)}
+
+    def shorten(self, group: Sequence[Division]) -> bool:
+        """Rewrite divisions of the same numbers; whether there is a shorter way."""
+        first = group[0]
+        known = _usual_divisor(first.rhs)
+        if known is not None:
+            self._expect(group, known)
+        elif _is_program(first.lhs) and _is_number_of_programs(first.rhs):
+            holds = Builder.at(first).value(CompareOp(first.lhs, first.rhs, predicate="lt"))
+            self._branch(group, holds, _divide_by_more)
+        elif first.result.type is i32 and first.lhs in self._natural:
+            for op in group:
+                self._replace(op, self._divide(Builder.at(op), op))
+        else:
+            return False
+        return True
+
+    def _expect(self, group: Sequence[Division], divisor: int) -> None:
+        """Divide by a constant where the divisor is that."""
+        first = group[0]
+        builder = Builder.at(first)
+        usual = builder.value(ConstantOp(divisor, first.rhs.type))
+        self._natural.add(usual)
+        holds = builder.value(CompareOp(first.rhs, usual, predicate="eq"))
+
+        def by_constant(inner: Builder, op: Division) -> Value:
+            return self._divide(inner, type(op)(op.lhs, usual))
+
+        self._branch(group, holds, by_constant)
+
+    def _branch(
+        self, group: Sequence[Division], holds: Value, usual: Callable[[Builder, Division], Value]
+    ) -> None:
+        """Divide in the usual way where it holds, else as before."""
+        then, orelse = Block(), Block()
+        short, long = (Builder(block, None, group[0].loc) for block in (then, orelse))
+        short.emit(YieldOp(tuple(usual(short, op) for op in group)))
+        long.emit(YieldOp(tuple(self._divide(long, op) for op in group)))
+        types = tuple(op.result.type for op in group)
+        chosen = Builder.at(group[0]).emit(IfOp(holds, then, orelse, result_types=types))
+        for op, result in zip(group, chosen.results, strict=True):
+            self._replace(op, result)
+
+    def _replace(self, op: Division, result: Value) -> None:
+        if op.result in self._natural:
+            self._natural.add(result)
+        Rewriter.replace(op, result)
+
+    def _divide(self, builder: Builder, op: Division) -> Value:
+        """What an op computes, as an unsigned division if its dividend is not negative."""
+        if op.result.type is u32 or op.lhs not in self._natural:
+            return builder.value(type(op)(op.lhs, op.rhs))
+        if op.rhs in self._natural:
+            return _divide_unsigned(builder, op, op.rhs)
+        found = _divide_unsigned(builder, op, builder.value(AbsOp(op.rhs)))
+        if isinstance(op, RemOp):
+            return found
+        zero = builder.value(ConstantOp(0, op.rhs.type))
+        negative = builder.value(CompareOp(op.rhs, zero, predicate="lt"))
+        return builder.value(SelectOp(negative, builder.value(NegOp(found)), found))
 
 
-def _expect(group: Sequence[Division], divisor: int, facts: Facts) -> None:
-    """Divide by a constant where the divisor is that."""
-    first = group[0]
-    builder = Builder.at(first)
-    usual = builder.value(ConstantOp(divisor, first.rhs.type))
-    facts[usual] = replace(facts[first.rhs], sign=Sign.NON_NEGATIVE)
-    holds = builder.value(CompareOp(first.rhs, usual, predicate="eq"))
-
-    def by_constant(inner: Builder, op: Division) -> Value:
-        return _divide(inner, type(op)(op.lhs, usual), facts)
-
-    _branch(group, holds, by_constant, facts)
-
-
-def _branch(
-    group: Sequence[Division],
-    holds: Value,
-    usual: Callable[[Builder, Division], Value],
-    facts: Facts,
-) -> None:
-    """Divide in the usual way where it holds, else as before."""
-    then, orelse = Block(), Block()
-    short, long = (Builder(block, None, group[0].loc) for block in (then, orelse))
-    short.emit(YieldOp(tuple(usual(short, op) for op in group)))
-    long.emit(YieldOp(tuple(_divide(long, op, facts) for op in group)))
-    types = tuple(op.result.type for op in group)
-    chosen = Builder.at(group[0]).emit(IfOp(holds, then, orelse, result_types=types))
-    for op, result in zip(group, chosen.results, strict=True):
-        _replace(op, result, facts)
-
-
-def _replace(op: Division, result: Value, facts: Facts) -> None:
-    facts[result] = facts[op.result]
-    Rewriter.replace(op, result)
-
-
-def _divide(builder: Builder, op: Division, facts: Facts) -> Value:
-    """What an op computes, as an unsigned division if neither number is negative."""
-    if op.result.type is u32 or not _are_natural(op, facts):
-        return builder.value(type(op)(op.lhs, op.rhs))
-    lhs, rhs = (builder.value(CastOp(value, u32)) for value in op.operands)
+def _divide_unsigned(builder: Builder, op: Division, divisor: Value) -> Value:
+    lhs, rhs = (builder.value(CastOp(value, u32)) for value in (op.lhs, divisor))
     return builder.value(CastOp(builder.value(type(op)(lhs, rhs)), i32))
 
 
@@ -130,9 +144,10 @@ def _divide_by_more(builder: Builder, op: Division) -> Value:
     return op.lhs if isinstance(op, RemOp) else builder.value(ConstantOp(0, op.result.type))
 
 
-def _are_natural(op: Division, facts: Facts) -> bool:
-    """Whether neither number is negative."""
-    return all(facts[value].natural for value in op.operands)
+def _is_proved_natural(value: Value) -> bool:
+    """Whether ranges prove that a number is not negative."""
+    found = integer_range(value)
+    return found is not None and found.low >= 0
 
 
 def _usual_divisor(value: Value) -> int | None:
