@@ -505,6 +505,29 @@ def _convert(match: re.Match[str], args: list[str]) -> Made:
     return run
 
 
+def _truncate(match: re.Match[str], args: list[str]) -> Made:
+    """From floats to integers, which saturate. NaN: PTX ISA, `cvt`."""
+    to, _ = _kind(match["to"])
+    source = (
+        np.dtype(ml_dtypes.bfloat16) if match["source"] == "bf16" else _kind(match["source"])[0]
+    )
+    info, wide = np.iinfo(to), source.itemsize == 8 or to.itemsize == 8
+    nan = (1 << (info.bits - 1)) * (-1 if info.min else 1) if wide else 0
+    # A byte fills a register of 32 bits.
+    register = np.dtype(f"{to.kind}{4 if to.itemsize == 1 else to.itemsize}")
+
+    def run(r: Registers) -> None:
+        x = np.trunc(r.get(args[1]).astype(f"u{source.itemsize}").view(source).astype(np.float64))
+        inside = (x > float(info.min)) & (x < float(info.max))
+        found = np.where(inside, x, 0.0).astype(to)
+        found = np.where(x >= float(info.max), to.type(info.max), found)
+        found = np.where(x <= float(info.min), to.type(info.min), found)
+        found = np.where(np.isnan(x), to.type(nan), found).astype(register)
+        r.put(args[0], found.view(f"u{register.itemsize}"))
+
+    return run
+
+
 def _pick(match: re.Match[str], args: list[str]) -> Made:
     def run(r: Registers) -> None:
         r.put(args[0], np.where(r.get(args[3]).astype(bool), r.get(args[1]), r.get(args[2])))
@@ -566,6 +589,7 @@ INSTRUCTIONS: list[tuple[str, Callable[[re.Match[str], list[str]], Made]]] = [
     (r"mov\.[bsuf](\d+)", _move),
     (r"prmt\.b32", _permute),
     (r"(?P<name>add|sub|mul|min|max)(?:\.rn)?\.(?P<type>f32|f64)", _float_arithmetic),
+    (r"cvt\.rzi\.(?P<to>[su]\d+)\.(?P<source>b?f\d+)", _truncate),
     (r"cvt(?:\.rn)?\.(?P<to>[fsu]\d+)\.(?P<source>[su]\d+)", _convert),
     (
         r"(?P<name>add|sub|and|or|xor|shl|shr|mul\.lo|min|max)\.(?P<kind>[bsu])(?P<bits>\d+)",

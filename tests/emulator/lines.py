@@ -261,6 +261,7 @@ def _compare_exchange(kernel: Any, result: str, rest: str) -> Step:
 # ---- calls --------------------------------------------------------------------------------------
 
 _ASM = re.compile(r'(.*?)\basm (?:sideeffect )?"(.*?)", "(.*?)"\((.*)\)')
+_RANGE = re.compile(r"^range\([^)]*\) ")
 _CALLED = re.compile(r"(.*?)@([\w.]+)\((.*)\)")
 
 
@@ -269,10 +270,10 @@ def _call(kernel: Any, result: str, rest: str) -> Step:
     if match is not None:
         type_, template, constraints, arguments = match.groups()
         operands = [_asm_operand(kernel, part) for part in split_commas(arguments)]
-        return run_asm(result, type_.strip(), template, constraints, operands)
+        return run_asm(result, _RANGE.sub("", type_.strip()), template, constraints, operands)
     match = _CALLED.match(rest)
     assert match, rest
-    type_ = re.sub(r"^range\([^)]*\) ", "", match[1].strip())
+    type_ = _RANGE.sub("", match[1].strip())
     parts = split_commas(match[3])
     assembly = as_assembly(match[2], type_, [split_type(part)[1].strip() for part in parts])
     if assembly is not None:

@@ -62,17 +62,38 @@ def converted(x: Array, dtype: Any) -> Array:
     if dtype == x.dtype:
         return x
     if not is_float(dtype):
-        if is_float(x.dtype):
-            x = np.trunc(x.astype(np.float64))
-        return x.astype(dtype)
+        return as_integer(x, dtype) if is_float(x.dtype) else x.astype(dtype)
     if x.dtype.kind in "iu" and dtype in FLOATS[2:]:
         return x.astype(dtype)
     return rounded(x.astype(np.float64), dtype)
 
 
+def as_integer(x: Array, dtype: Any) -> Array:
+    """Floats as integers, which saturate; NaN as PTX's `cvt` has it."""
+    info, wide = np.iinfo(dtype), x.dtype.itemsize == 8 or dtype.itemsize == 8
+    nan = (1 << (info.bits - 1)) * (-1 if info.min else 1) if wide else 0
+
+    def one(number: float) -> int:
+        if np.isnan(number):
+            return nan
+        if np.isinf(number):
+            return info.max if number > 0 else info.min
+        return min(max(int(number), int(info.min)), int(info.max))
+
+    return np.array([one(float(number)) for number in x.astype(np.float64)], object).astype(dtype)
+
+
 def inputs(rng: np.random.Generator, source: Any, target: Any) -> Array:
-    """Values that the cast defines: any, but for overflow and NaN from float to integer."""
+    """Any values, but for overflow between floats; near the ends of integers, too."""
     x = anything(rng, 333, source)
+    if is_float(source) and not is_float(target) and target != BOOL:
+        info = np.iinfo(target)
+        ends = np.array([float(info.min), float(info.max), 300.0, 1e9, 3e9, -3e9, 1e15, 1e30])
+        near = np.concatenate([ends, ends - 1, ends + 1, ends * (1 + 2.0**-22)])
+        x[: near.size] = near.astype(source)
+        steps = x[:8], np.nextafter(x[:8].astype(np.float32), np.float32(0)).astype(source)
+        x[near.size : near.size + 16] = np.concatenate(steps)
+        return x
     if is_float(target):
         if source in INTEGERS and source.itemsize == 8 and target not in FLOATS[2:]:
             x = x >> source.type(12)  # exact in float64, from which the reference rounds
@@ -81,12 +102,6 @@ def inputs(rng: np.random.Generator, source: Any, target: Any) -> Array:
         within = (np.abs(wide) <= top) | np.isnan(wide)
         if target not in (*FP8, *FNUZ):
             within |= np.isinf(wide)
-        return np.where(within, x, np.ones_like(x))
-    if is_float(source) and target != BOOL:
-        info = np.iinfo(target)
-        wide = np.trunc(x.astype(np.float64))
-        low, high = float(info.min), float(info.max)
-        within = (wide >= low) & ((wide <= high) if info.bits < 64 else (wide < high))
         return np.where(within, x, np.ones_like(x))
     return x
 
@@ -98,6 +113,60 @@ def test_cast(device: Device, rng: np.random.Generator, source: Any, target: Any
     grid = (cdiv(x.size, BLOCK),)
     device.run(cast_kernel, grid, device.array(x), out, x.size, TYPE=LANGUAGE[target], BLOCK=BLOCK)
     assert_same(out, converted(x, target))
+
+
+@jit
+def narrow_kernel(x, out, N: tl.constexpr, TYPE: tl.constexpr):
+    i = tl.arange(0, N)
+    v = tl.load(x + i).to(TYPE)
+    tl.store(out + i, v.to(tl.int32))
+    tl.store(out + N + i, (v < 0).to(tl.int32))
+    tl.store(out + 2 * N + i, tl.maximum(v, 0).to(tl.int32))
+    tl.store(out + 3 * N + i, (v + v).to(tl.int32))
+    tl.store(out + 4 * N + i, v.to(tl.int32) // 3 + (v >> 1).to(tl.int32))
+
+
+@pytest.mark.parametrize("source", FLOATS, ids=str)
+@pytest.mark.parametrize("target", INTEGERS[:2] + INTEGERS[4:6], ids=str)
+def test_what_is_computed_of_narrow_integers(
+    device: Device, rng: np.random.Generator, source: Any, target: Any
+):
+    """A number that does not fit is a number of the type in all that uses it."""
+    x = inputs(rng, source, target)[:256]
+    out = device.empty(5 * 256, np.int32)
+    device.run(narrow_kernel, (1,), device.array(x), out, N=256, TYPE=LANGUAGE[target])
+    v = as_integer(x, target)
+    third = np.fix(v.astype(np.int32) / 3).astype(np.int32)
+    expected = v, v < 0, np.maximum(v, 0), v + v, third + (v >> target.type(1))
+    assert_same(out, np.concatenate([part.astype(np.int32) for part in expected]))
+
+
+@jit
+def lookup_kernel(x, table, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i, tl.load(table + tl.load(x + i).to(tl.uint8)))
+
+
+@pytest.mark.parametrize("source", FLOATS, ids=str)
+def test_bytes_are_places_among_256(device: Device, rng: np.random.Generator, source: Any):
+    x, table = inputs(rng, source, np.dtype("uint8"))[:256], rng.integers(0, 99, 256)
+    out = device.empty(256, np.int64)
+    device.run(lookup_kernel, (1,), device.array(x), device.array(table), out, N=256)
+    assert_same(out, table[as_integer(x, np.dtype("uint8"))])
+
+
+@jit
+def wide_nan_kernel(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i, tl.load(x + i).to(tl.float64).to(tl.int32))
+
+
+@pytest.mark.parametrize("source", FLOATS, ids=str)
+def test_a_nan_of_float64_is_another_integer(device: Device, rng: np.random.Generator, source: Any):
+    """Though every number is the same in float64."""
+    x, out = inputs(rng, source, np.dtype("int32"))[:256], device.empty(256, np.int32)
+    device.run(wide_nan_kernel, (1,), device.array(x), out, N=256)
+    assert_same(out, as_integer(x.astype(np.float64), np.dtype("int32")))
 
 
 @pytest.mark.parametrize("source", ["float32", "float64"])

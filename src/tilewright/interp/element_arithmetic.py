@@ -1,7 +1,7 @@
 """Arithmetic on arrays of one tile IR element type: what the ops of `arith` and atomics share.
 
-Integers wrap and nothing raises. What the ops leave undefined is fixed here: an integer divided by
-zero is 0, the remainder by zero is 0, shifting by the width or more gives 0 (or the sign).
+Integers wrap and nothing raises; an integer divisor of zero counts as one. What the ops leave
+undefined is fixed here: shifting by the width or more gives 0 (or the sign).
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _multiply_high_u64(x: Array, y: Array) -> Array:
 def _truncated_quotient(x: Array, y: Array) -> object:
     # Exactly divisible: floor_divide, which rounds down, then equals truncation.
     divisible = x - np.fmod(x, y)
-    return np.where(y == 0, x.dtype.type(0), np.floor_divide(divisible, y))
+    return np.where(y == 0, x, np.floor_divide(divisible, y))
 
 
 def _sign_bit(x: Array) -> Array:

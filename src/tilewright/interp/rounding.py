@@ -5,8 +5,7 @@ float32 and round twice. Here a wider value first becomes float32 by *rounding t
 result gets an odd last bit), after which the final rounding to 11 or fewer significant bits is as
 if it had been the only one.
 
-Where the op leaves the result undefined, it is: a float out of range becomes the nearest integer
-of the type, and NaN becomes 0.
+A float out of range becomes the nearest integer of the type; NaN, what `nan_as_integer` says.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from tilewright.interp.numpy_dtypes import (
     bits_of,
     wide,
 )
-from tilewright.ir.types import DType, f8e4b15, f16, f32, f64
+from tilewright.ir.types import DType, f8e4b15, f16, f32, f64, nan_as_integer
 
 _DROPPED_BITS = 11
 """Bits of a 64-bit integer that float64, with its 53, cannot hold."""
@@ -37,7 +36,9 @@ def convert(x: Array, source: DType, target: DType, rounding: str = "rtne") -> A
     if target.is_bool:
         return as_array(x != 0)
     if not target.is_float:
-        return _float_to_int(x, target) if source.is_float else x.astype(NUMPY_DTYPES[target])
+        return (
+            _float_to_int(x, source, target) if source.is_float else x.astype(NUMPY_DTYPES[target])
+        )
     if not source.is_float:
         return _int_to_float(x, source, target)
     return round_float(x, target, rounding)
@@ -97,7 +98,7 @@ def _round_toward_zero(x: Array, target: DType) -> Array:
     return as_array(np.where(too_far, nearer, bits)).view(near.dtype)
 
 
-def _float_to_int(x: Array, target: DType) -> Array:
+def _float_to_int(x: Array, source: DType, target: DType) -> Array:
     dtype = NUMPY_DTYPES[target]
     whole = np.trunc(x.astype(np.float64))
     # max_int itself may not be a float64; max_int + 1 is a power of two and always is one.
@@ -106,7 +107,9 @@ def _float_to_int(x: Array, target: DType) -> Array:
     # NumPy leaves the cast of values outside the type undefined, so only those inside are cast.
     clamped = np.where(inside, whole, 0.0).astype(dtype)
     clamped = np.where(whole >= high, dtype.type(target.max_int), clamped)
-    return as_array(np.where(whole < low, dtype.type(target.min_int), clamped))
+    clamped = np.where(whole < low, dtype.type(target.min_int), clamped)
+    number = dtype.type(nan_as_integer(source, target))
+    return as_array(np.where(np.isnan(whole), number, clamped))
 
 
 def _int_to_float(x: Array, source: DType, target: DType) -> Array:

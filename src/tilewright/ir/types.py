@@ -311,6 +311,13 @@ def dtype_of(type_: Type) -> DType:
     return element
 
 
+def nan_as_integer(source: DType, target: DType) -> int:
+    """The integer that a NaN of a float type becomes: see the table of `arith.cast`."""
+    if source is not f64 and target.bits < 64:
+        return 0
+    return target.min_int if target.is_signed else 1 << (target.bits - 1)
+
+
 def shape_of(type_: Type) -> tuple[int, ...]:
     """Shape of a tile or of a slot of a buffer, () of a scalar."""
     return type_.shape if isinstance(type_, _WITH_ELEMENTS) else ()

@@ -31,7 +31,12 @@ from .ir_emitter import (
     zero_of,
 )
 from .object_loader import LoadedObject, load_object
-from .scalar_instructions import constant, convert_element, lower_elementwise
+from .scalar_instructions import (
+    constant,
+    convert_element,
+    is_saturating,
+    lower_elementwise,
+)
 from .scalar_instructions import rule as lowering_rule
 from .shared_library import link_shared_library
 from .target_machines import data_layout, target_machine
@@ -66,6 +71,7 @@ __all__ = [
     "llvm_type",
     "llvm_version",
     "load_object",
+    "is_saturating",
     "lower_elementwise",
     "lowering_rule",
     "mangle",

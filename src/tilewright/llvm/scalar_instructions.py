@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import cast
 
 from tilewright.ir import Op
-from tilewright.ir.types import DType, PointerType, dtype_of, element_of
+from tilewright.ir.types import DType, PointerType, dtype_of, element_of, f32, nan_as_integer
 from tilewright.llvm.ir_emitter import (
     Code,
     Val,
@@ -211,13 +211,47 @@ def _bitcast(code: Code, op: Op, operands: list[Val]) -> Val:
 @rule("arith.cast")
 def _cast(code: Code, op: Op, operands: list[Val]) -> Val:
     source, target = element_of(op.operands[0].type), element_of(op.results[0].type)
+    if is_saturating(op):
+        return _saturated(code, operands[0], dtype_of(op.operands[0].type), dtype_of(op.type))
     return convert_element(code, operands[0], source, target)
+
+
+def is_saturating(op: Op) -> bool:
+    """Whether a cast is from floats to integers that may not hold them."""
+    source, target = element_of(op.operands[0].type), element_of(op.results[0].type)
+    if not (isinstance(source, DType) and isinstance(target, DType)):
+        return False
+    return source.is_float and target.is_integer and not op.attrs["in_range"]
+
+
+def _saturated(code: Code, x: Val, source: DType, target: DType) -> Val:
+    """A float as an integer, by the table of `arith.cast`: LLVM leaves what does not fit open, and
+    its own saturating conversions take vectors apart on x86."""
+    if source.bits < 32:
+        x, source = code.convert("fpext", x, "float"), f32
+    low, beyond = target.min_int, target.max_int + 1
+    # The largest float below `beyond`, a power of two.
+    most = min(float(beyond - 1), float(beyond) * (1 - 2.0 ** -(source.mantissa + 1)))
+    least, largest, end = (constant(float(n), source, x.width) for n in (low, most, beyond))
+    # A NaN is not greater, so that it becomes the least number: one instruction of x86.
+    inside = code.select(code.compare("fcmp ogt", x, least), x, least)
+    inside = code.select(code.compare("fcmp olt", inside, largest), inside, largest)
+    found = convert_element(code, inside, source, target)
+    if most < beyond - 1:
+        above = code.compare("fcmp oge", x, end)
+        found = code.select(above, constant(target.max_int, target, x.width), found)
+    number = nan_as_integer(source, target)
+    if number == low:
+        return found
+    is_nan = code.compare("fcmp uno", x, x)
+    return code.select(is_nan, constant(number, target, x.width), found)
 
 
 def convert_element(
     code: Code, x: Val, source: DType | PointerType, target: DType | PointerType
 ) -> Val:
-    """`arith.cast` of one operand, rounding to nearest even; fp8 is expanded before."""
+    """`arith.cast` of one operand, rounding to nearest even; fp8 is expanded before, and a float
+    fits an integer."""
     if isinstance(source, PointerType):
         return x if isinstance(target, PointerType) else code.convert("ptrtoint", x, "i64")
     if isinstance(target, PointerType):

@@ -93,7 +93,7 @@ class MulOp(BinaryOp, opcode="arith.mul", traits=_COMMUTATIVE):
 
 
 class DivOp(BinaryOp, opcode="arith.div", traits=_ELEMENTWISE):
-    """result = lhs / rhs; integers truncate toward zero, and dividing by zero is undefined
+    """result = lhs / rhs; integers truncate toward zero, and a divisor of zero counts as one
 
     rounding: of fp32; other floats are always correctly rounded.
     "nearest": correctly; "exact": within 2 ulp, and exact where the quotient is a float; "full":
@@ -107,7 +107,10 @@ class DivOp(BinaryOp, opcode="arith.div", traits=_ELEMENTWISE):
 
 
 class RemOp(BinaryOp, opcode="arith.rem", traits=_ELEMENTWISE):
-    """result = lhs - trunc(lhs / rhs) * rhs: the sign of lhs; fmod for floats"""
+    """result = lhs - trunc(lhs / rhs) * rhs: the sign of lhs; fmod for floats
+
+    An integer divisor of zero counts as one, so that the remainder is 0.
+    """
 
     lhs: Value = operand(number)
     rhs: Value = operand(number)
@@ -241,13 +244,26 @@ class CastOp(Op, opcode="arith.cast", traits=_ELEMENTWISE):
     """result = x converted to another number type
 
     float to float rounds (`rtne`) or truncates (`rtz`), and fp8 saturates to its largest finite
-    value; float to integer truncates toward zero (out of range: undefined); integer to integer
+    value; float to integer truncates toward zero, and saturates as in the table; integer to integer
     wraps; to i1 is x != 0; pointer from and to a 64-bit integer keeps the address.
+
+    in_range: a float is known to fit the integer; the result for one that does not, and for NaN,
+    is undefined.
+
+    | float to integer | i8, i16, i32 | u8, u16, u32 | i64 | u64 |
+    |---|---|---|---|---|
+    | below the least number | the least | 0 | -2^63 | 0 |
+    | above the largest number | the largest | the largest | 2^63 - 1 | 2^64 - 1 |
+    | NaN of f64 | the least | 2^(width - 1) | -2^63 | 2^63 |
+    | NaN of other floats | 0 | 0 | -2^63 | 2^63 |
+
+    These are the numbers of PTX's `cvt.rzi` (PTX ISA, `cvt`: float-to-integer conversions).
     """
 
     x: Value = operand(any_type)
     result_type: Type = attr()
     rounding: str = attr(default="rtne", choices=("rtne", "rtz"))
+    in_range: bool = attr(default=False)
 
     def infer(self) -> Type:
         return self.result_type

@@ -26,6 +26,7 @@ from tilewright.ir.types import (
     i8,
     i32,
     i64,
+    nan_as_integer,
     u8,
     u64,
 )
@@ -116,7 +117,7 @@ def test_floats_to_integers_truncate_without_warnings(source, target):
         found = cast(tile(source, x), target).tolist()
     for value, integer in zip(x.astype(np.float64), found, strict=True):
         if np.isnan(value):
-            assert integer == 0
+            assert integer == nan_as_integer(source, target)
         elif not target.min_int <= value <= target.max_int:
             assert integer == (target.min_int if value < 0 else target.max_int)
         else:

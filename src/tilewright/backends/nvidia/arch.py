@@ -107,7 +107,7 @@ class Arch:
     bf16_conversion_packed: bool = True
     bf16_fma: bool = True
     bf16_arithmetic: bool = False
-    """Addition and multiplication; without it they are written as fma."""
+    """Addition, multiplication and conversion to integers; without it the former are fma."""
     f32x2_arithmetic: bool = False
     f16_exp2: bool = True
     bf16_exp2: bool = False

@@ -64,7 +64,9 @@ def expand_cast(
     a = Arithmetic(builder, type_, native=native, rounds_bf16=rounds_bf16)
     if source.is_float and source.bits < 32:
         wide = to_f32(a, op.x)
-        return _narrowed(a, wide, target, truncates) if target.is_float else a.cast(wide, target)
+        if target.is_float:
+            return _narrowed(a, wide, target, truncates)
+        return a.cast(wide, target, in_range=op.in_range)
     if source is not f64 and source is not f32:
         return _narrowed(a, _from_integer(a, op.x, source), target, False)
     return _narrowed(a, op.x, target, truncates)

@@ -214,11 +214,13 @@ class Arithmetic:
     def math(self, function: str, x: Value) -> Value:
         return self.emit(MathOp(x, function))
 
-    def cast(self, x: Value, dtype: DType, rounding: str = "rtne") -> Value:
-        """To another element type; `x` itself if it has it."""
+    def cast(self, x: Value, dtype: DType, rounding: str = "rtne", in_range: bool = True) -> Value:
+        """To another element type, whose range expansions know; `x` itself if it has it."""
         if dtype_of(x.type) is dtype:
             return x
-        return self.emit(CastOp(x, with_element(x.type, dtype), rounding))
+        rounds = dtype_of(x.type).is_float and dtype.is_integer
+        type_ = with_element(x.type, dtype)
+        return self.emit(CastOp(x, type_, rounding, in_range and rounds))
 
     def bitcast(self, x: Value, dtype: DType) -> Value:
         return self.emit(BitcastOp(x, with_element(x.type, dtype)))

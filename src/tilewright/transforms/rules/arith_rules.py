@@ -11,7 +11,7 @@ from typing import cast
 
 from tilewright.analysis import IntegerRange, integer_range
 from tilewright.ir import Rule, RuleContext, RuleSet, Value, rule
-from tilewright.ir.types import DType, dtype_of, element_of, i1, shape_of, with_element
+from tilewright.ir.types import DType, dtype_of, element_of, f64, i1, shape_of, with_element
 from tilewright.ops import (
     AbsOp,
     AddOp,
@@ -353,7 +353,10 @@ def cast_to_same(op: CastOp | BitcastOp, ctx: RuleContext) -> Value | None:
 
 @rule(CastOp)
 def cast_of_cast(op: CastOp, ctx: RuleContext) -> Value | None:
-    """cast(cast(x)) -> cast(x), if the inner cast loses nothing, or the outer one keeps low bits"""
+    """cast(cast(x)) -> cast(x), if the inner cast loses nothing, or the outer one keeps low bits
+
+    But not f64 -> integer of a narrower float: a NaN of f64 gives another integer.
+    """
     inner = op.x.op
     if not isinstance(inner, CastOp) or op.rounding != "rtne":
         return None
@@ -363,10 +366,12 @@ def cast_of_cast(op: CastOp, ctx: RuleContext) -> Value | None:
         return None
     if source is target and source.is_fp8 and source.specials in ("ieee", "none"):
         return None  # the cast saturates what the source has beyond its largest number
+    if source is not middle is f64 and target.is_integer and not op.in_range:
+        return None
     low_bits = not source.is_float and middle.is_integer and target.is_integer
     if not is_lossless(source, middle) and not (low_bits and target.bits <= middle.bits):
         return None
-    return ctx.value(CastOp(inner.x, op.result_type))
+    return ctx.value(CastOp(inner.x, op.result_type, in_range=op.in_range))
 
 
 @rule(BitcastOp)

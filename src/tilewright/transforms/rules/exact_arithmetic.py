@@ -15,7 +15,7 @@ from math import ceil, copysign, floor, frexp, isfinite, isinf, isnan, trunc
 from typing import Any
 
 from tilewright.ir import Value
-from tilewright.ir.types import DType, element_of
+from tilewright.ir.types import DType, element_of, nan_as_integer
 from tilewright.ops import ConstantOp
 
 Number = int | float
@@ -87,8 +87,10 @@ def fold_binary(opcode: str, a: Number, b: Number, dtype: DType) -> Number | Non
 
 
 def _divide(a: int, b: int, dtype: DType) -> int | None:
-    """Toward zero; the most negative number by -1 overflows and is left alone."""
-    if b == 0 or (b == -1 and a == dtype.min_int):
+    """Toward zero, and zero divides as one; the most negative number by -1 is left alone."""
+    if b == 0:
+        return a
+    if b == -1 and a == dtype.min_int:
         return None
     # of the magnitudes, since // rounds down and not toward zero
     quotient = abs(a) // abs(b)
@@ -97,7 +99,7 @@ def _divide(a: int, b: int, dtype: DType) -> int | None:
 
 def _remainder(a: int, b: int, dtype: DType) -> int | None:
     quotient = _divide(a, b, dtype)
-    return None if quotient is None else a - quotient * b
+    return None if quotient is None else a - quotient * (b or 1)
 
 
 def _shift_left(a: int, b: int, dtype: DType) -> int | None:
@@ -195,9 +197,11 @@ def fold_cast(x: Number, source: DType, target: DType) -> Number | None:
         return number if number is not None and number == x and is_exact(number, target) else None
     if not source.is_float:
         return wrap(int(x), target)
-    if not isfinite(x) or not target.min_int <= trunc(x) <= target.max_int:
-        return None
-    return trunc(x)
+    if isnan(x):
+        return nan_as_integer(source, target)
+    if isinf(x):
+        return target.max_int if x > 0 else target.min_int
+    return min(max(trunc(x), target.min_int), target.max_int)
 
 
 def is_lossless(source: DType, target: DType) -> bool:

@@ -127,19 +127,24 @@ def widen_after_division(op: BinaryOp, ctx: RuleContext) -> Value | None:
 
 @rule(DivOp, RemOp)
 def divide_short_integers(op: BinaryOp, ctx: RuleContext) -> Value | None:
-    """ext(x) / ext(y) -> cast(f32(x) / f32(y)), also %, for signed tiles of at most 16 bits
+    """ext(x) / ext(y) -> cast(f32(x) / f32(y')), also %, for signed tiles of at most 16 bits
 
-    The quotient of two numbers below 2**24 is never rounded up to the next integer: that is more
-    than 2**-24 of it away. No machine here divides tiles of integers.
+    y' is y, but 1 where y is 0. The quotient of two numbers below 2**24 is never rounded up to the
+    next integer: that is more than 2**-24 of it away. No machine here divides tiles of integers.
     """
     x, y = _widened(op.lhs), _widened(op.rhs)
     if x is None or y is None or not shape_of(x.type) or not (_is_short(x) and _is_short(y)):
         return None
+    zero, one = (constant(ctx, number, y.type) for number in (0, 1))
+    is_zero = ctx.value(CompareOp(y, zero, predicate="eq"))
+    y = ctx.value(SelectOp(is_zero, one, y))
     floats = [ctx.value(CastOp(v, with_element(v.type, f32))) for v in (x, y)]
-    quotient = ctx.value(CastOp(ctx.value(DivOp(*floats, rounding="nearest")), op.type))
+    exact = ctx.value(DivOp(*floats, rounding="nearest"))
+    quotient = ctx.value(CastOp(exact, op.type, in_range=True))
     if isinstance(op, DivOp):
         return quotient
-    return ctx.value(SubOp(op.lhs, ctx.value(MulOp(quotient, op.rhs))))
+    divisor = ctx.value(CastOp(y, op.type))
+    return ctx.value(SubOp(op.lhs, ctx.value(MulOp(quotient, divisor))))
 
 
 def _is_short(value: Value) -> bool:

@@ -14,12 +14,22 @@ from tilewright.backends.nvidia.lower.gpu_lowering import (
 from tilewright.backends.nvidia.lower.literal_folding import folded
 from tilewright.backends.nvidia.lower.packed_arithmetic import is_packed, lower_packed
 from tilewright.ir import Op
-from tilewright.ir.types import DType, PointerType, TileType, dtype_of, element_of, shape_of, u8
+from tilewright.ir.types import (
+    DType,
+    PointerType,
+    TileType,
+    dtype_of,
+    element_of,
+    f32,
+    shape_of,
+    u8,
+)
 from tilewright.layout import REGISTER, LinearLayout
 from tilewright.llvm import (
     Val,
     constant,
     integer_literal,
+    is_saturating,
     llvm_type,
     lower_elementwise,
 )
@@ -72,6 +82,8 @@ def lower_one(state: GpuLowering, op: Op, operands: list[Val]) -> Val:
     known = folded(op, operands)
     if known is not None:
         return known
+    if isinstance(op, CastOp) and is_saturating(op):
+        return _as_integer(state, op, operands[0])
     if isinstance(op, MulOp | MulHighOp) and _is_half_of_a_product(op):
         return _half_of_a_product(state, op, operands)
     special = _APPROXIMATE.get(str(op.attrs.get("function"))) if op.opcode == "arith.math" else None
@@ -80,6 +92,33 @@ def lower_one(state: GpuLowering, op: Op, operands: list[Val]) -> Val:
     if isinstance(op, DivOp) and is_approximate(op):
         return quotient(state, op.rounding, operands[0], operands[1])
     return _here(lower_elementwise(state.code, op, operands))
+
+
+_FLOAT_REGISTERS = {
+    "f16": ("h", "i16"), "bf16": ("h", "i16"), "f32": ("f", "float"), "f64": ("d", "double"),
+}  # fmt: skip
+
+
+def _as_integer(state: GpuLowering, op: CastOp, x: Val) -> Val:
+    """A float as an integer. The instruction saturates; LLVM, which emits it too, leaves what is
+    out of range open, and has no bytes: it cuts numbers of 16 bits."""
+    source, target = dtype_of(op.x.type), dtype_of(op.type)
+    if source.name == "bf16" and not (state.arch.bf16_arithmetic and target.bits > 8):
+        x, source = state.code.let_here(f"fpext {x.typed} to float", "float"), f32
+    constraint, type_ = _FLOAT_REGISTERS[source.name]
+    if source.bits == 16:
+        x = state.code.let_here(f"bitcast {x.typed} to i16", type_)
+    # A byte in 32 bits: in 16, the assembler extends its sign once more.
+    register, bits = {64: ("l", 64), 16: ("h", 16)}.get(target.bits, ("r", 32))
+    kind = f"{'s' if target.is_signed else 'u'}{target.bits}"
+    text = f"cvt.rzi.{kind}.{source.name} $0, $1;"
+    if target.bits == bits:
+        return state.pure_asm(text, f"={register},{constraint}", f"i{bits}", x)
+    # LLVM would mask what it extends again.
+    limits = f"range(i{bits} {target.min_int}, {target.max_int + 1})"
+    call = f'call {limits} i{bits} asm "{text}", "={register},{constraint}"({x.typed})'
+    found = state.code.let_here(call, f"i{bits}")
+    return state.code.let_here(f"trunc {found.typed} to {llvm_type(target)}", llvm_type(target))
 
 
 def _is_half_of_a_product(op: MulOp | MulHighOp) -> bool:

@@ -20,8 +20,8 @@ from __future__ import annotations
 from functools import partial
 
 from tilewright.backends.nvidia.arch import Arch, row_for
-from tilewright.ir import Function, Op, Pass
-from tilewright.ir.types import DType, bf16, f8e4m3, f8e5m2, f16
+from tilewright.ir import Builder, Function, Op, Pass, Value
+from tilewright.ir.types import DType, bf16, element_of, f8e4m3, f8e5m2, f16
 from tilewright.ops import CastOp
 from tilewright.support.data_class import dataclass
 from tilewright.transforms.expand import expand, expand_cast, is_native_cast
@@ -30,7 +30,7 @@ from tilewright.transforms.expand import expand, expand_cast, is_native_cast
 def illegal_cast(op: Op, arch: Arch) -> str | None:
     """What is wrong with a cast that an architecture has no instructions for."""
     assert isinstance(op, CastOp)
-    is_native = is_native_cast(op, _native_floats(arch))
+    is_native = is_native_cast(op, _native_floats(arch)) or _truncates_bf16(op, arch)
     return None if is_native else f"casts from {op.x.type} to {op.type} are expanded"
 
 
@@ -41,8 +41,21 @@ class LegalizeCasts(Pass, name="nvidia-legalize-casts"):
     capability: int = 90
 
     def run(self, function: Function) -> bool:
-        native = _native_floats(row_for(self.capability))
-        return expand(function, {CastOp: partial(expand_cast, native=native)})
+        return expand(function, {CastOp: partial(_expand_cast, arch=row_for(self.capability))})
+
+
+def _expand_cast(op: Op, builder: Builder, arch: Arch) -> Value | None:
+    assert isinstance(op, CastOp)
+    if _truncates_bf16(op, arch):
+        return None
+    return expand_cast(op, builder, native=_native_floats(arch))
+
+
+def _truncates_bf16(op: CastOp, arch: Arch) -> bool:
+    """Whether a cast is the instruction from bf16 to integers, which has no bytes."""
+    source, target = element_of(op.x.type), element_of(op.type)
+    integer = isinstance(target, DType) and target.is_integer and target.bits > 8
+    return arch.bf16_arithmetic and source is bf16 and integer
 
 
 def _native_floats(arch: Arch) -> frozenset[DType]:
