@@ -35,6 +35,7 @@ from tilewright.llvm import (
 )
 from tilewright.ops import (
     BroadcastOp,
+    CastOp,
     CatOp,
     ConstantOp,
     DivOp,
