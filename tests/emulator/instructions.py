@@ -518,10 +518,9 @@ def _truncate(match: re.Match[str], args: list[str]) -> Made:
 
     def run(r: Registers) -> None:
         x = np.trunc(r.get(args[1]).astype(f"u{source.itemsize}").view(source).astype(np.float64))
-        inside = (x > float(info.min)) & (x < float(info.max))
-        found = np.where(inside, x, 0.0).astype(to)
-        found = np.where(x >= float(info.max), to.type(info.max), found)
-        found = np.where(x <= float(info.min), to.type(info.min), found)
+        low, high = x <= float(info.min), x >= float(info.max)
+        found = np.where(low | high | np.isnan(x), 0.0, x).astype(to)
+        found = np.where(low, to.type(info.min), np.where(high, to.type(info.max), found))
         found = np.where(np.isnan(x), to.type(nan), found).astype(register)
         r.put(args[0], found.view(f"u{register.itemsize}"))
 
