@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
-from tilewright.ir import Rule, RuleContext, RuleSet, Value, rule
-from tilewright.ir.types import dtype_of, i64
-from tilewright.ops import AddOp, AtomicOp, LoadOp, OffsetOp, StoreOp
+from collections.abc import Sequence
+from math import inf
+
+from tilewright.ir import Op, Rule, RuleContext, RuleSet, Value, rule
+from tilewright.ir.types import DType, dtype_of, element_of, i64
+from tilewright.ops import (
+    AbsOp,
+    AddOp,
+    AtomicOp,
+    BinaryOp,
+    CastOp,
+    ConstantOp,
+    LoadOp,
+    MathOp,
+    NegOp,
+    OffsetOp,
+    SelectOp,
+    StoreOp,
+)
 from tilewright.transforms.rules.constant_builders import constant
-from tilewright.transforms.rules.exact_arithmetic import constant_of, is_constant
+from tilewright.transforms.rules.exact_arithmetic import (
+    constant_of,
+    fold_binary,
+    fold_cast,
+    fold_rounding,
+    in_type,
+    is_constant,
+)
 
 
 @rule(OffsetOp)
@@ -56,6 +79,51 @@ def load_nothing(op: LoadOp, ctx: RuleContext) -> Value | None:
     if op.mask is None or op.other is None or not is_constant(op.mask, 0):
         return None
     return op.other
+
+
+@rule(SelectOp)
+def select_of_masked_load(op: SelectOp, ctx: RuleContext) -> Value | None:
+    """select(m, load(p, m, c), c) -> load(p, m, c); select(m, f(load(p, m, c)), f(c)) too"""
+    number = _number_without(op.x, op.condition, _DEEPEST)
+    return op.x if number is not None and is_constant(op.y, number) else None
+
+
+_DEEPEST = 6
+"""Ops between a load and the select: operands that meet again would be visited once for each way.
+"""
+
+
+def _number_without(value: Value, mask: Value, depth: int) -> int | float | None:
+    """The number that a value is wherever a mask is false, if one is known."""
+    op = value.op
+    if isinstance(op, LoadOp) and op.mask is mask:
+        return 0 if op.other is None else constant_of(op.other)
+    if isinstance(op, ConstantOp) or depth == 0:
+        return constant_of(value)
+    if not isinstance(op, CastOp | NegOp | AbsOp | MathOp | BinaryOp):
+        return None
+    if not all(isinstance(element_of(v.type), DType) for v in (value, *op.operands)):
+        return None
+    numbers = [_number_without(operand, mask, depth - 1) for operand in op.operands]
+    known = [number for number in numbers if number is not None]
+    return _folded(op, known) if len(known) == len(numbers) else None
+
+
+def _folded(op: Op, numbers: Sequence[int | float]) -> int | float | None:
+    """What an op gives for constants, where that is exact."""
+    dtype, first = dtype_of(op.results[0].type), numbers[0]
+    if isinstance(op, CastOp):
+        return fold_cast(first, dtype_of(op.x.type), dtype)
+    if first != first:
+        return None
+    if isinstance(op, NegOp):
+        return -first if dtype.is_float else in_type(-first, dtype)
+    if isinstance(op, AbsOp):
+        return in_type(abs(first), dtype)
+    if isinstance(op, MathOp):
+        is_power = op.function in ("exp", "exp2") and first == -inf
+        return 0.0 if is_power else fold_rounding(op.function, float(first))
+    return fold_binary(op.opcode, first, numbers[1], dtype)
 
 
 @rule(StoreOp)
