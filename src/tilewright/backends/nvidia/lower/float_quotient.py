@@ -36,7 +36,8 @@ def quotients(state: GpuLowering, op: DivOp) -> list[Val]:
     pairs = list(zip(state.registers_of(op.lhs), state.registers_of(op.rhs), strict=True))
     by_text = {(x.text, y.text): (x, y) for x, y in pairs}
     uses = Counter(y for _, y in by_text)
-    divisors: dict[str, _Divisor] = {}
+    uses |= Counter(y.text for y in state.all_registers_of(op.rhs))
+    divisors: dict[str, _Divisor] = state.emitted_of(op)
     emitted: dict[tuple[str, str], Val] = {}
     for key, (x, y) in by_text.items():
         if uses[y.text] > 1 and y.text not in divisors:

@@ -13,12 +13,7 @@ bit of q. The result has the sign of x.
 
 from __future__ import annotations
 
-from tilewright.backends.nvidia.lower.gpu_lowering import (
-    BODY,
-    GpuLowering,
-    lowering,
-    register_count,
-)
+from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering
 from tilewright.ir import Op
 from tilewright.ir.types import DType, dtype_of
 from tilewright.llvm import Code, Val, float_text, integer_literal, lower_elementwise
@@ -30,9 +25,8 @@ from tilewright.support.data_class import dataclass
 def _remainder(state: GpuLowering, op: RemOp) -> None:
     element = dtype_of(op.results[0].type)
     results: list[Val] = []
-    for i in range(register_count(op.results[0])):
-        operands = [state.registers_of(v)[i] for v in op.operands]
-        results.append(_one(state, op, element, operands))
+    for operands in zip(*(state.registers_of(v) for v in op.operands), strict=True):
+        results.append(_one(state, op, element, list(operands)))
     state.set_registers(op.results[0], results)
 
 

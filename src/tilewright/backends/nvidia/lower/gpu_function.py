@@ -31,6 +31,7 @@ from tilewright.backends.nvidia.lower import (
     warp_sort,
     warpgroup_mma,
 )
+from tilewright.backends.nvidia.lower.element_groups import lower_in_groups
 from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering
 from tilewright.backends.nvidia.role_ops import PRODUCER_WARPS, BlocksOp, RolesOp
 from tilewright.backends.nvidia.tensor_maps import TensorMapSource
@@ -232,11 +233,14 @@ def _attributes(threads: int, maxnreg: int | None, num_ctas: int) -> list[str]:
 def lower_block(state: GpuLowering, block: Block) -> None:
     """Lower the ops of a block in order. Handlers rely on the contracts of the layout pipeline."""
     attachment = state.code.attachment
-    for op in block:
-        state.code.locate(op.loc)
-        if Trait.ELEMENTWISE in op.traits and not lowering.has(op):
-            per_register_ops.lower_by_register(state, op)
-        else:
-            lowering.lower(state, op)
+    lower_in_groups(state, block, _lower_op)
     # The op around the block goes on, at its own place.
     state.code.attachment = attachment
+
+
+def _lower_op(state: GpuLowering, op: Op) -> None:
+    state.code.locate(op.loc)
+    if Trait.ELEMENTWISE in op.traits and not lowering.has(op):
+        per_register_ops.lower_by_register(state, op)
+    else:
+        lowering.lower(state, op)

@@ -6,8 +6,10 @@ with its own lane and warp numbers. Rules are functions registered with `@loweri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from functools import lru_cache
+from typing import Any
 
 from tilewright.analysis import Alignment
 from tilewright.backends.lowering_table import LoweringTable
@@ -16,7 +18,7 @@ from tilewright.backends.nvidia.driver.gpu_messages import PrintedText
 from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.backends.nvidia.tensor_maps import TensorMapSource
 from tilewright.ir import Block, Op, Value
-from tilewright.ir.types import DType, PointerType, TileType, element_of
+from tilewright.ir.types import DType, PointerType, TileType, element_of, i1
 from tilewright.layout import LANE, REGISTER, WARP, LinearLayout
 from tilewright.llvm import Code, ModuleText, Val, integer_literal, llvm_type
 from tilewright.support.data_class import dataclass
@@ -25,6 +27,19 @@ BODY = 1
 """Level of everything in the body, arguments included: code stays where it is written."""
 
 Registers = Sequence[Val]
+
+
+@dataclass(slots=True)
+class VectorGroup:
+    """Element-wise ops that are lowered one vector after the other.
+
+    inputs: all registers of the values that they use; emitted: as `emitted_of`, in all vectors;
+    start: the first register of the vector
+    """
+
+    inputs: Mapping[Value, Registers]
+    start: int = 0
+    emitted: dict[Op, dict[Any, Any]] = field(default_factory=dict[Op, dict[Any, Any]])
 
 
 @dataclass(slots=True)
@@ -66,7 +81,18 @@ class GpuLowering:
         default_factory=dict[tuple[LinearLayout, str], list[Val]]
     )
 
+    vectors: VectorGroup | None = None
+    """The ops that are being lowered one vector after the other (element_groups.py)."""
+
     # -- values ---------------------------------------------------------------------------------
+
+    def emitted_of(self, op: Op) -> dict[Any, Any]:
+        """The results of an op so far by their operands, of which equal ones compute once."""
+        return {} if self.vectors is None else self.vectors.emitted.setdefault(op, {})
+
+    def all_registers_of(self, value: Value) -> Registers:
+        """All registers of an input of the open group, of which `registers_of` has a vector."""
+        return (self.vectors and self.vectors.inputs.get(value)) or self.registers[value]
 
     def registers_of(self, value: Value) -> Registers:
         return self.registers[value]
@@ -77,6 +103,20 @@ class GpuLowering:
 
     def set_registers(self, value: Value, registers: Sequence[Val]) -> None:
         self.registers[value] = list(registers)
+
+    def equal_registers(self, value: Value) -> Sequence[int] | None:
+        """The first equal register for each of a boolean tile, by what is known of its elements;
+        None where no two are known to be equal. In a group, numbers count from its first vector.
+
+        A mask `i < n` with aligned n has one value for each vector: one comparison, one predicate.
+        """
+        if not isinstance(value.type, TileType) or element_of(value.type) is not i1:
+            return None
+        constancy = self.alignments[value].constancy
+        runs = first_of_runs(layout_of(value), constancy) if max(constancy) > 1 else None
+        if runs is None or self.vectors is None:
+            return runs
+        return runs[self.vectors.start :]
 
     # -- code that must not move ----------------------------------------------------------------
 
@@ -209,6 +249,21 @@ def layout_of(value: Value) -> LinearLayout:
     """The layout of a tile value."""
     assert isinstance(value.type, TileType) and isinstance(value.type.layout, LinearLayout), value
     return value.type.layout
+
+
+@lru_cache(maxsize=256)
+def first_of_runs(layout: LinearLayout, constancy: tuple[int, ...]) -> list[int] | None:
+    """The first register that is equal to each one, if aligned groups of so many elements along
+    each dim are equal; None if each register has a group of its own."""
+    # A coordinate is the XOR of what thread and register add to it, so its high bits are, too.
+    first: dict[tuple[int, ...], int] = {}
+    runs = [
+        first.setdefault(
+            tuple(p // k for p, k in zip(layout.apply(register=r), constancy, strict=True)), r
+        )
+        for r in range(layout.in_size(REGISTER))
+    ]
+    return runs if len(first) < len(runs) else None
 
 
 def doubling_run(columns: Sequence[int], bit: int) -> int:

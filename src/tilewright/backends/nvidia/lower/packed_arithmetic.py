@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, register_count
+from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering
 from tilewright.ir import Op
 from tilewright.ir.types import DType, element_of
 from tilewright.llvm import Val
@@ -31,7 +31,7 @@ def is_packed(state: GpuLowering, op: Op) -> bool:
         return False
     if element.name == "bf16" and not state.arch.bf16_arithmetic:
         return False
-    if register_count(op.results[0]) < 2 or op.opcode not in _PACKED:
+    if len(state.registers_of(op.operands[0])) < 2 or op.opcode not in _PACKED:
         return False
     return all(element_of(v.type) is element for v in op.operands)
 
@@ -42,10 +42,10 @@ def lower_packed(state: GpuLowering, op: Op, one: One) -> None:
     Pairs of the same operands are computed once.
     """
     columns = [state.registers_of(v) for v in op.operands]
-    emitted: dict[tuple[str, ...], tuple[Val, Val]] = {}
+    emitted: dict[tuple[str, ...], tuple[Val, Val]] = state.emitted_of(op)
     results: list[Val] = []
     # Register counts are powers of two: no register is left without a partner.
-    for i in range(0, register_count(op.results[0]), 2):
+    for i in range(0, len(columns[0]), 2):
         key = tuple(v.text for column in columns for v in column[i : i + 2])
         if key not in emitted:
             pairs = [_joined(state, column[i : i + 2]) for column in columns]

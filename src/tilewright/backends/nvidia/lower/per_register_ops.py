@@ -65,15 +65,14 @@ def lower_by_register(state: GpuLowering, op: Op) -> None:
     if is_packed(state, op):
         lower_packed(state, op, lower_one)
         return
-    count = register_count(op.results[0])
     columns = [state.registers_of(v) for v in op.operands]
-    emitted: dict[tuple[str, ...], Val] = {}
+    emitted: dict[tuple[str, ...] | int, Val] = state.emitted_of(op)
+    runs = state.equal_registers(op.results[0])
     results: list[Val] = []
-    for i in range(count):
-        operands = [column[i] for column in columns]
-        key = tuple(v.text for v in operands)
+    for i, row in enumerate(zip(*columns, strict=True)):
+        key = tuple(v.text for v in row) if runs is None else runs[i]
         if key not in emitted:
-            emitted[key] = lower_one(state, op, operands)
+            emitted[key] = lower_one(state, op, list(row))
         results.append(emitted[key])
     state.set_registers(op.results[0], results)
 
@@ -209,7 +208,7 @@ def _offset(state: GpuLowering, op: OffsetOp) -> None:
     assert isinstance(element, PointerType)
     memory = "i8" if element.element.is_bool else llvm_type(element.element)
     signed = dtype_of(op.operands[1].type).is_signed
-    emitted: dict[tuple[str, str], Val] = {}
+    emitted: dict[tuple[str, str], Val] = state.emitted_of(op)
     results: list[Val] = []
     for pointer, offset in zip(
         state.registers_of(op.operands[0]), state.registers_of(op.operands[1]), strict=True
