@@ -29,6 +29,7 @@ from rich.table import Table
 
 from tests.fuzz import Fleet, Plan, Result, save
 from tests.guarded_devices import available_devices
+from tilewright.tools.command_arguments import natural, positive
 
 SECONDS_BETWEEN_SUMMARIES = 20.0
 FAILED = 1
@@ -116,12 +117,12 @@ def arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--minutes", type=float, default=1.0, help="stop after so long (1)")
-    parser.add_argument("--seed", type=int, default=0, help="number of the first program (0)")
-    parser.add_argument("--count", type=int, default=sys.maxsize, help="programs (any number)")
+    parser.add_argument("--seed", type=natural, default=0, help="number of the first program (0)")
+    parser.add_argument("--count", type=natural, default=sys.maxsize, help="programs (any number)")
     parser.add_argument(
         "--devices", help="some of interpreter, cpu, emulated, nvidia, with commas (all there are)"
     )
-    parser.add_argument("--processes", type=int, default=1, help="at one time (1)")
+    parser.add_argument("--processes", type=positive, default=1, help="at one time (1)")
     parser.add_argument(
         "--out", type=Path, default=Path("fuzzed"), help="folder for failing tests (fuzzed)"
     )

@@ -74,9 +74,9 @@ def options_of(backend: Backend, named: Named) -> CommonOptions:
         "enable_fp_fusion": compilation.fp_fusion,
         "bulk_loads": compilation.bulk_loads,
     }
-    if compilation.debug:
-        defaults["debug"] = True
-    return _one(backend.options(**{**defaults, **named}))
+    # unlike the others, it is a switch for all kernels, whatever these say
+    forced = {"debug": True} if compilation.debug else {}
+    return _one(backend.options(**{**defaults, **named, **forced}))
 
 
 @lru_cache(maxsize=1024)

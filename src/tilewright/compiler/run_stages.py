@@ -21,7 +21,7 @@ from typing import Any, TypeVar, cast
 from tilewright.analysis import argument_pairs
 from tilewright.backends import Backend, Stage, StageContext
 from tilewright.compiler.artifacts import SOURCE, Artifact
-from tilewright.compiler.sources import IRSource, KernelSource, Language
+from tilewright.compiler.sources import IRSource, KernelSource, Language, read_source
 from tilewright.compiler.written_arguments import stored_arguments
 from tilewright.frontend import FrontendOptions
 from tilewright.ir import Module, print_module, valid_kernel
@@ -189,7 +189,7 @@ class Run:
         file = f"{file_name(self.source.name)}.{extension}"
         for path in (dump_folder(folder, self.source.name, self.digest) / file, folder / file):
             if path.exists():
-                return path.read_text(encoding="utf-8")
+                return read_source(path)
         return None
 
     def _crash(self, problem: Exception) -> errors.InternalCompilerError:

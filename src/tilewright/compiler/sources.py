@@ -254,7 +254,7 @@ class IRSource:
             beside = path.with_name("kernel.json")
             if metadata is None and beside.exists():
                 metadata = json.loads(beside.read_text(encoding="utf-8"))
-            text = path.read_text(encoding="utf-8")
+            text = read_source(path)
         self.location = f"stage {extension or 'ttir'} {'as text' if path is None else path}"
         self.text = str(text)
         self.extension = extension or "ttir"
@@ -276,6 +276,14 @@ class IRSource:
 
     def run_time_places(self) -> None:
         """Unknown: the text may be of a later stage than tile IR."""
+
+
+def read_source(path: Path) -> str:
+    """The text of a stage in a file. Errors: OSError; SourceNotAvailable for no UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as problem:
+        raise errors.SourceNotAvailable(str(path), str(problem), is_file=True) from None
 
 
 def _path(text: str | Path) -> Path | None:

@@ -16,12 +16,12 @@ from tilewright.interp import (
     AccessChecks,
     Machine,
     Memory,
-    pad,
+    program_id,
     program_ids,
     write_to_stdout,
 )
 from tilewright.language import DeviceFunction
-from tilewright.support import TilewrightError, checks_of, errors, settings
+from tilewright.support import TilewrightError, checks_of, errors, normal_grid, settings
 
 _REST = inspect.Parameter.VAR_POSITIONAL
 
@@ -47,7 +47,7 @@ def run_kernel(
     Errors are located in the kernel's source. What the kernel raises itself passes unchanged.
     """
     only = settings().interpreter.program_id if pid is None else pid
-    machine = Machine(Memory(fn.__name__), pad(grid, 1), write=write)
+    machine = Machine(Memory(fn.__name__), normal_grid(grid), write=write)
     kinds = checks_of(check or settings().interpreter.check)
     if kinds:
         machine.checks = AccessChecks(kinds)
@@ -56,7 +56,7 @@ def run_kernel(
     dispatcher = EagerDispatcher(machine, options or FrontendOptions())
     values = _values(fn, machine.memory, arguments, unspecialized)
     call = _call(fn, {name: dispatcher.argument(value) for name, value in values.items()})
-    programs = program_ids(machine.grid, None if only is None else pad(only, 0))
+    programs = program_ids(machine.grid, None if only is None else program_id(only))
     machine.run(programs, lambda: _run_program(fn, dispatcher, *call))
 
 

@@ -16,7 +16,7 @@ from tilewright.interp import (
 from tilewright.interp.access_checks import AccessChecks
 from tilewright.interp.concrete_value import ConcreteValue
 from tilewright.interp.foreign_memory import mapped_range, mapped_ranges
-from tilewright.interp.grid_execution import array_value, pad, run_function, scalar_value
+from tilewright.interp.grid_execution import array_value, program_id, run_function, scalar_value
 from tilewright.interp.interpreter import Interpreter, program_ids
 from tilewright.interp.kernel_memory import Memory, bytes_at
 from tilewright.interp.numpy_dtypes import NUMPY_DTYPES, Array, dtype_of_array, numpy_dtype
@@ -51,7 +51,7 @@ __all__ = [
     "numpy_rules_math",
     "numpy_rules_shape",
     "numpy_rules_sorting",
-    "pad",
+    "program_id",
     "program_ids",
     "round_float",
     "run_function",

@@ -15,7 +15,7 @@ from tilewright.interp.rounding import round_float
 from tilewright.ir import Function, Value
 from tilewright.ir.types import DType, PointerType
 from tilewright.ops import Sign
-from tilewright.support import errors
+from tilewright.support import errors, normal_grid
 from tilewright.support.asynchronous_exceptions import suppress
 
 Argument = Array | int | float | bool
@@ -38,7 +38,7 @@ def run_function(
     """
     if len(args) != len(function.args):
         raise errors.ArgumentCount(function.name, len(function.args), len(args))
-    machine = Machine(Memory(function.name), pad(grid, 1), write=write)
+    machine = Machine(Memory(function.name), normal_grid(grid), write=write)
     pairs = zip(function.args, args, strict=True)
     values = [_argument(machine.memory, parameter, arg) for parameter, arg in pairs]
 
@@ -46,15 +46,14 @@ def run_function(
         with suppress(ProgramStopped):
             Interpreter(machine).run_block(function.body, values)
 
-    machine.run(program_ids(machine.grid, None if pid is None else pad(pid, 0)), run_program)
+    machine.run(program_ids(machine.grid, None if pid is None else program_id(pid)), run_program)
 
 
-def pad(extents: tuple[int, ...], fill: int) -> Grid:
+def program_id(numbers: tuple[int, ...]) -> Grid:
     """One to three numbers as three. Errors: BadGrid."""
-    # 0 is a grid without programs, as in a launch; more than three axes do not exist.
-    if not 1 <= len(extents) <= 3 or min(extents) < 0:
-        raise errors.BadGrid(extents, "is not one to three numbers that are not negative")
-    x, y, z = (*extents, fill, fill)[:3]
+    if not 1 <= len(numbers) <= 3 or min(numbers) < 0:
+        raise errors.BadGrid(numbers, "is not one to three numbers that are not negative")
+    x, y, z = (*numbers, 0, 0)[:3]
     return x, y, z
 
 

@@ -92,6 +92,7 @@ COMMANDS = tuple(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one subcommand; returns the exit status: 1 for a mistake, which is printed on stderr."""
+    _open_closed_streams()
     chosen = parse(sys.argv[1:] if arguments is None else arguments)
     try:
         status = chosen.run(chosen)
@@ -99,8 +100,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return status
     except BrokenPipeError:
-        # Whoever read the output has seen enough; Python's own flush at exit must not complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read the output has seen enough.
+        _drop_output()
         return FAILED
     except KeyboardInterrupt:
         # In debug mode the traceback is wanted.
@@ -112,7 +113,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if settings().compilation.debug:
             raise
         print(f"tilewright: {_message(problem)}", file=sys.stderr)
+        if isinstance(problem, OSError):
+            _drop_output()
         return FAILED
+
+
+def _open_closed_streams() -> None:
+    """Open the standard streams that a shell has closed (`>&-`), which are None in Python."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+
+
+def _drop_output() -> None:
+    """Output that could not be written, as to a full disk, must not fail again at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:

@@ -32,7 +32,7 @@ from tilewright.support import ListRecorder, recording, settings
 from tilewright.tools.command_failure import CommandFailed
 from tilewright.tools.find_kernel import kernel_named
 from tilewright.tools.opt_command import add_trace_arguments, recorder, show_times
-from tilewright.tools.read_tile_ir import read_module
+from tilewright.tools.read_tile_ir import read_module, read_text
 from tilewright.tools.target_names import add_target, target_named
 
 _TILE_IR = (".tile", ".ttir", ".source")
@@ -114,6 +114,8 @@ def kernel_source(kernel: str, arguments: list[str]) -> ASTSource | IRSource:
         if Path(kernel).suffix in _TILE_IR:
             # Checked here only for its errors; IRSource reads the file itself.
             read_module(kernel)
+        else:
+            read_text(kernel)
         return IRSource(Path(kernel))
     return _ast_source(kernel_named(path, name), arguments)
 

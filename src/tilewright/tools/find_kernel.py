@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+import traceback
 from pathlib import Path
 from types import ModuleType
 
@@ -50,6 +51,16 @@ def only_kernel_of(file: str) -> str:
     return names[0]
 
 
+def check_python(path: Path) -> None:
+    """Raise CommandFailed for a file that Python cannot read, with the place of the mistake."""
+    try:
+        # dont_inherit: without the __future__ imports of this module
+        compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as problem:  # ValueError: null bytes, up to Python 3.11
+        said = "".join(traceback.format_exception_only(problem)).rstrip()
+        raise CommandFailed(f"{path} is no Python source\n{said}") from None
+
+
 def _from_name(name: str) -> ModuleType:
     """An importable module, also one in the current folder."""
     # As `python -m` does: modules of the current folder can be named.
@@ -73,6 +84,7 @@ def _from_file(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    check_python(path)
     # Registered before it runs, as imports do: dataclasses and pickling look modules up.
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)

@@ -22,6 +22,7 @@ from tilewright.interp import Array, numpy_dtype, run_function
 from tilewright.ir import Function, Value, valid_kernel
 from tilewright.ir.types import PointerType
 from tilewright.support.asynchronous_exceptions import suppress
+from tilewright.tools.command_arguments import natural
 from tilewright.tools.command_failure import CommandFailed
 from tilewright.tools.read_tile_ir import read_module
 
@@ -41,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--grid", default="1", metavar="X,Y,Z", help="extents of the grid")
     parser.add_argument("--pid", metavar="X,Y,Z", help="run only this program instance")
-    parser.add_argument("--seed", type=int, default=0, help="of random arrays")
+    parser.add_argument("--seed", type=natural, default=0, help="of random arrays")
     parser.add_argument("--save", type=Path, metavar="DIR", help="write changed arrays as .npy")
 
 

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tilewright.tools.command_failure import CommandFailed
+from tilewright.tools.find_kernel import check_python
 from tilewright.triton_alias import as_triton
 
 
@@ -39,6 +40,7 @@ def run(chosen: argparse.Namespace) -> int:
     path = Path(chosen.file)
     if not path.is_file():
         raise CommandFailed(f"there is no file {path}")
+    check_python(path)
     as_triton()
     sys.argv = [chosen.file, *json.loads(chosen.arguments)]
     sys.path.insert(0, str(path.resolve().parent))

@@ -254,7 +254,8 @@ def _assembler(chosen: Path | None) -> NvidiaTool:
     """The ptxas that is used, or would be with a choice. Errors: ToolMissing."""
     ptxas = import_late("tilewright.backends.nvidia.assemble.ptxas")
     path = chosen if chosen is not None and chosen.is_file() else ptxas.find_ptxas()
-    return NvidiaTool(str(path), ptxas.version(path))
+    major, minor, *_ = ptxas.version(path).split(".")
+    return NvidiaTool(str(path), f"{major}.{minor}")
 
 
 class nvidia_knobs(base_knobs):
@@ -343,4 +344,5 @@ class _Module(ModuleType):
 
 for _group in [value for value in globals().values() if isinstance(value, base_knobs)]:
     activate(_group)
+del _group  # programs look through the dictionary of this module for groups
 sys.modules[__name__].__class__ = _Module

@@ -230,3 +230,16 @@ def test_mistakes_leave_without_frames_of_the_compiler() -> None:
         compile(add_source(), options={"num_warps": 3})
     frames = [entry.path for entry in caught.traceback]
     assert all("tilewright" not in Path(str(path)).parts for path in frames), frames
+
+
+def test_a_stage_that_is_no_text(tmp_path: Path) -> None:
+    """As the source, and where it replaces a stage."""
+    for name in ("bad.ttir", "add.ttir"):
+        (tmp_path / name).write_bytes(b"\xff\xfe")
+    with pytest.raises(errors.SourceNotAvailable, match="'utf-8' codec"):
+        compile(tmp_path / "bad.ttir")
+    with (
+        settings().compilation.scope(override_dir=tmp_path),
+        pytest.raises(errors.SourceNotAvailable, match=r"add\.ttir"),
+    ):
+        compile(ASTSource(add, ADD, {"BLOCK": 16}))

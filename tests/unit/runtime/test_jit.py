@@ -547,3 +547,23 @@ def test_a_launch_is_cheap() -> None:
     kernel[(1,)](x, y, z, 10, 2, 3, 4)
     seconds = min(timeit.repeat(lambda: kernel[(1,)](x, y, z, 10, 2, 3, 4), number=2000, repeat=9))
     assert seconds / 2000 < 20e-6
+
+
+def test_the_variable_for_debugging_wins_over_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    def check() -> JITFunction:
+        @jit(debug=False)
+        def checked(out):
+            tl.device_assert(tl.load(out) > 0, "positive")
+
+        return checked
+
+    out = np.zeros(1, "f")
+    check()[(1,)](out, debug=False)
+    monkeypatch.setenv("TRITON_DEBUG", "1")
+    for options in ({}, {"debug": False}, {"debug": True}):
+        with pytest.raises(errors.DeviceAssertionFailure, match="positive"):
+            check()[(1,)](out, **options)
+    monkeypatch.setenv("TRITON_DEBUG", "0")
+    check()[(1,)](out, debug=False)
+    with pytest.raises(errors.DeviceAssertionFailure, match="positive"):
+        check()[(1,)](out, debug=True)

@@ -134,6 +134,78 @@ def test_a_closed_pipe_ends_quietly():
     assert process.wait(60) == 1
 
 
+NO_TEXT = b"\xff\xfe\x00func"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["compile", "bad.tile"], "bad.tile is no text in UTF-8"),
+        (["compile", "bad.llir"], "bad.llir is no text in UTF-8"),
+        (["compile", "bad.py"], "bad.py is no text in UTF-8"),
+        (["compile", "bad.py:k"], "bad.py is no Python source\n"),
+        (["compile", "null.py:k"], "null.py is no Python source\n"),
+        (["compile", "wrong.py:k"], "def k(:\n"),
+        (["opt", "bad.tile"], "bad.tile is no text in UTF-8"),
+        (["run", "bad.tile"], "bad.tile is no text in UTF-8"),
+        (["cc", "bad.c"], "the source of 'bad.c' is not available"),
+        (["run-script", "bad.py"], "bad.py is no Python source\n"),
+        (["run-script", "wrong.py"], "SyntaxError: "),
+    ],
+)
+def test_sources_that_are_none(arguments, message, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("bad.tile", "bad.llir", "bad.py", "bad.c"):
+        Path(name).write_bytes(NO_TEXT)
+    Path("null.py").write_text("x = 1\0")
+    Path("wrong.py").write_text("def k(:\n")
+    assert main(arguments) == 1
+    assert message in capsys.readouterr().err
+
+
+SHELL = pytest.mark.skipif(os.name == "nt", reason="no POSIX shell")
+COMMAND = f"'{sys.executable}' -m tilewright"
+
+
+def shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    (folder / "none.tile").write_text("func @k() {\n  cf.return\n}\n")
+    source = Path(__file__).parents[3] / "src"
+    return subprocess.run(
+        ["sh", "-c", command.replace("tilewright", COMMAND, 1)],
+        capture_output=True, text=True, timeout=100, check=False, cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(source), *sys.path]),
+             "TILEWRIGHT_CACHE_DIR": str(folder / "cache")},
+    )  # fmt: skip
+
+
+@SHELL
+@pytest.mark.parametrize(
+    "words",
+    ["cache list", "cache path", "cache list --json", "env", "pipeline", "opt none.tile",
+     "compile none.tile", "explain-error TW901", "--version"],
+)  # fmt: skip
+def test_a_closed_output_is_no_mistake(words, tmp_path):
+    done = shell(f"tilewright {words} >&-", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "") or words == "--version"
+    assert "Traceback" not in done.stderr
+
+
+@SHELL
+def test_other_closed_streams(tmp_path):
+    done = shell("tilewright run - <&-", tmp_path)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    done = shell("tilewright opt wrong.tile 2>&-", tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
+
+
+@SHELL
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_disk_is_told_once(tmp_path):
+    done = shell("tilewright pipeline > /dev/full", tmp_path)
+    assert done.returncode == 1
+    assert done.stderr == "tilewright: [Errno 28] No space left on device\n"
+
+
 def test_only_cc_loads_the_c_front_end():
     script = (
         "import sys; from tilewright.tools.cli import main; main(['env']); "

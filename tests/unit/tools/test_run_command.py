@@ -55,7 +55,12 @@ def test_random_arrays_repeat_with_their_seed(file, tmp_path):
     [
         (["zeros:64"], "@scale takes 3 arguments, found 1: x: ptr<f32>"),
         (["zeros:64", "zeros:64", "many"], "expected a number, found 'many'"),
-        (["zeros:64", "zeros:64", "1", "--grid=-1"], "the grid (-1,) is not one to three"),
+        (["zeros:64", "zeros:64", "1", "--grid=-1"], "the grid (-1,) holds -1"),
+        (["zeros:64", "zeros:64", "1", "--grid=1,1,1,1"], "has 4 extents"),
+        (["zeros:64", "zeros:64", "1", "--grid", "9" * 20], f"holds {'9' * 20}; the limit is"),
+        (["zeros:64", "zeros:64", "1", "--grid", "1," + "9" * 20], "the limit is 2147483647"),
+        (["zeros:64", "zeros:64", "1", "--pid", "9" * 20], "has no program (99999999999999999999"),
+        (["zeros:64", "zeros:64", "1", "--pid=-1"], "is not one to three numbers that are not"),
         (["zeros:64", "zeros:64", "1", "--grid", "wide"], "expected numbers such as 4,1,1"),
         (["none.npy", "zeros:64", "1"], "none.npy: No such file"),
         (["zeros:40", "zeros:64", "1"], "load at element 40 of argument 'x'"),
@@ -112,3 +117,15 @@ def test_arguments_that_are_no_arrays(argument, message, file, tmp_path, capsys)
 def test_arguments_that_are_no_numbers(number, file, capsys):
     assert main(["run", file, "ones:64", "zeros:64", number]) == 1
     assert "expected a number, found '" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("seed", ["-5", "1.5", "many", "9" * 2000])
+def test_seeds_that_are_no_natural_numbers(seed, file, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["run", file, "random:64", "zeros:64", "1", f"--seed={seed}"])
+    assert stop.value.code == 2
+    assert "argument --seed: expected an integer of at least 0" in capsys.readouterr().err
+
+
+def test_a_seed_may_be_long(file):
+    assert main(["run", file, "random:64", "zeros:64", "1", "--seed", "9" * 40]) == 0

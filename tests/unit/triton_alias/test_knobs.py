@@ -221,7 +221,11 @@ def test_the_module_is_triton_s() -> None:
     spec = knobs.__spec__
     with triton_alias() as triton:
         assert triton.knobs is knobs
-        assert isinstance(vars(triton.knobs)["runtime"], knobs.base_knobs)
+        groups = [name for name, at in vars(knobs).items() if isinstance(at, knobs.base_knobs)]
+        assert groups == [
+            "build", "redis", "cache", "compilation", "autotuning", "runtime", "language",
+            "nvidia", "amd", "proton",
+        ]  # fmt: skip
     assert knobs.__spec__ is spec is not None and spec.name == knobs.__name__
     assert Path(str(knobs.__file__)).is_file()
 
@@ -259,3 +263,14 @@ def test_triton_s_home_holds_cache_dumps_and_overrides(monkeypatch: pytest.Monke
     assert settings().compilation.override_dir is None
     monkeypatch.setenv("TRITON_CACHE_DIR", "/elsewhere")
     assert knobs.cache.dir == "/elsewhere"
+
+
+def test_the_version_of_ptxas_has_two_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = tmp_path / "ptxas"
+    tool.write_text("#!/bin/sh\necho Cuda compilation tools, release 13.0, V13.0.88\n")
+    tool.chmod(0o700)
+    monkeypatch.setenv("TRITON_PTXAS_PATH", str(tool))
+    assert knobs.nvidia.ptxas == knobs.NvidiaTool(str(tool), "13.0")
+    assert knobs.nvidia.ptxas_blackwell.version == "13.0"

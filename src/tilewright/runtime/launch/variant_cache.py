@@ -39,6 +39,7 @@ from tilewright.support import (
     current_recorder,
     errors,
     kernel_hooks,
+    settings,
 )
 
 
@@ -169,7 +170,9 @@ class VariantCache:
         used_globals = self._used_globals(call)
         used_globals.check(call.kernel)
         variant = Variant(kernel, call.keys, used_globals, self._tick())
-        self.by_key[call.key] = variant
+        # of another architecture than the device's: the next launch looks at the setting again
+        if call.backend.memory is None or settings().compilation.override_arch is None:
+            self.by_key[call.key] = variant
         self._evict(kernel)
         return variant
 

@@ -12,14 +12,16 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import tilewright.language as tl
 from tilewright import settings
+from tilewright.backends import GPUTarget
 from tilewright.compiler import ASTSource
 from tilewright.compiler import compile as compile_module
 from tilewright.llvm import compile_ir, elf_linker, host_target, load_object
@@ -445,3 +447,30 @@ time.sleep(0.3)
 """
     done = run_program(tmp_path, more)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not operating_system.IS_LINUX_X86_64, reason="no other code that runs here")
+def test_a_variant_of_an_overridden_architecture_does_not_stay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """TRITON_OVERRIDE_ARCH set and unset again: the next launch is of the device's own code."""
+    kernel = new_kernel()
+    out = np.zeros(16, np.int32)
+
+    def target() -> GPUTarget:
+        own = cpu.target()
+        chosen = settings().compilation.override_arch
+        return own if chosen is None else replace(own, arch=chosen.replace("_", "-"))
+
+    def variant() -> Any:
+        call = kernel.launch_function.bind(out, 3, FACTOR=2)
+        vars(call)["backend"] = device
+        return kernel.variants.variant(call).kernel
+
+    cpu = kernel.launch_function.bind(out, 3, FACTOR=2).backend
+    device = replace(cpu, target=target, memory=cast("Any", object()))
+    monkeypatch.setenv("TRITON_OVERRIDE_ARCH", "x86_64")
+    assert variant().target.arch == "x86-64"
+    monkeypatch.delenv("TRITON_OVERRIDE_ARCH")
+    assert variant().target == cpu.target()
+    assert variant() is variant()

@@ -1,0 +1,23 @@
+"""Kinds of values that several commands take."""
+
+from __future__ import annotations
+
+import argparse
+
+_LONGEST = 1000
+"""Characters of a number; Python refuses to read integers of more than 4300."""
+
+
+def natural(text: str) -> int:
+    """An integer of at least 0, for `add_argument(type=)`. Errors: ArgumentTypeError."""
+    if not text.isdecimal() or len(text) > _LONGEST:
+        raise argparse.ArgumentTypeError(f"expected an integer of at least 0, found '{text}'")
+    return int(text)
+
+
+def positive(text: str) -> int:
+    """An integer of at least 1, for `add_argument(type=)`. Errors: ArgumentTypeError."""
+    number = natural(text)
+    if number == 0:
+        raise argparse.ArgumentTypeError("expected an integer of at least 1, found '0'")
+    return number
