@@ -75,7 +75,7 @@ def options_of(backend: Backend, named: Named) -> CommonOptions:
         "bulk_loads": compilation.bulk_loads,
     }
     # unlike the others, it is a switch for all kernels, whatever these say
-    forced = {"debug": True} if compilation.debug else {}
+    forced: dict[str, Any] = {"debug": True} if compilation.debug else {}
     return _one(backend.options(**{**defaults, **named, **forced}))
 
 

@@ -342,7 +342,11 @@ class _Module(ModuleType):
         super().__setattr__(name, value)
 
 
-for _group in [value for value in globals().values() if isinstance(value, base_knobs)]:
-    activate(_group)
-del _group  # programs look through the dictionary of this module for groups
+def _activate_all() -> None:
+    # a function, so that no group has a second name here: programs look through this module's
+    for group in [value for value in globals().values() if isinstance(value, base_knobs)]:
+        activate(group)
+
+
+_activate_all()
 sys.modules[__name__].__class__ = _Module

@@ -7,9 +7,11 @@ from functools import cache
 from tilewright.backends.cpu.ops import Bf16DotOp, BlockTransposeOp
 from tilewright.backends.cpu.passes.legalize import illegal_op
 from tilewright.backends.manifest import legal_ops
-from tilewright.ir import Contract
+from tilewright.ir import Contract, Op
 from tilewright.ir.types import PointerType, Type, element_of
+from tilewright.llvm import TargetCpu
 from tilewright.transforms import layout_problem
+from tilewright.transforms.expand import missing_instruction
 
 
 def _type_problem(type_: Type) -> str | None:
@@ -21,8 +23,22 @@ def _type_problem(type_: Type) -> str | None:
 
 @cache
 def front_end() -> Contract:
-    """Before the first pass; also for texts of the first stage, which hold what its passes make."""
+    """Before the first pass."""
     return Contract("the front end", legal_ops(BlockTransposeOp, Bf16DotOp), layout_problem)
+
+
+@cache
+def texts_for(cpu: TargetCpu) -> Contract:
+    """Of texts of the first stage for a CPU, which hold what its passes make."""
+    dots = {*cpu.dots, *cpu.tile_dots}
+
+    def problem(op: Op) -> str | None:
+        if isinstance(op, Bf16DotOp) and "bf16" not in dots:
+            return f"{op.opcode} is an instruction that {cpu.name} lacks"
+        return missing_instruction(op, cpu.has_avx512, cpu.rounds_to_bf16)
+
+    ops = legal_ops(BlockTransposeOp, Bf16DotOp)
+    return Contract("the front end", ops, layout_problem, problem)
 
 
 @cache

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from tilewright.analysis import MAY_OVERLAP
-from tilewright.backends.cpu.contracts import front_end
+from tilewright.backends.cpu.contracts import texts_for
 from tilewright.backends.cpu.driver.host_cpu import last_level_cache_bytes, own_cache_bytes
 from tilewright.backends.cpu.lower.cpu_function import lower_function
 from tilewright.backends.cpu.microkernel import vector_unit
@@ -66,7 +66,7 @@ def assembly(artifacts: Mapping[str, str | bytes], target: GPUTarget) -> str:
     return emit_assembly(cast("str", artifacts["llir"]), cpu_target(target_cpu(target)))
 
 
-def parsed(text: str, _: StageContext) -> Module:
+def parsed(text: str, context: StageContext) -> Module:
     """The module of a text of the first stage."""
     load_expansion_ops()
-    return parse_valid_module(text, front_end())
+    return parse_valid_module(text, texts_for(target_cpu(context.target)))

@@ -21,6 +21,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+from tilewright.backends.nvidia.operand_checks import (
+    buffer_problem,
+    first_problem,
+    held_problem,
+    other_tile,
+    part_problem,
+)
 from tilewright.ir import (
     REFERENCE_RULES,
     Effect,
@@ -37,9 +44,10 @@ from tilewright.ir import (
     tile,
     tile_or_buffer,
 )
-from tilewright.ir.types import BufferType, Type, shape_of
+from tilewright.ir.types import BufferType, TileType, Type, shape_of
 from tilewright.layout import LinearLayout
 from tilewright.ops import DotOp
+from tilewright.support import errors
 from tilewright.support.data_class import dataclass
 
 
@@ -54,6 +62,9 @@ class AllocOp(Op, opcode="nvidia.alloc", effects=(Effect.SHARED,)):
 
     def infer(self) -> Type:
         return self.result_type
+
+    def verify(self) -> str | None:
+        return buffer_problem(self.result_type)
 
 
 class ViewOp(Op, opcode="nvidia.view", traits=(Trait.PURE,)):
@@ -76,6 +87,12 @@ class TransposeViewOp(Op, opcode="nvidia.transpose_view", traits=(Trait.PURE,)):
     def infer(self) -> Type:
         return transposed_buffer(buffer_type(self.buffer), self.order)
 
+    def verify(self) -> str | None:
+        type_ = buffer_type(self.buffer)
+        if sorted(self.order) != list(range(len(type_.shape))):
+            return f"{list(self.order)} is no order of the dims of {type_}"
+        return None if isinstance(type_.layout, LinearLayout) else f"{type_} has no layout"
+
 
 class ShareOp(Op, opcode="nvidia.share", effects=(Effect.SHARED,)):
     """result = a new buffer that holds x"""
@@ -85,6 +102,12 @@ class ShareOp(Op, opcode="nvidia.share", effects=(Effect.SHARED,)):
 
     def infer(self) -> Type:
         return self.result_type
+
+    def verify(self) -> str | None:
+        made = self.result_type
+        if isinstance(made, BufferType) and made.slots != 1:
+            return f"makes a buffer of one slot, not {made}"
+        return first_problem(buffer_problem(made), other_tile(made, self.x.type))
 
 
 class AsyncCopyOp(Op, opcode="nvidia.async_copy", effects=(Effect.SHARED,)):
@@ -100,6 +123,9 @@ class AsyncCopyOp(Op, opcode="nvidia.async_copy", effects=(Effect.SHARED,)):
     def infer(self) -> None:
         return None
 
+    def verify(self) -> str | None:
+        return held_problem(self.buffer.type, self.x.type)
+
 
 class WriteOp(Op, opcode="nvidia.write", effects=(Effect.SHARED,)):
     """buffer = x
@@ -113,6 +139,9 @@ class WriteOp(Op, opcode="nvidia.write", effects=(Effect.SHARED,)):
 
     def infer(self) -> None:
         return None
+
+    def verify(self) -> str | None:
+        return held_problem(self.buffer.type, self.x.type)
 
 
 class CommitOp(Op, opcode="nvidia.commit", effects=(Effect.SHARED,)):
@@ -150,6 +179,13 @@ class ReadOp(Op, opcode="nvidia.read", effects=(Effect.SHARED,)):
     def infer(self) -> Type:
         return self.result_type
 
+    def verify(self) -> str | None:
+        if self.axis is not None:
+            return part_problem(self.buffer.type, self.result_type, self.axis, self.start)
+        if not isinstance(self.result_type, TileType):
+            return f"the result is a tile, not {self.result_type}"
+        return held_problem(self.buffer.type, self.result_type)
+
 
 class PartOp(Op, opcode="nvidia.part", traits=(Trait.PURE,)):
     """result = as many elements of x along an axis as the result has, from `start` on, which is a
@@ -162,6 +198,9 @@ class PartOp(Op, opcode="nvidia.part", traits=(Trait.PURE,)):
 
     def infer(self) -> Type:
         return self.result_type
+
+    def verify(self) -> str | None:
+        return part_problem(self.x.type, self.result_type, self.axis, self.start)
 
 
 class WgmmaOp(Op, opcode="nvidia.wgmma", effects=(Effect.SHARED,)):
@@ -197,8 +236,20 @@ class WgmmaOp(Op, opcode="nvidia.wgmma", effects=(Effect.SHARED,)):
 
     def verify(self) -> str | None:
         right = self.a if self.swapped else self.b
-        is_shared = isinstance(right.type, BufferType)
-        return None if is_shared else f"instructions read {right} as their B: it must be a buffer"
+        if not isinstance(right.type, BufferType):
+            return f"instructions read {right} as their B: it must be a buffer"
+        return self._shape_problem()
+
+    def _shape_problem(self) -> str | None:
+        a, b, acc = (shape_of(x.type) for x in (self.a, self.b, self.acc))
+        if not len(a) == len(b) == len(acc) == 2:
+            return "operands and sums are matrices"
+        # the operand in a buffer may have more along K
+        extent = min(a[1], b[0])
+        there = 0 <= self.k_start <= max(a[1], b[0]) - extent
+        if there and (a[0], b[1]) == acc:
+            return None
+        return f"shapes do not fit: {self.a.type} @ {self.b.type} + {self.acc.type}"
 
 
 class WgmmaWaitOp(Op, opcode="nvidia.wgmma_wait", effects=(Effect.SHARED,)):
@@ -255,13 +306,27 @@ class BufferMemory:
     order: tuple[int, ...] | None = None
 
     def read(self) -> Any:
-        tile = self.tiles[self.slot]
-        assert tile is not None, "a buffer is read before it was written"
+        tile = self.tiles[self._checked_slot()]
+        if tile is None:
+            raise errors.InterpreterError("a buffer is read before it was written")
         return tile if self.order is None else tile.transpose(self.order)
 
     def write(self, tile: Any) -> None:
-        assert self.order is None, "copies go to a buffer as it is"
-        self.tiles[self.slot] = tile
+        if self.order is not None:
+            raise errors.InterpreterError("a transposed buffer is written")
+        self.tiles[self._checked_slot()] = tile
+
+    def _checked_slot(self) -> int:
+        if not 0 <= self.slot < len(self.tiles):
+            found = f"slot {self.slot} of a buffer of {len(self.tiles)} is used"
+            raise errors.InterpreterError(found)
+        return self.slot
+
+
+def require_shape(tile: Any, shape: Sequence[int]) -> None:
+    """Of what a buffer holds: a text may have written a smaller tile there. InterpreterError."""
+    if tile.shape != tuple(shape):
+        raise errors.InterpreterError(f"a buffer that holds {tile.shape} is read as {shape}")
 
 
 @reference(AllocOp)
@@ -279,7 +344,8 @@ def view(op: ViewOp, memory: Any, slot: Any) -> Any:
 @reference(TransposeViewOp)
 def transpose_view(op: TransposeViewOp, memory: Any) -> Any:
     """The same memory."""
-    assert memory.item().order is None, "views are transposed once"
+    if memory.item().order is not None:
+        raise errors.InterpreterError("a transposed buffer is transposed")
     return replace(memory.item(), order=op.order)
 
 
@@ -306,8 +372,12 @@ def write(op: WriteOp, x: Any, memory: Any) -> tuple[()]:
 @reference(ReadOp)
 def read(op: ReadOp, memory: Any) -> Any:
     """The tile: NumPy has no layouts."""
-    tile = memory.item().read()
-    return tile if op.axis is None else _part(tile, op.axis, op.start, op.result)
+    tile, shape = memory.item().read(), shape_of(op.result_type)
+    if op.axis is not None:
+        tile = _part(tile, op.axis, op.start, op.result)
+    tile = tile[..., : shape[-1]]
+    require_shape(tile, shape)
+    return tile
 
 
 @reference(PartOp)

@@ -23,6 +23,7 @@ from threading import Condition
 from typing import Any
 
 from tilewright.backends.nvidia.buffer_ops import BufferMemory, buffer_type
+from tilewright.backends.nvidia.operand_checks import buffer_problem, other_tile
 from tilewright.ir import (
     Effect,
     Op,
@@ -40,6 +41,7 @@ from tilewright.ir import (
 )
 from tilewright.ir.types import Type
 from tilewright.ops import DescriptorAccess
+from tilewright.support import errors
 
 
 class MbarriersOp(Op, opcode="nvidia.mbarriers", effects=(Effect.SHARED,)):
@@ -54,6 +56,11 @@ class MbarriersOp(Op, opcode="nvidia.mbarriers", effects=(Effect.SHARED,)):
 
     def infer(self) -> Type:
         return self.result_type
+
+    def verify(self) -> str | None:
+        if self.arrivals < 1:
+            return f"a phase waits for one arrival or more, not {self.arrivals}"
+        return buffer_problem(self.result_type)
 
 
 class BulkCopyOp(Op, opcode="nvidia.bulk_copy", effects=(Effect.SHARED,)):
@@ -71,6 +78,9 @@ class BulkCopyOp(Op, opcode="nvidia.bulk_copy", effects=(Effect.SHARED,)):
 
     def infer(self) -> None:
         return None
+
+    def verify(self) -> str | None:
+        return other_tile(self.target.type, self.x.type)
 
 
 class MbarrierWaitOp(Op, opcode="nvidia.mbarrier_wait", effects=(Effect.SHARED,)):
@@ -173,7 +183,8 @@ class Phases:
             over = self._changed.wait_for(
                 lambda: self._arrived // self._needed & 1 != parity, PATIENCE
             )
-        assert over, "waits for another phase than the last one"
+        if not over:
+            raise errors.InterpreterError("a barrier waits for a phase that does not end")
 
 
 @reference(MbarriersOp)

@@ -65,6 +65,7 @@ from tilewright.ir import Contract, Op
 from tilewright.ir.types import TileType, Type, shape_of
 from tilewright.ops import CastOp, DotOp
 from tilewright.transforms import layout_problem
+from tilewright.transforms.expand import missing_instruction
 
 _OpProblem = Callable[[Op], str | None]
 _Checks = Mapping[type[Op], _OpProblem]
@@ -80,7 +81,7 @@ def _extent_problem(type_: Type) -> str | None:
 @cache
 def front_end() -> Contract:
     """Before the first pass; also for texts of the first stage, which hold what its passes make."""
-    return Contract("the front end", legal_ops(FmaDotOp), layout_problem)
+    return Contract("the front end", legal_ops(FmaDotOp), layout_problem, missing_instruction)
 
 
 @cache

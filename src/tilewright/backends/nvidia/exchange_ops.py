@@ -15,12 +15,26 @@ Barriers between them are ops, too (insert_shared_barriers.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
 
-from tilewright.backends.nvidia.buffer_ops import AllocOp, ReadOp, WriteOp, buffer_type
+from tilewright.backends.nvidia.buffer_ops import (
+    AllocOp,
+    ReadOp,
+    WriteOp,
+    buffer_type,
+    require_shape,
+)
+from tilewright.backends.nvidia.operand_checks import (
+    axis_problem,
+    bits_problem,
+    first_problem,
+    held_problem,
+    other_tile,
+    product_problem,
+)
 from tilewright.backends.nvidia.ops import FmaDotOp
 from tilewright.ir import (
     REFERENCE_RULES,
@@ -41,7 +55,8 @@ from tilewright.ir import (
     tile,
     variadic,
 )
-from tilewright.ir.types import TileType, Type
+from tilewright.ir.types import DType, TileType, Type, element_of, shape_of
+from tilewright.ops import wrong_args, wrong_end
 
 
 class ReadAtOp(Op, opcode="nvidia.read_at", effects=(Effect.SHARED,)):
@@ -55,6 +70,14 @@ class ReadAtOp(Op, opcode="nvidia.read_at", effects=(Effect.SHARED,)):
         index = cast("TileType", self.index.type)
         return TileType(index.shape, buffer_type(self.buffer).element, index.layout)
 
+    def verify(self) -> str | None:
+        whole, index = shape_of(self.buffer.type), shape_of(self.index.type)
+        if axis_problem(self.axis, self.buffer.type) or len(whole) != len(index):
+            return f"axis {self.axis} is none of both {self.buffer.type} and {self.index.type}"
+        others = [i for i in range(len(whole)) if i != self.axis]
+        same = all(whole[i] == index[i] for i in others)
+        return None if same else f"{self.index.type} does not fit {self.buffer.type}"
+
 
 class CountOp(Op, opcode="nvidia.count", effects=(Effect.SHARED,)):
     """buffer[x[i]] += 1 where mask[i], by atomic additions; what is no index counts nowhere"""
@@ -65,6 +88,13 @@ class CountOp(Op, opcode="nvidia.count", effects=(Effect.SHARED,)):
 
     def infer(self) -> None:
         return None
+
+    def verify(self) -> str | None:
+        bins = buffer_type(self.buffer)
+        if len(bins.shape) != 1 or not isinstance(bins.element, DType) or bins.element.is_float:
+            return f"counts are integers in one dimension, not {bins}"
+        same = self.mask is None or shape_of(self.mask.type) == shape_of(self.x.type)
+        return None if same else "`mask` must have the shape of `x`"
 
 
 class SharedFmaDotOp(Op, opcode="nvidia.dot_fma_shared", effects=(Effect.SHARED,)):
@@ -77,6 +107,9 @@ class SharedFmaDotOp(Op, opcode="nvidia.dot_fma_shared", effects=(Effect.SHARED,
 
     def infer(self) -> Type:
         return self.acc.type
+
+    def verify(self) -> str | None:
+        return product_problem(self.a.type, self.b.type, self.acc.type)
 
 
 def is_scratch(alloc: Op) -> bool:
@@ -100,6 +133,15 @@ class WriteLastOp(Op, opcode="nvidia.write_last", effects=(Effect.SHARED,)):
 
     def infer(self) -> None:
         return None
+
+    def verify(self) -> str | None:
+        shape = shape_of(self.x.type)
+        ends = (*shape[: self.axis], *shape[self.axis + 1 :])
+        held = buffer_type(self.buffer)
+        problem = axis_problem(self.axis, self.x.type)
+        if problem is not None or not ends:
+            return problem or f"{self.x.type} has one end, which is no tile"
+        return held_problem(held, TileType(ends, element_of(self.x.type)))
 
 
 class ScanJoinOp(Op, opcode="nvidia.scan_join", traits=(Trait.PURE,)):
@@ -127,6 +169,23 @@ class ScanJoinOp(Op, opcode="nvidia.scan_join", traits=(Trait.PURE,)):
     def infer(self) -> tuple[Type, ...]:
         return tuple(x.type for x in self.scanned)
 
+    def verify(self) -> str | None:
+        shapes = {shape_of(x.type) for x in self.scanned}
+        if len(self.inputs) % 2 or len(shapes) != 1:
+            return "takes scanned tiles of one shape, and as many sums"
+        (shape,) = shapes
+        if not 0 <= self.axis < len(shape) - 1:
+            return f"axis {self.axis} has none after it in {self.scanned[0].type}"
+        wanted = (*shape[: self.axis + 1], *shape[self.axis + 2 :])
+        if any(shape_of(x.type) != wanted for x in self.sums):
+            return f"sums of {self.scanned[0].type} have the shape {list(wanted)}"
+        elements = [element_of(x.type) for x in self.scanned]
+        args = (*elements, *elements)
+        return first_problem(
+            wrong_args("`combine`", self.combine, args),
+            wrong_end("`combine`", self.combine, "cf.yield", tuple(elements)),
+        )
+
 
 # ---- sorts --------------------------------------------------------------------------------------
 
@@ -141,6 +200,14 @@ class ReadPartnerOp(Op, opcode="nvidia.read_partner", effects=(Effect.SHARED,)):
 
     def infer(self) -> Type:
         return self.result_type
+
+    def verify(self) -> str | None:
+        if not isinstance(self.result_type, TileType):
+            return f"the result is a tile, not {self.result_type}"
+        return first_problem(
+            held_problem(self.buffer.type, self.result_type),
+            bits_problem(self, self.result_type, self.axis, self.bit + 1),
+        )
 
 
 class OrderPairsOp(Op, opcode="nvidia.order_pairs", traits=(Trait.PURE,)):
@@ -159,6 +226,13 @@ class OrderPairsOp(Op, opcode="nvidia.order_pairs", traits=(Trait.PURE,)):
     def infer(self) -> Type:
         return self.x.type
 
+    def verify(self) -> str | None:
+        return first_problem(
+            other_tile(self.partner.type, self.x.type),
+            bits_problem(self, self.x.type, self.axis, self.bit + 1),
+            _falls_problem(self.falls),
+        )
+
 
 class MergeRunsOp(Op, opcode="nvidia.merge_runs", traits=(Trait.PURE,)):
     """result = x, each run of 2^bits elements along an axis in order; it rises and then falls, or
@@ -176,6 +250,11 @@ class MergeRunsOp(Op, opcode="nvidia.merge_runs", traits=(Trait.PURE,)):
     def infer(self) -> Type:
         return self.x.type
 
+    def verify(self) -> str | None:
+        return first_problem(
+            bits_problem(self, self.x.type, self.axis, self.bits), _falls_problem(self.falls)
+        )
+
 
 class KeepBetterOp(Op, opcode="nvidia.keep_better", traits=(Trait.PURE,)):
     """result[i, j] = min(x[i, 0, j], x[i, 1, j]), the axis as three, of which j has 2^bit elements
@@ -192,6 +271,21 @@ class KeepBetterOp(Op, opcode="nvidia.keep_better", traits=(Trait.PURE,)):
 
     def infer(self) -> Type:
         return self.result_type
+
+    def verify(self) -> str | None:
+        problem = bits_problem(self, self.x.type, self.axis, self.bit + 1)
+        if problem is not None or not isinstance(self.result_type, TileType):
+            return problem or f"the result is a tile, not {self.result_type}"
+        shape = list(shape_of(self.x.type))
+        shape[self.axis] //= 2
+        kept = self.result_type
+        if kept.shape != tuple(shape) or kept.element != element_of(self.x.type):
+            return f"{kept} is not half of {self.x.type}"
+        return None if self.partner is None else other_tile(self.partner.type, self.x.type)
+
+
+def _falls_problem(falls: int | None) -> str | None:
+    return None if falls is None or 0 <= falls < 32 else f"{falls} is no bit of a position"
 
 
 # ---- NumPy rules --------------------------------------------------------------------------------
@@ -217,7 +311,10 @@ def count(op: CountOp, memory: Any, x: Any, mask: Any = None) -> tuple[()]:
 @reference(SharedFmaDotOp)
 def shared_fma_dot(op: SharedFmaDotOp, a: Any, b: Any, acc: Any) -> Any:
     """As of tiles."""
-    left, right = (memory.item().read() for memory in (a, b))
+    rows, columns = acc.shape[-2:]
+    left, right = a.item().read()[..., :rows], b.item().read()[..., :columns]
+    require_shape(left, (*acc.shape[:-2], left.shape[-2], rows))
+    require_shape(right, (*acc.shape[:-2], left.shape[-2], columns))
     return REFERENCE_RULES[FmaDotOp](op, left.swapaxes(-1, -2), right, acc)
 
 
@@ -248,9 +345,16 @@ def scan_join(op: ScanJoinOp, run: Callable[..., Any], *arrays: Any) -> list[Any
 @reference(ReadPartnerOp)
 def read_partner(op: ReadPartnerOp, memory: Any) -> Any:
     """The tile in another order."""
-    tile = memory.item().read()
+    tile = _rows_of(memory, shape_of(op.result_type))
     partners = [i ^ 1 << op.bit for i in range(tile.shape[op.axis])]
     return tile[(*(slice(None),) * op.axis, partners)]
+
+
+def _rows_of(memory: Any, shape: Sequence[int]) -> Any:
+    """What a buffer whose rows may be longer holds of a tile."""
+    tile = memory.item().read()[..., : shape[-1]]
+    require_shape(tile, shape)
+    return tile
 
 
 @reference(OrderPairsOp)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilewright.backends.nvidia.operand_checks import other_tile, product_problem
 from tilewright.ir import Effect, Op, Trait, Value, attr, operand, reference, tile
-from tilewright.ir.types import Type
+from tilewright.ir.types import TileType, Type
 
 
 class ConvertOp(Op, opcode="nvidia.convert", traits=(Trait.PURE,)):
@@ -16,6 +17,11 @@ class ConvertOp(Op, opcode="nvidia.convert", traits=(Trait.PURE,)):
 
     def infer(self) -> Type:
         return self.result_type
+
+    def verify(self) -> str | None:
+        if not isinstance(self.result_type, TileType):
+            return f"the result is a tile, not {self.result_type}"
+        return other_tile(self.result_type, self.x.type)
 
 
 @reference(ConvertOp)
@@ -46,6 +52,9 @@ class FmaDotOp(Op, opcode="nvidia.dot_fma", traits=(Trait.PURE,)):
 
     def infer(self) -> Type:
         return self.acc.type
+
+    def verify(self) -> str | None:
+        return product_problem(self.a.type, self.b.type, self.acc.type)
 
 
 @reference(FmaDotOp)

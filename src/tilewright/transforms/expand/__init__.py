@@ -11,6 +11,7 @@ from tilewright.transforms.expand.elementary_functions import (
     expand_math,
     load_expansion_ops,
 )
+from tilewright.transforms.expand.missing_instructions import missing_instruction
 from tilewright.transforms.expand.op_notation import Arithmetic
 from tilewright.transforms.expand.sort_network import expand_sort
 from tilewright.transforms.expand.storage_types import float_bits, store_as_bits
@@ -37,6 +38,7 @@ __all__ = [
     "is_native_cast",
     "is_small_float",
     "load_expansion_ops",
+    "missing_instruction",
     "store_as_bits",
     "widen_dot",
     "widen_elementwise",

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from tilewright.ir import Op, Trait, Value, attr, floating, integer, operand, reference
-from tilewright.ir.types import Type, dtype_of, f32, u16, with_element
+from tilewright.ir.types import Type, dtype_of, f32, f64, i32, u16, with_element
 from tilewright.llvm import Code, Val, constant, integer_literal, lowering_rule
 from tilewright.support import import_late
 
@@ -29,6 +29,10 @@ _FURTHEST = 4096
 """More than the exponents of f64 are apart."""
 
 
+def _register_problem(type_: Type) -> str | None:
+    return None if dtype_of(type_) in (f32, f64) else f"registers hold f32 or f64, not {type_}"
+
+
 class ExponentOp(Op, opcode="arith.exponent", traits=_ELEMENTWISE):
     """result = floor(log2 |x|) as a float; -inf of zeros, inf of infinities"""
 
@@ -36,6 +40,9 @@ class ExponentOp(Op, opcode="arith.exponent", traits=_ELEMENTWISE):
 
     def infer(self) -> Type:
         return self.x.type
+
+    def verify(self) -> str | None:
+        return _register_problem(self.x.type)
 
 
 class SignificandOp(Op, opcode="arith.significand", traits=_ELEMENTWISE):
@@ -45,6 +52,9 @@ class SignificandOp(Op, opcode="arith.significand", traits=_ELEMENTWISE):
 
     def infer(self) -> Type:
         return self.x.type
+
+    def verify(self) -> str | None:
+        return _register_problem(self.x.type)
 
 
 class ScaleOp(Op, opcode="arith.scale", traits=_ELEMENTWISE):
@@ -57,7 +67,9 @@ class ScaleOp(Op, opcode="arith.scale", traits=_ELEMENTWISE):
         return self.x.type
 
     def verify(self) -> str | None:
-        return None if self.n.type is self.x.type else f"`n` must be a {self.x.type}"
+        if self.n.type is not self.x.type:
+            return f"`n` must be a {self.x.type}"
+        return _register_problem(self.x.type)
 
 
 class LookupOp(Op, opcode="arith.lookup", traits=_ELEMENTWISE):
@@ -70,6 +82,8 @@ class LookupOp(Op, opcode="arith.lookup", traits=_ELEMENTWISE):
         return with_element(self.index.type, f32)
 
     def verify(self) -> str | None:
+        if dtype_of(self.index.type) is not i32:
+            return "`index` must be of i32"
         return None if len(self.table) in (16, 32) else "`table` must have 16 or 32 numbers"
 
 
@@ -127,7 +141,8 @@ def lookup(op: LookupOp, index: Any) -> Any:
 def round_normal_to_bf16(op: RoundNormalToBf16Op, x: Any) -> Any:
     """With integers, as Intel's manual states the instruction."""
     np = _numpy()
-    bits = np.ascontiguousarray(x).view(np.uint32)
+    # `ascontiguousarray` gives a scalar a dimension
+    bits = np.ascontiguousarray(x).view(np.uint32).reshape(x.shape)
     rounded = (bits + (0x7FFF + (bits >> 16 & 1)).astype(np.uint32)) >> 16
     kept = np.where(np.isnan(x), bits >> 16 | 0x40, rounded)
     return np.where(bits & 0x7F800000 == 0, bits >> 16 & 0x8000, kept).astype(np.uint16)

@@ -54,6 +54,19 @@ class RareOp(Op, opcode="arith.rare", traits=(Trait.PURE, Trait.ELEMENTWISE)):
             return "`slow` must yield one value"
         if end.operands[0].type is not element_of(self.common.type):
             return f"`slow` must yield {element_of(self.common.type)}"
+        problems = map(self._slow_problem, self.slow)
+        return next((problem for problem in problems if problem is not None), None)
+
+    def _slow_problem(self, op: Op) -> str | None:
+        """What is wrong with an op in `slow`, all of which are computed for a vector of lanes."""
+        for value in op.operands:
+            inside = value in self.slow.args or (value.op is not None and value.op in self.slow)
+            if not inside and not isinstance(value.op, ConstantOp):
+                return f"`slow` must not use {value}: it has its arguments and constants"
+        if isinstance(op, YieldOp | ConstantOp):
+            return None
+        if op.regions or Trait.ELEMENTWISE not in op.traits:
+            return f"`slow` must not hold {op.opcode}: its ops are element-wise"
         return None
 
 

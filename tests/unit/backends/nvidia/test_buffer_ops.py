@@ -18,6 +18,7 @@ from tilewright.interp import run_function
 from tilewright.ir import Function, parse_function, print_function, verify
 from tilewright.ir.types import BufferType, f16
 from tilewright.layout import shared_row_major, shared_swizzled
+from tilewright.support import errors
 
 backend_named("cuda")
 
@@ -134,7 +135,7 @@ def test_a_slot_that_is_read_before_it_is_written_fails() -> None:
 """)
     x, out = executed(made, 0)
     np.testing.assert_array_equal(out, x[:64])
-    with pytest.raises(AssertionError, match="read before it was written"):
+    with pytest.raises(errors.InterpreterError, match="read before it was written"):
         executed(made, 1)
 
 

@@ -53,6 +53,7 @@ from tilewright.transforms.expand import (
     expand,
     expand_math,
     is_small_float,
+    missing_instruction,
     widen_elementwise,
     widen_print,
     widen_sign,
@@ -71,7 +72,7 @@ def illegal_arithmetic(op: Op, arch: Arch) -> str | None:
     """What is wrong with arithmetic that an architecture has no instructions for."""
     native = _native_floats(arch.bf16_arithmetic).get(type(op))
     if native is None:
-        return None
+        return missing_instruction(op)
     element = element_of(op.operands[0].type)
     if is_small_float(element) and element not in native:
         return f"{op.opcode} is computed in f32, not in {element}"

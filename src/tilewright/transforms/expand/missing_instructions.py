@@ -1,0 +1,20 @@
+"""Ops that are instructions of some CPUs, on machines that have no such instruction."""
+
+from __future__ import annotations
+
+from tilewright.ir import Op
+
+__all__ = ["missing_instruction"]
+
+# by name: the classes are imported where an expansion makes one
+_AVX512 = ("arith.exponent", "arith.significand", "arith.scale", "arith.lookup")
+_AVX512_BF16 = "arith.round_normal_to_bf16"
+
+
+def missing_instruction(op: Op, avx512: bool = False, rounds_bf16: bool = False) -> str | None:
+    """What is wrong with an op of `avx512_ops` for a machine; None if it has the instruction."""
+    if op.opcode in _AVX512 and not avx512:
+        return f"{op.opcode} is an instruction of AVX-512, which the target lacks"
+    if op.opcode == _AVX512_BF16 and not rounds_bf16:
+        return f"{op.opcode} is an instruction of AVX512-BF16, which the target lacks"
+    return None
