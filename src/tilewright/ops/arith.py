@@ -310,3 +310,7 @@ class ExternOp(Op, opcode="arith.extern", traits=_ELEMENTWISE):
 
     def infer(self) -> Type:
         return self.result_type
+
+    def verify(self) -> str | None:
+        is_number = isinstance(element_of(self.result_type), DType)
+        return None if is_number else f"gives numbers, not {self.result_type}"
