@@ -45,18 +45,6 @@ def one_arg(a):
     return a
 
 
-@jit
-def stores(a, b):
-    tl.store(tl.cast(0, tl.int64).to(tl.pointer_type(tl.int32)), 1)
-    return a + b
-
-
-@jit
-def prints(a, b):
-    tl.device_print("x", a)
-    return a + b
-
-
 SYMBOLS = {(tl.float32,): ("__nv_sinf", tl.float32)}
 
 
@@ -153,20 +141,6 @@ def dup_kw(x):
 @says("add2() is given 'a' twice [TW119]")
 def dup_kw_fn(x):
     add2(1, a=2)
-
-
-@says(
-    "cannot access memory, print, or assert in the function of a reduction or scan: it computes one value of two, in any order [TW113]"
-)
-def reduce_side_effect(x):
-    tl.store(x, tl.reduce(tl.arange(0, 16), 0, stores))
-
-
-@says(
-    "cannot access memory, print, or assert in the function of a reduction or scan: it computes one value of two, in any order [TW113]"
-)
-def scan_side_effect(x):
-    tl.associative_scan(tl.arange(0, 16), 0, prints)
 
 
 @says("reduce: the result of combine_fn() takes 1 argument, found 2 [TW116]")

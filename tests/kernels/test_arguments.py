@@ -145,3 +145,31 @@ def test_shapes_and_blocks_of_descriptors_may_be_tuples(device: Device):
     block = (tl.constexpr(4), tl.constexpr(8))
     device.run(described_kernel, (1,), out, x, (4, 8), (8, 1), block)
     assert out.tolist() == [64.0]
+
+
+@jit
+def indexed_scalars_kernel(out, x):
+    scalar = tl.load(x)
+    tl.static_assert(len(scalar[:, None].shape) == 1 and len(scalar[None, :, None].shape) == 2)
+    tl.static_assert(len(scalar[:].shape) == 0)
+    tl.store(out + tl.arange(0, 4)[:, None], scalar[:, None] + tl.zeros((4, 1), tl.float32))
+
+
+def test_a_slice_of_a_scalar_stands_for_nothing(device: Device):
+    out, x = device.empty(4, np.float32), device.array([2.5], np.float32)
+    device.run(indexed_scalars_kernel, (1,), out, x)
+    assert out.tolist() == [2.5] * 4
+
+
+@pytest.mark.parametrize("n", [2**64, -(2**63) - 1])
+def test_integers_of_more_than_64_bits_overflow(device: Device, n: int):
+    out = device.empty(1, np.int64)
+    with pytest.raises(OverflowError, match="integer of more than 64 bits"):
+        device.run(stored_kernel, (1,), out, n)
+    device.run(stored_kernel, (1,), out, n - 1 if n > 0 else n + 1)
+    assert out[0] == (-1 if n > 0 else -(2**63))
+
+
+@jit
+def stored_kernel(out, n):
+    tl.store(out, n)

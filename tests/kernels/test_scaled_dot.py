@@ -18,7 +18,7 @@ DTYPES = {"e2m1": E2M1, "e4m3": FP8[0], "e5m2": FP8[1], "bf16": BFLOAT16, "fp16"
 M, N, K = 16, 32, 64
 
 
-def numbers(rng: np.random.Generator, shape: tuple[int, int], name: str) -> Array:
+def numbers(rng: np.random.Generator, shape: tuple[int, ...], name: str) -> Array:
     return (rng.normal(size=shape) * 2).astype(DTYPES[name])
 
 
@@ -150,3 +150,53 @@ def test_products_of_bytes_that_wrap_to_bytes(device: Device, rng: np.random.Gen
     arrays = device.array(a), device.array(b), c
     device.run(batched_kernel, (1,), *arrays, SHAPE=(1, 2), M=16, OUT=tl.int8)
     np.testing.assert_array_equal(c, (a.astype(np.int64) @ b.astype(np.int64)).astype(np.int8))
+
+
+@jit
+def scaled_batches_kernel(
+    a, a_scale, b, b_scale, batched, single, A_FORMAT: tl.constexpr, A_COLUMNS: tl.constexpr,
+    A_ROWS: tl.constexpr, A_PACK: tl.constexpr,
+):  # fmt: skip
+    z = tl.arange(0, 2)[:, None, None]
+    i, j, g = tl.arange(0, 16), tl.arange(0, 32), tl.arange(0, 2)
+    rows, columns, depth = tl.arange(0, A_ROWS), tl.arange(0, A_COLUMNS), tl.arange(0, 64)
+    of_a = rows[:, None] * A_COLUMNS + columns[None, :]
+    of_b, of_c = depth[:, None] * 32 + j[None, :], i[:, None] * 32 + j[None, :]
+    of_a_scale, of_b_scale = i[:, None] * 2 + g[None, :], j[:, None] * 2 + g[None, :]
+    product = tl.dot_scaled(
+        tl.load(a + z * (A_ROWS * A_COLUMNS) + of_a[None]),
+        tl.load(a_scale + z * 32 + of_a_scale[None]), A_FORMAT,
+        tl.load(b + z * 2048 + of_b[None]),
+        tl.load(b_scale + z * 64 + of_b_scale[None]), "e4m3", lhs_k_pack=A_PACK,
+    )  # fmt: skip
+    tl.store(batched + z * 512 + of_c[None], product)
+    for k in tl.static_range(2):
+        product = tl.dot_scaled(
+            tl.load(a + k * (A_ROWS * A_COLUMNS) + of_a), tl.load(a_scale + k * 32 + of_a_scale),
+            A_FORMAT, tl.load(b + k * 2048 + of_b), tl.load(b_scale + k * 64 + of_b_scale),
+            "e4m3", lhs_k_pack=A_PACK,
+        )  # fmt: skip
+        tl.store(single + k * 512 + of_c, product)
+
+
+@pytest.mark.parametrize(("format", "packs_k"), [("e5m2", True), ("e2m1", True), ("e2m1", False)])
+def test_batches_of_scaled_products(
+    device: Device, rng: np.random.Generator, format: str, packs_k: bool
+):
+    axis = 2 if packs_k else 1
+    left = packed(numbers(rng, (2, 16, 64), format), axis)
+    arrays = [
+        device.array(values)
+        for values in (
+            left,
+            rng.integers(120, 134, (2, 16, 2)).astype(np.uint8),
+            packed(numbers(rng, (2, 64, 32), "e4m3"), 1),
+            rng.integers(120, 134, (2, 32, 2)).astype(np.uint8),
+        )
+    ]
+    batched, single = (device.empty((2, 16, 32), np.float32) for _ in range(2))
+    _, rows, columns = left.shape
+    device.run(
+        scaled_batches_kernel, (1,), *arrays, batched, single, format, columns, rows, packs_k
+    )
+    assert np.array_equal(batched, single) and np.count_nonzero(single) > 900

@@ -175,7 +175,7 @@ def _dtype_of_number(name: str, value: float, annotation: Any) -> DType:
     for dtype in (i32, i64, u64):
         if dtype.min_int <= value <= dtype.max_int:
             return dtype
-    raise errors.UnsupportedArgument(name, "integer of more than 64 bits")
+    raise errors.IntegerTooLarge(name, "integer of more than 64 bits", "split it in two")
 
 
 def _like(original: Sequence[object], items: list[Any]) -> Any:

@@ -14,7 +14,7 @@ from dataclasses import field
 from typing import Any, Generic, TypeVar, cast
 
 from tilewright.frontend.semantics.semantic_context import Context
-from tilewright.ir import Block, Rewriter
+from tilewright.ir import Block
 from tilewright.support import SourceLoc, errors
 from tilewright.support.data_class import dataclass
 
@@ -113,10 +113,3 @@ class LoweringFrame(ABC, Generic[Node]):
     def into(self, block: Block) -> AbstractContextManager[Block]:
         """Emit into `block` while the context manager is open."""
         return self.ctx.into(block)
-
-
-def erase_ops(block: Block) -> None:
-    """Take the ops out of a block that no op owns, so that their operands lose these uses."""
-    # Backwards: an op can go once nothing uses its results.
-    for op in reversed(block):
-        Rewriter.drop(op)

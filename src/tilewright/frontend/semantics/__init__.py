@@ -45,6 +45,7 @@ from tilewright.frontend.semantics.numeric_operators import (
 )
 from tilewright.frontend.semantics.semantic_context import (
     Context,
+    erase_ops,
     refuse_extension,
 )
 from tilewright.frontend.semantics.semantics_registry import (
@@ -81,6 +82,7 @@ __all__ = [
     "described_array",
     "described_arrays",
     "dot",
+    "erase_ops",
     "extrema",
     "getattr_",
     "getitem",

@@ -14,12 +14,13 @@ from tilewright import language as tl
 from tilewright.frontend.dtype_promotion import accumulator_dtype, extremum_dtype, sum_dtype
 from tilewright.frontend.semantics import constant_arguments
 from tilewright.frontend.semantics.broadcasting import broadcast_value
+from tilewright.frontend.semantics.combines_with_effects import reduce_in_pairs, scan_in_halves
 from tilewright.frontend.semantics.dtype_casts import cast_value, number_type
 from tilewright.frontend.semantics.literal_constants import materialize
 from tilewright.frontend.semantics.selection import extremum_value
-from tilewright.frontend.semantics.semantic_context import Context
+from tilewright.frontend.semantics.semantic_context import Context, erase_ops
 from tilewright.frontend.semantics.semantics_registry import call, implements
-from tilewright.ir import Block, Value
+from tilewright.ir import Block, Op, Value
 from tilewright.ir.types import DType, Type, element_of, shape_of
 from tilewright.language import tensor, type_of, unwrap
 from tilewright.ops import (
@@ -57,11 +58,12 @@ def reduce_tiles(
 def _reduce_axis(ctx: Context, values: list[Value], axis: int, combine: Combine) -> list[Value]:
     elements = [element_of(value.type) for value in values]
     # The region combines scalars: the backend chooses how often and on how many lanes it runs.
-    region = function_region(ctx, [*elements, *elements], combine, _COMBINES)
-    return list(ctx.emitter.emit(ReduceOp(tuple(values), region, axis)).results)
-
-
-_COMBINES = "the function of a reduction or scan", "it computes one value of two, in any order"
+    region, effect = _region(ctx, [*elements, *elements], combine)
+    if effect is None:
+        return list(ctx.emitter.emit(ReduceOp(tuple(values), region, axis)).results)
+    erase_ops(region)
+    tiles = reduce_in_pairs(ctx, [*map(tensor, values)], axis, combine)
+    return [tile.handle for tile in tiles]
 
 
 def function_region(
@@ -74,6 +76,18 @@ def function_region(
 
     what: a name of the function for the error, and why it has none
     """
+    region, effect = _region(ctx, arg_types, body)
+    if effect is not None:
+        name, reason = what
+        doing = f"access memory, print, or assert in {name}"
+        raise errors.InvalidOperation(doing, reason, loc=effect.loc or ctx.loc)
+    return region
+
+
+def _region(
+    ctx: Context, arg_types: Sequence[Type], body: Callable[[list[tensor]], Sequence[tensor]]
+) -> tuple[Block, Op | None]:
+    """A region, and an op with effects in it."""
     outer = ctx.options
     # A check of overflow is an assertion, an effect, which no such region may have.
     ctx.options = replace(outer, sanitize_overflow=False)
@@ -81,12 +95,7 @@ def function_region(
         region = ctx.region(arg_types, body)
     finally:
         ctx.options = outer
-    effect = op_with_effects(region)
-    if effect is not None:
-        name, reason = what
-        doing = f"access memory, print, or assert in {name}"
-        raise errors.InvalidOperation(doing, reason, loc=effect.loc or ctx.loc)
-    return region
+    return region, op_with_effects(region)
 
 
 def _restore_dims(ctx: Context, value: Value, axis: int | None, rank: int) -> Value:
@@ -114,7 +123,7 @@ def user_combine(ctx: Context, function: str, fn: object, inputs: Sequence[Value
         results = [materialize(ctx, item) for item in items]
         for result, element in zip(results, elements, strict=True):
             # No implicit conversion: each partial result is fed back as an operand.
-            if result.handle.type is not element:
+            if element_of(result.handle.type) is not element:
                 expected, actual = type_of(element), result.type
                 ctx.fail(errors.DTypeMismatch, f"{function}: combine", expected, actual)
         return results
@@ -184,8 +193,11 @@ def scan(
     """The inclusive scan of tiles of one shape."""
     dim = constant_arguments.axis(ctx, function, axis, len(shape_of(tiles[0].type)))
     elements = [element_of(tile.type) for tile in tiles]
-    region = function_region(ctx, [*elements, *elements], combine, _COMBINES)
     backwards = constant_arguments.flag(ctx, function, "reverse", reverse)
+    region, effect = _region(ctx, [*elements, *elements], combine)
+    if effect is not None:
+        erase_ops(region)
+        return scan_in_halves(ctx, [*map(tensor, tiles)], dim, combine, backwards)
     op = ctx.emitter.emit(ScanOp(tuple(tiles), region, dim, backwards))
     return [tensor(result) for result in op.results]
 

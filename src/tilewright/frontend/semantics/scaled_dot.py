@@ -47,22 +47,30 @@ class Factor(NamedTuple):
         if self.scale is None:
             return wide
         factors = _powers(self.scale).to(target)
-        shape = shape_of(wide.handle.type)
-        rows, depth = shape if self.is_left else (shape[1], shape[0])
         # One scale for each group along K: (rows, groups) to (rows, groups, size) to (rows, K).
-        groups = shape_of(factors.handle.type)[1]
-        spread = factors.expand_dims(2).broadcast_to((rows, groups, depth // groups))
-        spread = spread.reshape((rows, depth))
+        *batch, rows, depth = _rows_first(wide, self.is_left)
+        groups = shape_of(factors.handle.type)[-1]
+        spread = factors.expand_dims(-1).broadcast_to((*batch, rows, groups, depth // groups))
+        spread = spread.reshape((*batch, rows, depth))
         return wide * (spread if self.is_left else tl.trans(spread))
 
     def _unpacked(self) -> tensor:
         """Both numbers of each byte, along K or along the other dimension."""
         low, high = _e2m1(self.tile & 15), _e2m1(self.tile >> 4)
-        rows, columns = shape_of(self.tile.handle.type)
+        *batch, rows, columns = shape_of(self.tile.handle.type)
         if self.is_left == self.k_pack:
             return tl.interleave(low, high)
-        # Beside each other along the first dimension.
-        return tl.permute(tl.join(low, high), (0, 2, 1)).reshape((2 * rows, columns))
+        # Interleaved along the dimension before the last: (rows, columns, 2) to (rows, 2, columns).
+        pairs = tl.join(low, high)
+        last = len(batch) + 2
+        moved = tl.permute(pairs, (*range(last - 1), last, last - 1))
+        return moved.reshape((*batch, 2 * rows, columns))
+
+
+def _rows_first(tile: tensor, is_left: bool) -> tuple[int, ...]:
+    """The shape of a factor as (..., rows, K)."""
+    *batch, first, second = shape_of(tile.handle.type)
+    return (*batch, first, second) if is_left else (*batch, second, first)
 
 
 def _e2m1(code: tensor) -> tensor:
@@ -94,8 +102,8 @@ def _factor(
     element = FORMATS[kind]
     if kind in ("e4m3", "e5m2") and tile.dtype == tl.uint8:
         tile = evaluate(ctx, lambda: tl.cast(tile, element, bitcast=True))
-    if tile.dtype != element or len(tile.shape) != 2:
-        expected = f"a tile of rank 2 of {element} for {kind}"
+    if tile.dtype != element or len(tile.shape) < 2:
+        expected = f"a tile of rank 2 or more of {element} for {kind}"
         ctx.fail(errors.InvalidValue, "dot_scaled", name, expected, tile.type)
     packs_k = constant_arguments.flag(ctx, "dot_scaled", f"{name}_k_pack", k_pack)
     if kind != "e2m1" and not packs_k:
@@ -110,8 +118,8 @@ def _scale(ctx: Context, name: str, scale: object) -> tensor | None:
     if unwrap(scale) is None:
         return None
     tile = constant_arguments.tile(ctx, "dot_scaled", f"{name}_scale", scale)
-    if tile.dtype not in (tl.uint8, tl.float8e4nv) or len(tile.shape) != 2:
-        expected = "a tile of rank 2 of uint8 or fp8e4nv"
+    if tile.dtype not in (tl.uint8, tl.float8e4nv):
+        expected = "a tile of uint8 or fp8e4nv"
         ctx.fail(errors.InvalidValue, "dot_scaled", f"{name}_scale", expected, tile.type)
     return tile
 
@@ -120,14 +128,14 @@ def _check_groups(ctx: Context, factor: Factor) -> None:
     """A scale for each 32 numbers along K, or each 16 of fp8e4nv."""
     if factor.scale is None:
         return
-    shape = shape_of(factor.tile.handle.type)
-    rows, depth = shape if factor.is_left else (shape[1], shape[0])
+    *batch, rows, depth = _rows_first(factor.tile, factor.is_left)
     if factor.format == "e2m1":
         rows, depth = (rows, 2 * depth) if factor.k_pack else (2 * rows, depth)
     size = 16 if factor.scale.dtype.is_floating() else 32
     found = shape_of(factor.scale.handle.type)
-    if found != (rows, depth // size):
-        name, expected = f"{factor.name}_scale", f"of shape {(rows, depth // size)}"
+    shape = (*batch, rows, depth // size)
+    if found != shape:
+        name, expected = f"{factor.name}_scale", f"of shape {shape}"
         ctx.fail(errors.InvalidValue, "dot_scaled", name, expected, factor.scale.type)
 
 

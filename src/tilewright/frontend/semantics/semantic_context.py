@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn, Protocol
 
 from tilewright.frontend.frontend_options import FrontendOptions
-from tilewright.ir import MAX_REGIONS, Block, Builder, Emitter, Op, Value
+from tilewright.ir import MAX_REGIONS, Block, Builder, Emitter, Op, Rewriter, Value
 from tilewright.ir.types import Type
 from tilewright.language import DeviceFunction, tensor
 from tilewright.ops import YieldOp
@@ -128,3 +128,10 @@ class Context:
         finally:
             self.emitter = outer
         return block
+
+
+def erase_ops(block: Block) -> None:
+    """Take the ops out of a block that no op owns, so that their operands lose these uses."""
+    # Backwards: an op can go once nothing uses its results.
+    for op in reversed(block):
+        Rewriter.drop(op)

@@ -36,6 +36,8 @@ def _is_tuple(value: object) -> TypeGuard[tuple[Any, ...]]:
 
 def _indexed(ctx: Context, x: tensor, entries: Sequence[object]) -> tensor:
     rank = len(shape_of(x.handle.type))
+    # As in Triton, `:` of a scalar stands for nothing: c[:, None] has one dimension.
+    entries = entries if rank else [entry for entry in entries if not _is_full(entry)]
     kept = sum(entry is not None and entry is not ... for entry in entries)
     if kept > rank:
         what = f"index {x.type} with {kept} indices"

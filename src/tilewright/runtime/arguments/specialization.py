@@ -167,7 +167,7 @@ def integer_key(value: int) -> Spec:
     for type_ in (i32, i64, u64):
         if type_.min_int <= value <= type_.max_int:
             return integer_spec(type_, value)
-    raise errors.UnsupportedArgument("", "integer of more than 64 bits", "split it in two")
+    raise errors.IntegerTooLarge("", "integer of more than 64 bits", "split it in two")
 
 
 def integer_spec(type_: DType, value: int) -> Spec:

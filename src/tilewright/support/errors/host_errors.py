@@ -34,6 +34,13 @@ class UnsupportedArgument(LaunchError, TypeError):
 
 
 @dataclass(eq=False)
+class IntegerTooLarge(UnsupportedArgument, OverflowError):
+    """An integer that no 64 bits hold."""
+
+    code = "TW225"
+
+
+@dataclass(eq=False)
 class ReadOnlyArray(LaunchError, ValueError):
     """A read-only array for a parameter that the kernel stores to."""
 

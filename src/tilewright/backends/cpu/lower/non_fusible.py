@@ -401,7 +401,8 @@ def lower_assert(state: CpuLowering, op: AssertOp) -> None:
         code.line(f"br {none.typed}, label %{holds}, label %{failed}")
         code.line(f"{failed}:")
         message, place = state.string(packed(op.message, op.loc)), _indices(coords)
-        if coords:
+        # Of more than three dimensions the first three are reported, which vectors do not cross.
+        if 0 < len(coords) <= len(place):
             place[len(coords) - 1] = _first_lane(code, coords[-1], failing)
         _call_console(state, 0, [message, integer_literal(0), zero_bits(), *place])
         code.line("ret void")

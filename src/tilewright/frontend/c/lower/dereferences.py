@@ -21,7 +21,7 @@ from tilewright.frontend.c.lower.integer_promotion import (
 )
 from tilewright.frontend.c.syntax_queries import has_effects, is_pure, walk
 from tilewright.frontend.dtype_promotion import fits
-from tilewright.frontend.lowering_frame import erase_ops
+from tilewright.frontend.semantics import erase_ops
 from tilewright.frontend.semantics.numeric_operators import result_dtype
 from tilewright.ir import Block
 from tilewright.ir.types import PointerType, Scalar, element_of, shape_of, with_shape

@@ -15,7 +15,6 @@ import ast
 from collections.abc import Callable, Sequence
 
 from tilewright.frontend import semantics
-from tilewright.frontend.lowering_frame import erase_ops
 from tilewright.frontend.python.captured_names import MISSING
 from tilewright.frontend.python.lower.control_flow_joins import (
     Join,
@@ -45,6 +44,7 @@ from tilewright.frontend.python.lower.statement_sequence import (
     lower_to_function_end,
     reaches_function_end,
 )
+from tilewright.frontend.semantics import erase_ops
 from tilewright.ir import Block, Value
 from tilewright.language import tensor
 from tilewright.ops import HintOp, IfOp, YieldOp

@@ -17,7 +17,6 @@ from typing import Any, cast
 
 from tilewright import language
 from tilewright.frontend import semantics
-from tilewright.frontend.lowering_frame import erase_ops
 from tilewright.frontend.python.lower.assignment_targets import assign
 from tilewright.frontend.python.lower.branches import emit_if, unless_jumped
 from tilewright.frontend.python.lower.control_flow_joins import Join, as_value
@@ -54,7 +53,7 @@ from tilewright.frontend.python.lower.syntax_queries import (
     is_used_outside_loops,
 )
 from tilewright.frontend.python.lower.truth_values import logical_not
-from tilewright.frontend.semantics import LoopBounds
+from tilewright.frontend.semantics import LoopBounds, erase_ops
 from tilewright.ir import Block, Value
 from tilewright.ir.types import i1
 from tilewright.language import tensor
