@@ -12,6 +12,7 @@ from tilewright.compiler.compiled_kernel import CompiledKernel
 from tilewright.compiler.kernel_metadata import KernelMetadata
 from tilewright.compiler.kernel_store import Entry, Store, package_version, shared_store
 from tilewright.compiler.sources import (
+    NON_NEGATIVE,
     ASTSource,
     Compilable,
     IRSource,
@@ -32,6 +33,7 @@ from tilewright.compiler.type_names import (
 from tilewright.compiler.written_arguments import accessed_arguments, stored_arguments
 
 __all__ = [
+    "NON_NEGATIVE",
     "ASTSource",
     "Artifacts",
     "Compilable",

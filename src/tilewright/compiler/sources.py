@@ -307,9 +307,12 @@ def _name(place: Place, names: Sequence[str]) -> str:
 def _spec(
     name: str, type_name: str, values: Mapping[str, object], attributes: Sequence[Sequence[object]]
 ) -> ArgSpec:
-    if type_name == "constexpr" or name in values:
-        return ArgSpec(name, "constexpr", value=values[name])
     what = f"type of '{name}'"
+    if type_name == "constexpr" or name in values:
+        integer = type(values[name]) is int and type_name != "constexpr"
+        # as an integer argument that is 1 in a launch: it is known, and has a dtype
+        type_ = type_named(type_name, what) if integer else None
+        return ArgSpec(name, "constexpr", type_, values[name])
     described = find_descriptor_type(type_name, what)
     if described is not None:
         return descriptor_spec(name, *described, even_rows=bool(attributes))

@@ -13,7 +13,7 @@ from tilewright.frontend.python import (
     function_of_text,
     source_of,
 )
-from tilewright.language import constexpr_function, constexpr_type
+from tilewright.language import DeviceFunction, constexpr_function, constexpr_type
 from tilewright.support import cached_property
 
 P = ParamSpec("P")
@@ -69,8 +69,10 @@ class FunctionText:
 
     @cached_property  # not a property: programs assign to it
     def used_global_vals(self) -> dict[tuple[str, int], tuple[object, object]]:
-        """(name, id of the holder) -> (value, holder) of each global that the function uses."""
-        used = self.find_dependencies().used
+        """(name, id of the holder) -> (value, holder) of each constant from outside that the
+        function uses."""
+        functions = (FunctionText, DeviceFunction, constexpr_function)
+        used = [u for u in self.find_dependencies().used if not isinstance(u.value, functions)]
         return {(u.name, id(u.binding.holder)): (u.value, u.binding.holder) for u in used}
 
 

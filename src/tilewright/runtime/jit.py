@@ -17,7 +17,6 @@ from tilewright.compiler import (
     Compilable,
     CompiledKernel,
     PythonKernel,
-    compile,
     frontend_options,
     options_of,
 )
@@ -35,7 +34,7 @@ from tilewright.runtime.async_compile import active_mode
 from tilewright.runtime.function_text import FunctionText
 from tilewright.runtime.kernel_interface import KernelInterface
 from tilewright.runtime.launch.bound_call import BoundCall
-from tilewright.runtime.launch.compile_hooks import CompileSkipped
+from tilewright.runtime.launch.compile_hooks import CompileSkipped, full_name, read_value
 from tilewright.runtime.launch.launch_function import LaunchFunction
 from tilewright.runtime.launch.prepared_launches import NativeLaunches, PreparedLaunches
 from tilewright.runtime.launch.variant import RecordedLaunch
@@ -231,7 +230,7 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
         self.variants.forget_dependencies()
 
     @property
-    def device_caches(self) -> dict[int, tuple[dict[tuple[object, ...], CompiledKernel]]]:
+    def device_caches(self) -> dict[int, tuple[dict[str, CompiledKernel]]]:
         """Device -> (compiled kernels by what decides them,)."""
         return {0: (self.variants.kernels.made,)}
 
@@ -257,16 +256,20 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
         return partial(type(self), **self._given), (self.fn,)
 
     def preload(self, specialization_data: str) -> CompiledKernel:
-        """Compile a variant that `specialization_data` describes, a text that hooks around
-        compiling are told."""
+        """Compile a variant for launches to come. specialization_data: a text that describes it,
+        which hooks around compiling get. Errors: OtherSpecialization."""
         data = json.loads(specialization_data)
+        if data["name"] != full_name(self):
+            raise errors.OtherSpecialization(data["name"], full_name(self))
+        constants = {name: read_value(value) for name, value in data["constexprs"].items()}
         attrs = {tuple(position): facts for position, facts in data["attrs"]}
-        source = ASTSource(self, data["signature"], data["constexprs"], attrs)
+        signature = ASTSource(self, data["signature"], constants, attrs).arguments
         backend = backend_named(data["backend"])
-        # as dictionaries of options have them, whose lists came from tuples
-        named = {name: _as_tuples(value) for name, value in data["options"].items()}
-        own = {name: named.pop(name) for name in ("check", "may_overlap") if name in named}
-        return compile(source, backend.target(), replace(options_of(backend, named), **own))
+        named: dict[str, Any] = {name: read_value(o) for name, o in data["options"].items()}
+        # launches take not all: some are decided by arguments, or given to `jit`
+        given = {name: named.pop(name) for name in backend.options.names() & named.keys()}
+        options = replace(options_of(backend, given), **named)
+        return self.variants.preload(signature, backend, options)
 
     # --- launching --------------------------------------------------------------------------------
 
@@ -409,12 +412,6 @@ _DESCRIPTION = frozenset(
     }
 )  # fmt: skip
 """What a kernel without a function still has: Triton's names, some of which programs assign."""
-
-
-def _as_tuples(value: object) -> object:
-    if not isinstance(value, list):
-        return value
-    return tuple(map(_as_tuples, cast("list[object]", value)))
 
 
 def _warn_of_constants(kernel: str, params: Sequence[KernelParam]) -> None:

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import os
 import threading
 import timeit
@@ -22,7 +21,13 @@ import tilewright.language as tl
 from tests.unit.runtime.kernels import add, new_empty, new_value
 from tilewright.compiler import CompiledKernel
 from tilewright.runtime import JITFunction, MockTensor, cdiv, driver, jit, launch_hooks
-from tilewright.support import ListRecorder, VariantAdded, errors, recording, settings
+from tilewright.support import (
+    ListRecorder,
+    VariantAdded,
+    errors,
+    recording,
+    settings,
+)
 
 Point = namedtuple("Point", "x y")
 FACTOR = tl.constexpr(3)
@@ -344,22 +349,6 @@ def test_warmup_with_stand_ins(stand_in: object) -> None:
             value[1](stand_in, 3)
 
 
-def test_preload() -> None:
-    value = new_value()
-    data = {
-        "backend": "cpu",
-        "signature": {"out": "*fp32", "number": "i32"},
-        "constexprs": {},
-        "attrs": [[[0], [["tt.divisibility", 16]]]],
-        "options": {"num_warps": 2},
-    }
-    kernel = value.preload(json.dumps(data))
-    assert kernel.metadata.num_warps == 2
-    out = np.zeros(1, "f")
-    kernel[(1,)](out, 7)
-    assert out[0] == 7
-
-
 # --- globals --------------------------------------------------------------------------------------
 
 
@@ -384,7 +373,45 @@ def test_a_changed_global_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     kernel[1](out)
     assert kernel.cache_key == key
-    assert any(name == "FACTOR" for name, _ in kernel.used_global_vals)
+    assert [name for name, _ in kernel.used_global_vals] == ["FACTOR"]  # not the helper
+
+
+def test_a_constexpr_that_is_assigned_to_is_noticed() -> None:
+    factor = tl.constexpr(3)
+
+    @jit
+    def kernel(out):
+        tl.store(out, factor)
+
+    out = np.zeros(1, "f")
+    for _ in range(3):  # from Python, and through machine code
+        kernel[(1,)](out)
+    factor.value = 4
+    for _ in range(2):
+        with pytest.raises(errors.ChangedGlobal, match="was 3 when kernel was compiled") as caught:
+            kernel[(1,)](out)
+    assert str(caught.value.triton_words).endswith("from constexpr[3] to constexpr[4]")
+    factor.value = 3
+    kernel[(1,)](out)
+    assert out[0] == 3
+
+
+def test_a_global_that_is_only_a_default_may_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    @jit
+    def helper(x, by: tl.constexpr = FACTOR):
+        return x * by
+
+    @jit
+    def kernel(out, number: tl.constexpr = FACTOR):
+        tl.store(out, helper(number) + number)
+
+    out = np.zeros(1, "f")
+    kernel[(1,)](out)
+    before = out[0]
+    monkeypatch.setitem(globals(), "FACTOR", tl.constexpr(9))
+    kernel[(1,)](out)
+    assert out[0] == before == 3 * 3 + 3
+    assert len(kernel.device_caches[0][0]) == 1
 
 
 # --- hooks ----------------------------------------------------------------------------------------

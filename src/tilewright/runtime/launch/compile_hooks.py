@@ -3,17 +3,52 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, cast
 
 from tilewright.backends import Backend, CommonOptions
-from tilewright.compiler import KernelSource, specialization_of
+from tilewright.compiler import NON_NEGATIVE, KernelSource, name_of_type, specialization_of
+from tilewright.frontend.python import ArgSpec
+from tilewright.language import dtype, unwrap
 from tilewright.support.data_class import dataclass
 
-__all__ = ["CompileSkipped", "JitFunctionInfo", "Variation"]
+__all__ = ["CompileSkipped", "JitFunctionInfo", "Variation", "full_name", "read_value"]
 
 Hook = Callable[..., Any]
+
+
+def full_name(kernel: Any) -> str:
+    """Module and qualified name of a kernel."""
+    return f"{kernel.fn.__module__}.{kernel.fn.__qualname__}"
+
+
+_DTYPE = "dtype"
+
+
+def _written(value: object) -> object:
+    """A compile-time value as JSON has it: a dtype as {"dtype": name}."""
+    value = unwrap(value)
+    if isinstance(value, dtype):
+        return {_DTYPE: value.name}
+    if isinstance(value, tuple | list):
+        return [_written(item) for item in cast("Sequence[object]", value)]
+    return value
+
+
+def _facts(spec: ArgSpec) -> list[tuple[str, int]]:
+    """What holds for the values of an argument, as `ASTSource` takes it."""
+    names = {"non_negative": NON_NEGATIVE}
+    return [(names.get(name, "tt.divisibility"), amount) for name, amount in spec.facts.items()]
+
+
+def read_value(written: object) -> object:
+    """The compile-time value that JSON has; a list as a tuple."""
+    if isinstance(written, dict):
+        return dtype(cast("dict[str, str]", written)[_DTYPE])
+    if isinstance(written, list):
+        return tuple(map(read_value, cast("list[object]", written)))
+    return written
 
 
 class CompileSkipped(Exception):
@@ -31,12 +66,14 @@ class JitFunctionInfo:
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """A variant of `kernel` that is to be compiled; is_warmup: without a launch."""
+    """A variant of `kernel` that is to be compiled; key: by which it is kept; is_warmup: without a
+    launch."""
 
     kernel: Any
     source: KernelSource
     backend: Backend
     options: CommonOptions
+    key: str
     is_warmup: bool
 
     def call(self, hook: Hook | None) -> bool:
@@ -67,7 +104,7 @@ class Variation:
         options = self.options
         configs: dict[Any, Any] = {place: fact for found in facts for place, fact in found.items()}
         return {
-            "key": f"{self.source.key()} {options.meaningful()}",
+            "key": self.key,
             "signature": signature,
             "device": 0,
             "constants": constants,
@@ -78,19 +115,24 @@ class Variation:
             "launch_cooperative_grid": options.launch_cooperative_grid,
             "extern_libs": options.extern_libs,
             "configs": [configs],
-            "specialization_data": self._data(signature, constants, configs),
+            "specialization_data": self._data(signature, constants),
             "is_warmup": self.is_warmup,
         }
 
-    def _data(
-        self, signature: Mapping[str, str], constants: Mapping[str, object], configs: Any
-    ) -> str:
+    def _data(self, signature: Mapping[str, str], constants: Mapping[str, object]) -> str:
         """A text from which `JITFunction.preload` compiles the variant again."""
+        specs = enumerate(self.source.arguments.args)
+        # of an integer argument that is 1, too, which hooks get as "constexpr"
+        types = {
+            spec.name: name_of_type(spec.type)
+            for spec in self.source.arguments.args
+            if spec.type is not None
+        }
         data = {
-            "name": self.kernel.repr(None),
-            "signature": dict(signature),
-            "constexprs": dict(constants),
-            "attrs": list(configs.items()),
+            "name": full_name(self.kernel),
+            "signature": {**signature, **types},
+            "constexprs": {name: _written(value) for name, value in constants.items()},
+            "attrs": [((i,), _facts(spec)) for i, spec in specs if spec.facts],
             "options": asdict(self.options),
             "backend": self.backend.name,
         }

@@ -5,22 +5,23 @@ from __future__ import annotations
 import warnings
 from array import array
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 from weakref import WeakMethod, WeakSet
 
-from tilewright.backends import Backend, CommonOptions
+from tilewright.backends import Backend, CommonOptions, GPUTarget
 from tilewright.compiler import (
     Compilable,
     CompiledKernel,
     IRSource,
+    KernelSource,
     compile_source,
     options_of,
 )
-from tilewright.frontend.python import Dependencies, dependencies
+from tilewright.frontend.python import Dependencies, KernelSignature, dependencies
 from tilewright.language import DeviceFunction
 from tilewright.runtime.arguments.specialization import MOCK
 from tilewright.runtime.launch.bound_call import BoundCall
@@ -60,7 +61,18 @@ _REMEMBERED = 64
 _EVICTED_PART = 32
 """One 32nd of the limit is evicted at a time, so that variants are sorted by age rarely."""
 
-KernelKey = tuple[object, ...]
+KernelKey = str
+"""A text, since hooks get it as Triton's."""
+
+
+def _kernel_key(
+    source: KernelSource | IRSource,
+    target: GPUTarget,
+    device: str,
+    options: CommonOptions,
+    assigned: Iterable[tuple[str, object]],
+) -> KernelKey:
+    return " ".join(map(str, (source.key(), target, device, options, [*assigned])))
 
 
 class CompiledKernels:
@@ -188,11 +200,11 @@ class VariantCache:
         source = described if override is None else IRSource(Path(override))
         # One device of several holds its own loaded copy; mocks and numbers have the first one's.
         device = call.device.partition(":")[2] or "0"
-        key = (source.key(), backend.name, target, device, options, call.assigned_settings)
+        key = _kernel_key(source, target, device, options, call.assigned_settings)
 
         def compile_new() -> CompiledKernel:
             self._announce(call)
-            variation = Variation(self._kernel, described, backend, options, is_warmup)
+            variation = Variation(self._kernel, described, backend, options, key, is_warmup)
             if variation.call(kernel_hooks.jit_cache):
                 raise CompileSkipped
             kernel = compile_source(source, backend, target, options)
@@ -203,10 +215,19 @@ class VariantCache:
             if kernel.pairs and backend.orders_overlaps and not options.check:
                 in_order = replace(options, may_overlap=True)
                 make = partial(compile_source, source, backend, target, in_order)
-                kernel.in_order = partial(self.kernels.get, (*key, "in order"), make)
+                kernel.in_order = partial(self.kernels.get, f"{key} in order", make)
             return kernel
 
         return self.kernels.get(key, compile_new)
+
+    def preload(
+        self, signature: KernelSignature, backend: Backend, options: CommonOptions
+    ) -> CompiledKernel:
+        """The kernel for arguments, compiled if it is new, for launches to come."""
+        source, target = self._function.source(signature, self.dependencies.hash), backend.target()
+        assigned = vars(settings().compilation).items()
+        key = _kernel_key(source, target, "0", options, assigned)
+        return self.kernels.get(key, partial(compile_source, source, backend, target, options))
 
     def add(self, dispatch: NativeDispatch) -> None:
         """Register a table that is going to launch these variants."""

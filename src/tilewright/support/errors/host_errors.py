@@ -265,6 +265,18 @@ class MissingInTriton(LaunchError, ModuleNotFoundError):
 
 
 @dataclass(eq=False)
+class OtherSpecialization(LaunchError, RuntimeError):
+    """Specialization data that describes a variant of another kernel."""
+
+    code = "TW225"
+    template = "the specialization data is of {found}, not of {kernel}"
+    triton_template = "Specialization data is for {found} but trying to preload for {kernel}"
+
+    found: str
+    kernel: str
+
+
+@dataclass(eq=False)
 class UnsupportedTorch(LaunchError, RuntimeError):
     """A PyTorch whose Inductor asks Triton for other things than are met here."""
 
