@@ -30,7 +30,9 @@ def test_preload() -> None:
     kernel[(1,)](out, 7)
     assert out[0] == 7
     data["name"] = f"{__name__}.other"
-    with pytest.raises(errors.OtherSpecialization, match=r"is of .*test_jit.other, not of .*value"):
+    with pytest.raises(
+        errors.OtherSpecialization, match=r"is of .*test_preload.other, not of .*value"
+    ):
         value.preload(json.dumps(data))
 
 
