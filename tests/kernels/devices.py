@@ -18,7 +18,10 @@ from tests.guarded_devices import (
     moved,
 )
 
-__all__ = ["DEVICES", "Array", "Cpu", "Device", "EmulatedNvidia", "Interpreter", "Nvidia", "OnGpu"]
+__all__ = [
+    "DEVICES", "Array", "Cpu", "Device", "EmulatedAmpere", "EmulatedNvidia", "Interpreter",
+    "Nvidia", "OnGpu",
+]  # fmt: skip
 
 
 BLOCKS = 30_000
@@ -58,6 +61,12 @@ class EmulatedNvidia(Device):
     def give_up_early() -> None:
         machine = importlib.import_module("tests.emulator.machine")
         machine.Machine.run.__defaults__ = (BLOCKS,)  # its own limit takes minutes
+
+
+class EmulatedAmpere(EmulatedNvidia):
+    """Of sm_80, which has copies of threads only."""
+
+    name = "emulated_ampere"
 
 
 DEVICES["emulated"] = EmulatedNvidia

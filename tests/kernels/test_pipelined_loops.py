@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tilewright.language as tl
-from tests.kernels.devices import Device, EmulatedNvidia
+from tests.kernels.devices import Device, EmulatedAmpere, EmulatedNvidia
 from tests.kernels.tutorial_matmul import tutorial_matmul
 from tilewright import jit
 
@@ -251,6 +251,53 @@ def test_a_loop_in_a_loop(
 
 
 # --- bounds, masks, slots -------------------------------------------------------------------------
+
+
+@jit
+def two_ahead(a, b, c, n, STEP: tl.constexpr, BY_POINTERS: tl.constexpr):
+    """What an iteration loads was decided one, two or three iterations before."""
+    i = tl.arange(0, 32)
+    tile = i[:, None] * 32 + i[None, :]
+    acc = tl.zeros((32, 32), tl.float32)
+    p, r, t = 0, 1, 2
+    x, y = a, a + 1024
+    for q in range(n):
+        tile_a = tl.load((x if BY_POINTERS else a + p * 1024) + tile)
+        acc = tl.dot(tile_a, tl.load(b + q * 1024 + tile), acc)
+        p = r
+        x = y
+        if STEP == 3:
+            r = t
+            t = q + 3
+        else:
+            r = q + 2
+        y = a + (q + 2) * 1024
+    tl.store(c + tile, acc)
+
+
+def assert_two_ahead(
+    device: Device, rng: np.random.Generator, dtype: str, step: int, by_pointers: bool
+) -> None:
+    n = 6
+    a, b = (rng.integers(-3, 4, (n, 32, 32)).astype(dtype) for _ in range(2))
+    out = device.empty((32, 32), np.float32)
+    words: Any = {"STEP": step, "BY_POINTERS": by_pointers}
+    device.run(two_ahead, (1,), device.array(a), device.array(b), out, n, **words)
+    np.testing.assert_array_equal(out, (a.astype(np.float64) @ b).sum(0))
+
+
+@pytest.mark.parametrize("by_pointers", [False, True], ids=["scalars", "pointers"])
+@pytest.mark.parametrize("step", [2, 3])
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_indices_of_later_iterations(
+    device: Device, rng: np.random.Generator, dtype: str, step: int, by_pointers: bool
+):
+    assert_two_ahead(device, rng, dtype, step, by_pointers)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_indices_of_later_iterations_without_a_copy_engine(rng: np.random.Generator, dtype: str):
+    assert_two_ahead(EmulatedAmpere(), rng, dtype, 2, False)
 
 
 @jit

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tilewright.language as tl
-from tests.kernels.devices import EmulatedNvidia
+from tests.kernels.devices import EmulatedAmpere, EmulatedNvidia
 from tests.unit.backends.nvidia.compiled import compiled, count
 from tests.unit.backends.nvidia.gpu_tiles import matmul
 from tests.unit.backends.nvidia.requires import needs_ptxas
@@ -21,10 +21,6 @@ from tilewright import jit
 
 class Turing(EmulatedNvidia):
     name = "emulated_turing"
-
-
-class Ampere(EmulatedNvidia):
-    name = "emulated_ampere"
 
 
 def numbers(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
@@ -108,7 +104,7 @@ def add_all(out, old, x, n, BLOCK: tl.constexpr):
     tl.store(old + i, tl.atomic_add(out + i // 2, tl.load(x + i, i < n), i < n), i < n)
 
 
-@pytest.mark.parametrize("device", [Turing, Ampere])
+@pytest.mark.parametrize("device", [Turing, EmulatedAmpere])
 def test_atomic_sums_of_bf16_touch_only_what_the_mask_lets_through(device: Any) -> None:
     here, n = device(), 37
     x = numbers((n,), ml_dtypes.bfloat16)

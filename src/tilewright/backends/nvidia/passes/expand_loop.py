@@ -163,8 +163,7 @@ class LoopExpansion:
     def _stage(self, distance: int) -> _Stage:
         ops = self.schedule.slice(distance)
         loads = [ahead for ahead in self.schedule.loads if ahead.distance == distance]
-        needed = {value for op in ops for value in inputs(op)}
-        carried = [i for i, arg in enumerate(self.loop.carried) if arg in needed]
+        carried = _carried_by(self.loop, ops)
         values = [self.loop.inits[i] for i in carried]
         return _Stage(distance, ops, loads, carried, self.loop.lower, values)
 
@@ -398,6 +397,17 @@ class LoopExpansion:
         past = builder.value(CompareOp(moved, limit, predicate="ge"))
         wrapped = builder.value(AddOp(moved, builder.value(ConstantOp(-self.slots, i32))))
         return builder.value(SelectOp(past, wrapped, moved))
+
+
+def _carried_by(loop: ForOp, ops: set[Op]) -> list[int]:
+    """The carried values that ops of the body use, in this iteration or in a later one: what one
+    yields for another is used by it."""
+    yielded = dict(zip(loop.carried, loop.body.terminator.operands, strict=True))
+    needed, new = set[Value](), {value for op in ops for value in inputs(op)}
+    while new := (new & yielded.keys()) - needed:
+        needed |= new
+        new = {yielded[value] for value in new}
+    return [i for i, arg in enumerate(loop.carried) if arg in needed]
 
 
 def _is_shared(tile: Value) -> bool:
