@@ -211,3 +211,64 @@ def test_weights_of_4_bits(
         out, length, HOW=how, M=64, N=64, BLOCK_K=64, STAGES=stages,
     )  # fmt: skip
     np.testing.assert_array_equal(out, x @ (w - zeros))
+
+
+@jit
+def exchanged_before(a, b, c, n, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """Threads exchange the first operand, before copies go where they did."""
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    sums = tl.cumsum(tl.load(a + i[:, None] * K + k[None, :]).to(tl.float32), 0)
+    x = tl.clamp(sums, -8, 8).to(b.dtype.element_ty)
+    acc = tl.zeros((M, N), c.dtype.element_ty)
+    for s in range(n):
+        w = tl.load(b + (s * 16 + k)[:, None] * 128 + k[None, :])
+        z = tl.dot(x, w).to(x.dtype)
+        acc = tl.dot(z, tl.load(b + (s * 16 + k)[:, None] + j[None, :] * 128), acc)
+    tl.store(c + i[:, None] * N + j[None, :], acc)
+
+
+@jit
+def of_two_loads(a, b, c, n, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """The second operand of the first product goes through registers, that of the second does not:
+    what is loaded for the next iteration is waited for by itself."""
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    x = tl.load(a + i[:, None] * K + k[None, :])
+    acc = tl.zeros((M, N), c.dtype.element_ty)
+    for s in range(n):
+        z = tl.dot(x, tl.load(b + (s * 16 + k)[:, None] * 128 + k[None, :]))
+        y = tl.load(b + (s * 16 + k)[:, None] + j[None, :] * 128)
+        acc = tl.dot(z.to(x.dtype), y, acc)
+    tl.store(c + i[:, None] * N + j[None, :], acc)
+
+
+NARROW = [np.dtype(np.int8), np.dtype(ml_dtypes.float8_e5m2)]
+
+
+@pytest.mark.parametrize("words", [{}, {"maxnreg": 168}], ids=["", "maxnreg"])
+@pytest.mark.parametrize("dtype", NARROW, ids=str)
+def test_copies_where_threads_have_written(
+    device: Device, rng: np.random.Generator, dtype: Any, words: dict[str, int]
+) -> None:
+    (m, n, k), steps = (128, 32, 32), 4
+    x, y = rng.integers(-1, 2, (m, k)), np.eye(128, dtype=int)[rng.permutation(128)]
+    out = device.empty((m, n), np.int32 if dtype.kind == "i" else np.float32)
+    a, b = device.array(x.astype(dtype)), device.array(y.astype(dtype))
+    device.run(exchanged_before, (1,), a, b, out, steps, m, n, k, num_stages=2, **words)
+    x = np.clip(np.cumsum(x, 0), -8, 8)
+    rows = [slice(16 * s, 16 * s + k) for s in range(steps)]
+    np.testing.assert_array_equal(out, sum(x @ y[r, :k] @ y[:n, r].T for r in rows))
+
+
+@pytest.mark.parametrize("warps", [4, 8])
+@pytest.mark.parametrize("shape", [(128, 64), (64, 64), (128, 32)], ids=str)
+@pytest.mark.parametrize("dtype", NARROW, ids=str)
+def test_a_product_of_an_operand_that_goes_through_registers(
+    device: Device, rng: np.random.Generator, dtype: Any, shape: tuple[int, int], warps: int
+) -> None:
+    (m, n), k, steps = shape, 64, 4
+    x, y = rng.integers(-8, 9, (m, k)), np.eye(128, dtype=int)[rng.permutation(128)]
+    out = device.empty((m, n), np.int32 if dtype.kind == "i" else np.float32)
+    a, b = device.array(x.astype(dtype)), device.array(y.astype(dtype))
+    device.run(of_two_loads, (1,), a, b, out, steps, m, n, k, num_warps=warps)
+    rows = [slice(16 * s, 16 * s + k) for s in range(steps)]
+    np.testing.assert_array_equal(out, sum(x @ y[r, :k] @ y[:n, r].T for r in rows))

@@ -293,6 +293,11 @@ def users_of(buffer: Value) -> Iterator[Op]:
             yield user
 
 
+def is_read_by_products(buffer: Value) -> bool:
+    """Whether products of warpgroups read a buffer: what threads write there is fenced for them."""
+    return any(isinstance(user, WgmmaOp) for user in users_of(buffer))
+
+
 # ---- NumPy rules --------------------------------------------------------------------------------
 
 

@@ -153,8 +153,10 @@ class BulkStoreWaitOp(Op, opcode="nvidia.bulk_store_wait", effects=(Effect.SHARE
 
 
 class ProxyFenceOp(Op, opcode="nvidia.proxy_fence", effects=(Effect.SHARED,)):
-    """What a thread has stored to global memory comes before what the copy engine is asked for
-    behind a barrier."""
+    """What a thread has stored to global memory, or if `shared` to shared memory, comes before what
+    the copy engine is asked for behind a barrier."""
+
+    shared: bool = attr(default=False)
 
     def infer(self) -> None:
         return None

@@ -19,11 +19,10 @@ from tilewright.backends.nvidia.buffer_ops import (
     TransposeViewOp,
     ViewOp,
     WaitOp,
-    WgmmaOp,
     WriteOp,
     alloc_of,
     buffer_type,
-    users_of,
+    is_read_by_products,
 )
 from tilewright.backends.nvidia.layouts.layout_propagation import part_along, with_parts
 from tilewright.backends.nvidia.lower.global_memory import shared_store
@@ -202,7 +201,7 @@ def _write_tile(
     type_ = buffer_type(buffer)
     access = write_access(x, type_, state.arch.stmatrix)
     write_shared(state, access, state.registers_of(x), type_.element, offset, start)
-    if any(isinstance(user, WgmmaOp) for user in users_of(buffer)):
+    if is_read_by_products(buffer):
         state.asm(FENCE, "~{memory}", "void")
 
 

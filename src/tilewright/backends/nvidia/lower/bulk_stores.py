@@ -130,4 +130,4 @@ def _bulk_store_wait(state: GpuLowering, op: BulkStoreWaitOp) -> None:
 
 @lowering(ProxyFenceOp)
 def _proxy_fence(state: GpuLowering, op: ProxyFenceOp) -> None:
-    state.asm("fence.proxy.async.global;", "~{memory}", "void")
+    state.asm(FENCE if op.shared else "fence.proxy.async.global;", "~{memory}", "void")

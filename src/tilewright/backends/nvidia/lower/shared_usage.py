@@ -21,14 +21,18 @@ from tilewright.backends.nvidia.buffer_ops import (
     AsyncCopyOp,
     ReadOp,
     ShareOp,
+    WaitOp,
     WgmmaOp,
     WriteOp,
     alloc_of,
+    buffer_type,
+    is_read_by_products,
 )
 from tilewright.backends.nvidia.bulk_ops import (
     BulkCopyOp,
     MbarriersOp,
     MbarrierWaitOp,
+    ProxyFenceOp,
     StorePanelOp,
     WritePanelOp,
 )
@@ -228,3 +232,16 @@ def buffers_used(op: Op) -> list[tuple[Op, bool]]:
     if isinstance(op, WgmmaOp):
         return [(alloc_of(v), False) for v in (op.a, op.b) if isinstance(v.type, BufferType)]
     return []
+
+
+def fences_shared(op: Op) -> bool:
+    """Whether each thread fences all that it has written to shared memory, up to an op and in it,
+    for the asynchronous proxy."""
+    if isinstance(op, WriteOp):
+        in_rows = buffer_type(op.buffer).layout is None
+        return not in_rows and not op.owners and is_read_by_products(alloc_of(op.buffer).results[0])
+    if isinstance(op, ShareOp):
+        return is_read_by_products(op.result)
+    if isinstance(op, WaitOp):
+        return op.proxy
+    return isinstance(op, WritePanelOp) or (isinstance(op, ProxyFenceOp) and op.shared)

@@ -385,8 +385,9 @@ class LoopExpansion:
         Rewriter.replace(self.loop, results)
 
     def _feeds_warpgroups(self) -> bool:
-        """Whether products of warpgroups read the copies."""
-        found = (reader.op for ahead in self.schedule.copies for reader in readers(ahead))
+        """Whether products of warpgroups read what threads copy."""
+        copied = (ahead for ahead in self.schedule.copies if ahead.vector)
+        found = (reader.op for ahead in copied for reader in readers(ahead))
         return any(isinstance(op, ShareOp) for op in found)
 
     def _next_slot(self, builder: Builder, slot: Value, step: int) -> Value:

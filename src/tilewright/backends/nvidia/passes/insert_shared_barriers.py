@@ -20,7 +20,16 @@ again after it was read in an earlier iteration. Products of warpgroups may read
 waited for; then their reads are those of the threads that waited.
 
 What the copy engine brings is there for all threads behind `nvidia.mbarrier_wait`, without a
-barrier; only that a slot is filled again needs one.
+barrier; only that a slot is filled again needs one. It writes through the asynchronous proxy: what
+threads have written to the same bytes comes first only if each of them has fenced it, and a barrier
+follows (PTX ISA, "Async proxy").
+
+    nvidia.write %a, %s                       nvidia.write %a, %s        bytes 0-8191
+    mem.barrier                               mem.barrier
+    %x = nvidia.read %s                 ->    %x = nvidia.read %s
+                                              nvidia.proxy_fence {shared = true}
+                                              mem.barrier
+    nvidia.bulk_copy %b, %t, ...              nvidia.bulk_copy %b, %t, ...       bytes 4096-8191
 
 A loop is walked until what is pending at its end adds nothing to what is pending at its start. If
 what comes before the loop alone makes a barrier in it necessary, one stands before the loop.
@@ -28,7 +37,7 @@ what comes before the loop alone makes a barrier in it necessary, one stands bef
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from enum import Enum
 
@@ -42,11 +51,12 @@ from tilewright.backends.nvidia.buffer_ops import (
     alloc_of,
     buffer_type,
 )
-from tilewright.backends.nvidia.bulk_ops import BulkCopyOp
+from tilewright.backends.nvidia.bulk_ops import BulkCopyOp, ProxyFenceOp
 from tilewright.backends.nvidia.lower.allocate_shared import allocate_shared
 from tilewright.backends.nvidia.lower.shared_usage import (
     Machine,
     buffers_used,
+    fences_shared,
     panel_used,
 )
 from tilewright.backends.nvidia.ops import WarpBarrierOp
@@ -65,10 +75,18 @@ class Kind(Enum):
     WRITTEN = "written"
     IN_FLIGHT = "being written by a copy"
     BEING_READ = "being read by a product"
+    UNFENCED = "written, and not fenced for the asynchronous proxy"
+    FENCED = "written and fenced"
 
 
 _ASYNCHRONOUS = (Kind.IN_FLIGHT, Kind.BEING_READ)
 """A barrier waits for threads, not for these."""
+
+_ORDERING = (BarrierOp, WarpBarrierOp, ProxyFenceOp, AssertOp, WaitOp, WgmmaWaitOp)
+"""Ops that use no bytes, and order what does."""
+
+_OF_PROXIES = (Kind.UNFENCED, Kind.FENCED)
+"""For the copy engine alone: no barrier ends the first, which threads must fence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +110,7 @@ class Use:
 
     def forbids(self, following: Use) -> bool:
         """Whether a barrier must stand between this use and one that follows."""
-        if not self.overlaps(following):
+        if not self.overlaps(following) or {self.kind, following.kind} & {*_OF_PROXIES}:
             return False
         if self.buffer is following.buffer and _in_warps(self.buffer):
             return False  # each warp meets itself alone
@@ -129,8 +147,12 @@ class InsertSharedBarriers(Pass, name="nvidia-insert-shared-barriers"):
     def run(self, function: Function) -> bool:
         machine = Machine.of(row_for(self.capability))
         offsets, _ = allocate_shared(function, machine)
-        ordering = _Ordering(machine, offsets)
+        ordering = _Ordering(machine, offsets, function)
         barriers = ordering.block(function.body, frozenset()).barriers
+        fences = {ordering.fence_for(copy, barriers) for copy in ordering.unfenced_copies}
+        barriers |= {op for op in fences if not isinstance(op, BarrierOp)}
+        for op in fences:
+            Builder.at(op).emit(ProxyFenceOp(shared=True))
         for op in barriers:
             Builder.at(op).emit(BarrierOp())
         for op in ordering.of_warps - barriers:
@@ -145,13 +167,14 @@ def unordered_uses(function: Function, arch: Arch) -> list[str]:
     """
     machine = Machine.of(arch)
     offsets, _ = allocate_shared(function, machine)
-    ordering = _Ordering(machine, offsets)
+    ordering = _Ordering(machine, offsets, function)
     try:
         found = ordering.block(function.body, frozenset()).barriers
     except AssertionError as error:
         return [str(error)]
     # Of warp roles, the barrier before them is required whatever is pending.
-    hazards = (op for op in found | ordering.of_warps if not _follows_barrier(op))
+    unordered: frozenset[Op] = found | ordering.of_warps | ordering.unfenced_copies
+    hazards = (op for op in unordered if not _follows_barrier(op))
     return sorted(f"{op.opcode} at {op.loc}" for op in hazards)
 
 
@@ -173,16 +196,22 @@ class _Walked:
 class _Ordering:
     """The walk through a function whose ops have offsets in shared memory.
 
-    of_warps: before which lanes wait for others of their warp.
+    of_warps: before which lanes wait for others of their warp; unfenced_copies: before which
+    threads fence what they have written, and wait for each other.
     """
 
-    def __init__(self, machine: Machine, offsets: Mapping[Op, int]) -> None:
+    def __init__(self, machine: Machine, offsets: Mapping[Op, int], function: Function) -> None:
         self._machine, self._offsets = machine, offsets
         self._relevant: dict[Block, list[Op]] = {}
         self._walked: dict[tuple[Op, Pending, frozenset[Op]], _Walked] = {}
         # Ops before which a barrier stands anyway.
         self._placed = frozenset[Op]()
         self.of_warps = set[Op]()
+        self.unfenced_copies = set[BulkCopyOp]()
+        copies = (op for op in function.walk() if isinstance(op, BulkCopyOp))
+        filled = [self._of_buffer(op, alloc_of(op.target), True) for op in copies]
+        self._filled = {use.buffer: use for use in filled}
+        """Where the copy engine writes, by buffer."""
 
     @nested
     def block(self, block: Block, pending: Pending) -> _Walked:
@@ -213,7 +242,8 @@ class _Ordering:
         if isinstance(op, WarpBarrierOp):
             return _Walked(frozenset(), _after_warp_barrier(pending))
         if isinstance(op, WaitOp):
-            return _Walked(frozenset(), _after_wait(op, pending))
+            pending = _after_wait(op, pending)
+            return _Walked(frozenset(), _after_fence(op, pending.union(self._unfenced(pending))))
         walked = self._use(op, pending)
         if isinstance(op, WgmmaOp | WgmmaWaitOp):
             ended = _ended(op) if isinstance(op, WgmmaWaitOp) else set[Op]()
@@ -226,12 +256,39 @@ class _Ordering:
         # Each pair is looked at, whatever the order of the set: `forbids` asserts, too.
         if any([earlier.forbids(use) for earlier in pending for use in uses]):
             needed = frozenset((op,))
+        if isinstance(op, BulkCopyOp):
+            met = {u.kind for u in pending for use in uses if u.overlaps(use)}
+            if Kind.UNFENCED in met:
+                self.unfenced_copies.add(op)
+                pending = frozenset(use for use in pending if use.kind not in _OF_PROXIES)
+            elif Kind.FENCED in met:
+                needed = frozenset((op,))
         if needed or op in self._placed:
             barriers, pending = frozenset((op,)), _after_barrier(pending)
         if any(earlier.forbids_lanes(use) for earlier in pending for use in uses):
             self.of_warps.add(op)
             pending = _after_warp_barrier(pending)
-        return _Walked(barriers, pending.union(uses), needed)
+        pending = _after_fence(op, pending.union(uses, self._unfenced(uses)))
+        return _Walked(barriers, pending, needed)
+
+    def fence_for(self, copy: BulkCopyOp, barriers: frozenset[Op]) -> Op:
+        """The op before which threads fence what they wrote before a copy: the last one with a
+        barrier, or a barrier, behind all that they write; else the copy, which needs one too."""
+        op: Op | None = copy
+        while op is not None and not op.regions:
+            if op in barriers or isinstance(op, BarrierOp):
+                return op
+            op = op.prev
+            if op is not None and any(use.kind is Kind.WRITTEN for use in self._uses(op)):
+                break
+        return copy
+
+    def _unfenced(self, uses: Iterable[Use]) -> Iterator[Use]:
+        """What threads have written where the copy engine writes, too."""
+        for use in uses:
+            is_met = any(use.overlaps(other) for other in self._filled.values())
+            if use.kind is Kind.WRITTEN and is_met and use.buffer not in self._filled:
+                yield Use(Kind.UNFENCED, use.first, use.end)
 
     def _uses(self, op: Op) -> list[Use]:
         panel = panel_used(op, self._machine)
@@ -328,7 +385,7 @@ class _Ordering:
     def _matters(self, op: Op) -> bool:
         if isinstance(op, ForOp | WhileOp | IfOp | RolesOp):
             return any([self._ops(region) for region in op.regions])
-        if isinstance(op, BarrierOp | WarpBarrierOp | AssertOp | WaitOp | WgmmaWaitOp):
+        if isinstance(op, _ORDERING):
             return True
         return panel_used(op, self._machine) is not None or bool(buffers_used(op))
 
@@ -339,7 +396,19 @@ def _in_warps(buffer: Op | None) -> bool:
 
 
 def _after_barrier(pending: Pending) -> Pending:
-    return frozenset(use for use in pending if use.kind in _ASYNCHRONOUS)
+    kept = (*_ASYNCHRONOUS, Kind.UNFENCED)
+    return frozenset(use for use in pending if use.kind in kept)
+
+
+def _after_fence(op: Op, pending: Pending) -> Pending:
+    return _fenced(pending) if fences_shared(op) else pending
+
+
+def _fenced(pending: Pending) -> Pending:
+    """Each thread has fenced what it wrote: that counts for others behind a barrier."""
+    return frozenset(
+        replace(use, kind=Kind.FENCED) if use.kind is Kind.UNFENCED else use for use in pending
+    )
 
 
 def _after_warp_barrier(pending: Pending) -> Pending:

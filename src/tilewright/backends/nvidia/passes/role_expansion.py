@@ -183,16 +183,16 @@ def _copy_of(ahead: AheadLoad, mapping: dict[Value, Value]) -> Op:
 def ring_parts(schedule: LoopSchedule) -> list[list[AheadLoad]]:
     """The copies of a loop that are waited for and released together.
 
-    Products that end in the iteration have each their own: those that the same ones read.
+    Products that end in the iteration have each their own: those that the same ones read. Where
+    products go on, or threads read a copy, all copies for the iteration itself are one part.
     """
-    copies = schedule.copies
-    products = [_products_of(ahead, schedule.loop) for ahead in copies]
-    if deferred_products(schedule) or not all(products):
-        assert all(ahead.carried is None for ahead in copies)
-        return [copies]
+    copies = {ahead: _products_of(ahead, schedule.loop) for ahead in schedule.copies}
+    own = {ahead: products for ahead, products in copies.items() if ahead.carried is None}
+    if deferred_products(schedule) or not all(own.values()):
+        copies |= dict.fromkeys(own, ())
     parts: dict[tuple[bool, tuple[Op, ...]], list[AheadLoad]] = {}
-    for ahead, found in zip(copies, products, strict=True):
-        parts.setdefault((ahead.carried is not None, found), []).append(ahead)
+    for ahead, products in copies.items():
+        parts.setdefault((ahead.carried is not None, products), []).append(ahead)
     return list(parts.values())
 
 
