@@ -482,6 +482,14 @@ class Cpu(Group):
         expected="a number of threads, 0 for all",
         doc="Threads that run a grid; 0 takes every CPU that this process may use.",
     )
+    wait_seconds = Setting(
+        30.0,
+        _seconds,
+        "TILEWRIGHT_WAIT_SECONDS",
+        expected="a number of seconds, 0 for no limit",
+        doc="Time that programs may wait for each other, by polling memory, while none ends; "
+        "read before the first launch.",
+    )
     crash_reports = Setting(
         True,
         _flag,

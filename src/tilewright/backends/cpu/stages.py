@@ -50,6 +50,7 @@ def lowered(module: Module, context: StageContext) -> str:
         scratch_bytes=function.scratch_bytes,
         alone=function.alone,
         together=function.together,
+        waits=[[list(f[:-1]) for f in op.loc.frames()] if op.loc else [] for op in function.waits],
         shared=1,  # a divisor, see `backend._properties`
         global_scratch_size=0,
     )

@@ -496,6 +496,23 @@ class OffsetOverflow(KernelRunError, OverflowError):
 
 
 @dataclass(eq=False)
+class EndlessWait(KernelRunError):
+    """A program on a CPU that polls memory in a loop, while no program makes progress."""
+
+    code = "TW409"
+    template = (
+        "a program of '{kernel}' has waited for {seconds} s for another one, and none has ended"
+    )
+    hint_template = (
+        "programs begin in order, as many at a time as there are threads: wait for earlier ones "
+        "alone, or launch fewer; TILEWRIGHT_WAIT_SECONDS is the limit"
+    )
+
+    kernel: str
+    seconds: str
+
+
+@dataclass(eq=False)
 class UndefinedElement(KernelRunError, ValueError):
     """The use of an element that a masked load without `other` has left out."""
 

@@ -11,11 +11,12 @@ from typing import Any, cast
 
 from tilewright.backends.cpu.driver.cpu_messages import console
 from tilewright.backends.cpu.driver.kernel_record import LaunchRecord, kernel_record
-from tilewright.backends.cpu.driver.thread_pool import NativePool, Pool, shared_pool
+from tilewright.backends.cpu.driver.thread_pool import NativePool, Pool, WaitedInVain, shared_pool
 from tilewright.backends.cpu.driver.thread_pool_program import MAX_THREADS
+from tilewright.backends.cpu.program_waits import ALL_AT_ONCE
 from tilewright.backends.manifest import Metadata, WordLaunch
 from tilewright.llvm import load_object
-from tilewright.support import cached_property, errors, thread_count
+from tilewright.support import SourceLoc, cached_property, errors, settings, thread_count
 from tilewright.support.asynchronous_exceptions import synchronous
 
 _CODES = {
@@ -77,14 +78,16 @@ class CpuLauncher:
         # The first character is the code of the type, the rest padding.
         kinds = [_code(parameter)[0] for parameter in parameters[: len(names)]]
         alone = cast("int", metadata.get("alone", 0))
-        self._record = kernel_record(self._code[self._name], title, names, kinds, alone)
+        self._waits = cast("Sequence[Any]", metadata.get("waits", ()))
+        code = self._code[self._name]
+        self._record = kernel_record(code, title, names, kinds, alone, bool(self._waits))
         self._scratch = cast("int", metadata["scratch_bytes"])
         self._codes = [_code(p) for p in parameters]
         self._pack = slots_of(parameters).pack
         self._console = console()
         self._threads = threads
         self._pool = shared_pool(threads)
-        self._together = bool(metadata.get("together"))
+        self._together = int(metadata.get("together", 0))
         self._parameters = parameters
         record = ctypes.addressof(self._record)
         self._words = LaunchRecord(record, self._scratch, self._console.address, len(parameters))
@@ -104,12 +107,25 @@ class CpuLauncher:
         )
 
     def _check(self, status: int) -> None:
-        cast("NativePool", self._pool).check(status, self._scratch)
-        self._console.check()
+        self._raise(cast("NativePool", self._pool), status)
 
     def _check_on(self, threads: int, status: int) -> None:
-        shared_pool(threads).check(status, self._scratch)
+        self._raise(shared_pool(threads), status)
+
+    def _raise(self, pool: Pool, status: int) -> None:
+        """What a launch by machine code has returned, or the first failed assertion."""
+        try:
+            pool.check(status, self._scratch)
+        except WaitedInVain as wait:
+            raise self._endless(wait) from None
         self._console.check()
+
+    def _endless(self, wait: WaitedInVain) -> errors.TilewrightError:
+        """The error of a wait without end, at its loop."""
+        loc: SourceLoc | None = None
+        for frame in reversed(self._waits[wait.loop]):
+            loc = SourceLoc._make([*frame, loc])
+        return errors.EndlessWait(self._name, f"{settings().cpu.wait_seconds:g}").with_loc(loc)
 
     @cached_property
     def launch_on_stream(self) -> Callable[..., bool]:
@@ -142,8 +158,11 @@ class CpuLauncher:
         return known["launch_on_stream"]
 
     def _pool_of_all(self, grid: tuple[int, int, int]) -> Pool:
-        """One with a thread for each program, since they wait for each other. OutOfResources."""
+        """One with a thread for each program, since they wait for each other; for programs that may
+        wait for early ones only, as many as there can be. OutOfResources."""
         programs = math.prod(grid)
+        if programs > MAX_THREADS and self._together < ALL_AT_ONCE:
+            return shared_pool(MAX_THREADS)
         if programs > MAX_THREADS:
             raise errors.OutOfResources(programs, MAX_THREADS, "threads of programs that wait")
         return self._pool if programs <= self._pool.threads else shared_pool(programs)
@@ -156,7 +175,10 @@ class CpuLauncher:
         except OverflowError:  # a float that its type cannot hold, which struct refuses to round
             slots = self._pack(*map(_rounded, values, self._codes), self._console.address)
         pool = self._pool_of_all(grid) if self._together else self._pool
-        pool.launch(self._record, slots, grid, self._scratch)
+        try:
+            pool.launch(self._record, slots, grid, self._scratch)
+        except WaitedInVain as wait:
+            raise self._endless(wait) from None
         # Tested without the lock to keep launches cheap; `check` looks again under it.
         if self._console.failures:
             self._console.check()

@@ -16,6 +16,7 @@ class KernelRecord(ctypes.Structure):
         ("names", ctypes.POINTER(ctypes.c_char_p)),
         ("kinds", ctypes.c_char_p),  # a byte for each: struct's codes; P or Q for a pointer
         ("alone", ctypes.c_int64),  # programs of the largest grid that the caller runs alone
+        ("waits", ctypes.c_int64),  # whether programs may wait for each other
     )
 
 
@@ -36,12 +37,13 @@ def kernel_record(
     names: Sequence[str] = (),
     kinds: Sequence[str] = (),
     alone: int = 0,
+    waits: bool = False,
 ) -> KernelRecord:
     """The record of a kernel at address `code`; ctypes keeps what it points to."""
     texts = (ctypes.c_char_p * len(names))(*(name.encode() for name in names))
     pointer = ctypes.cast(texts, ctypes.POINTER(ctypes.c_char_p))
     text = "".join(kinds).encode()
-    return KernelRecord(code, _kept(title), len(names), pointer, text, alone)
+    return KernelRecord(code, _kept(title), len(names), pointer, text, alone, waits)
 
 
 _titles: dict[str, bytes] = {}

@@ -70,9 +70,12 @@ _CONFIGURE = ctypes.CFUNCTYPE(None, ctypes.c_int32, ctypes.c_int32)
 _PAUSE = ctypes.CFUNCTYPE(None, ctypes.c_int64)
 _ACTION = ctypes.CFUNCTYPE(None)
 _COUNT = ctypes.CFUNCTYPE(ctypes.c_int32)
+_LIMIT = ctypes.CFUNCTYPE(None, ctypes.c_int32)
 _INTO = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
-_NO_MEMORY, _RAISED, _NESTED = 1, 2, 3
+_NO_MEMORY, _RAISED, _NESTED, _WAITED = 1, 2, 3, 4
+_LOOKS_A_SECOND = 20
+"""Of the ticker, see `thread_pool_interrupt.ll`."""
 """Results of `tw_launch` other than 0, which is success."""
 
 
@@ -106,6 +109,14 @@ class Pool(Protocol):
         ...
 
 
+class WaitedInVain(Exception):
+    """A program has waited for another one until the limit; loop: the number of its spin loop."""
+
+    def __init__(self, loop: int) -> None:
+        super().__init__(loop)
+        self.loop = loop
+
+
 _latest = LatestKernels()
 # Crashes at the very end of the process are reported too: never freed.
 ctypes.pythonapi.Py_IncRef(ctypes.py_object(_latest))
@@ -133,6 +144,11 @@ class NativePool:
         self._reset = _ACTION(code["tw_reset"])
         self._workers = _COUNT(code["tw_workers"])
         self._raised = _INTO(code["tw_raised"])
+        self._waited = _COUNT(code["tw_waited"])
+        # at least one look: 0 is no limit
+        limit = settings().cpu.wait_seconds
+        looks = max(1, int(limit * _LOOKS_A_SECOND)) if limit else 0
+        _LIMIT(code["tw_limit_waits"])(looks)
         # measured: a pause takes from 10 to 140 cycles on x86 CPUs
         self._spin = _pauses(_PAUSE(code["tw_pause"]), spin_us)
         if settings().cpu.crash_reports:
@@ -163,6 +179,8 @@ class NativePool:
                 "the handler of a signal launched a kernel while a launch was under way; set a "
                 "flag in the handler, and launch when it has returned"
             )
+        if status == _WAITED:
+            raise WaitedInVain(self._waited())
         raised = (ctypes.c_void_p * 3)()
         self._raised(raised)
         _restore_error(*raised)

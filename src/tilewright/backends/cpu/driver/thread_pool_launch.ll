@@ -5,7 +5,8 @@
 ;   %args    the kernel's arguments, 8 bytes each
 ;   %bytes   of scratch for each thread
 ; Returns 0; 1 when there is no memory for the scratch areas; 2 when the handler of a signal has
-; raised, so that programs were left out; 3 when such a handler calls it.
+; raised, so that programs were left out; 3 when such a handler calls it; 4 when programs have waited
+; for others in vain.
 define i32 @tw_launch(ptr %kernel, ptr %args, i32 %x, i32 %y, i32 %z, i64 %bytes) nounwind {
 entry:
   %nested = call i1 @is_nested()
@@ -34,7 +35,11 @@ describe:
   store atomic i32 %x, ptr @pool.grid monotonic, align 8
   store atomic i32 %y, ptr getelementptr (i8, ptr @pool.grid, i64 4) monotonic, align 4
   store atomic i32 %z, ptr getelementptr (i8, ptr @pool.grid, i64 8) monotonic, align 8
-  %one = icmp eq i64 %total, 1
+  %waits = call i64 @KernelRecord.waits(ptr %kernel)
+  store atomic i64 %waits, ptr @pool.waits monotonic, align 8
+  %single.program = icmp eq i64 %total, 1
+  %never.waits = icmp eq i64 %waits, 0
+  %one = and i1 %single.program, %never.waits
   br i1 %one, label %run.one, label %watch
 run.one:
   %area = load ptr, ptr @pool.scratch, align 8
@@ -170,6 +175,7 @@ run:
   %complete = icmp sge i64 %reached, %total
   br i1 %complete, label %exit, label %look
 look:
+  atomicrmw add ptr @pool.returns, i64 1 monotonic, align 8
   call void @look_for_signals()
   %dropped = load atomic i32, ptr @pool.dropped monotonic, align 4
   %goes.on = icmp eq i32 %dropped, 0
@@ -301,7 +307,9 @@ asleep:
 wait:
   %poll = load atomic i32, ptr @pool.poll seq_cst, align 4
   %dropped = load atomic i32, ptr @pool.dropped monotonic, align 4
-  %looks = icmp ugt i32 %poll, %dropped
+  %asked = icmp eq i32 %poll, 1
+  %whole = icmp eq i32 %dropped, 0
+  %looks = and i1 %asked, %whole
   br i1 %looks, label %look, label %doze
 look: ; not under the mutex: handlers of signals may launch kernels of another pool
   call i32 @pthread_mutex_unlock(ptr @pool.mutex)

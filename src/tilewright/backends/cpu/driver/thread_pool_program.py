@@ -47,7 +47,7 @@ LATEST_KERNELS = 4
 
 _SYMBOLS = (
     "tw_launch", "tw_launch_words", "tw_start", "tw_configure", "tw_stop", "tw_reset", "tw_pause",
-    "tw_workers", "tw_raised", "tw_report_crashes",
+    "tw_workers", "tw_raised", "tw_report_crashes", "tw_limit_waits", "tw_waited",
 )  # fmt: skip
 _FILES = (
     "thread_pool_state.ll",

@@ -36,6 +36,12 @@
 
 @pool.poll = internal global i32 0, align 128   ; kernels return after the program they are in
 @pool.dropped = internal global i32 0   ; a signal's handler has raised: run no further programs
+@pool.waits = internal global i64 0     ; whether programs may wait for each other
+@pool.limit = internal global i32 0     ; looks of the ticker without progress; 0: any number
+@pool.stalled = internal global i32 0   ; such looks so far
+@pool.returns = internal global i64 0   ; returns of kernels before their chunk is done
+@pool.counted = internal global i64 0   ; progress when the ticker looked last
+@pool.waited = internal global i32 0    ; the spin loop in which a program has waited in vain
 @pool.active = internal global i32 0, align 128   ; whether a launch is under way
 @pool.ticking = internal global i32 0   ; 0 there is no ticker, 1 it is awake, 2 it sleeps
 @pool.watched = internal global i64 0   ; number of launches that the ticker could have seen
@@ -88,6 +94,18 @@ define void @tw_configure(i32 %threads, i32 %spin) nounwind {
   store i32 %threads, ptr @pool.threads, align 4
   store i32 %spin, ptr @pool.spin, align 4
   ret void
+}
+
+; How many looks of the ticker programs may wait without progress; 0: any number.
+define void @tw_limit_waits(i32 %looks) nounwind {
+  store atomic i32 %looks, ptr @pool.limit monotonic, align 4
+  ret void
+}
+
+; The spin loop of the latest launch that returned 4.
+define i32 @tw_waited() nounwind {
+  %loop = load i32, ptr @pool.waited, align 4
+  ret i32 %loop
 }
 
 ; Ends the workers; a later launch starts them again.

@@ -81,6 +81,7 @@ go:
   %is.complete = icmp sge i64 %reached, %end
   br i1 %is.complete, label %exit, label %interrupted
 interrupted:   ; only the caller, slot 0, asks Python
+  atomicrmw add ptr @pool.returns, i64 1 monotonic, align 8
   %is.caller = icmp eq i64 %slot, 0
   br i1 %is.caller, label %look, label %piece
 look:

@@ -23,12 +23,13 @@ from tilewright.backends.cpu.lower.fused_loop_nest import emit_loop_nest
 from tilewright.backends.cpu.lower.fusion import FusionPlanner, LoopNest
 from tilewright.backends.cpu.lower.lane_values import Address, Lanes, uniform
 from tilewright.backends.cpu.lower.product_windows import loop_of_windows
-from tilewright.backends.cpu.lower.program_cost import programs_alone, run_together
+from tilewright.backends.cpu.lower.program_cost import programs_alone
 from tilewright.backends.cpu.lower.program_order import program_order
 from tilewright.backends.cpu.lower.region_functions import define_region_functions
 from tilewright.backends.cpu.lower.split_blocks import split_long_block
 from tilewright.backends.cpu.lower.streaming_stores import bytes_of_program
 from tilewright.backends.cpu.lower.vector_access import Access, memory_type, store
+from tilewright.backends.cpu.lower.waiting_loops import run_together, spin_loops
 from tilewright.backends.cpu.microkernel import TILE_CONFIGURATION, VectorUnit
 from tilewright.ir import Block, Function, Op, Trait, Value
 from tilewright.ir.types import PointerType, element_of
@@ -52,13 +53,18 @@ HANDLER_MODULES = (index_functions, non_fusible, structured_control)
 
 @dataclass(frozen=True, slots=True)
 class LoweredKernel:
-    """LLVM text of a kernel and what its launch needs; alone, together: see `program_cost`."""
+    """LLVM text of a kernel and what its launch needs.
+
+    alone: see `program_cost`; together, waits: how programs run, and their spin loops, see
+    `waiting_loops`
+    """
 
     text: str
     symbol: str
     scratch_bytes: int
     alone: int
-    together: bool
+    together: int
+    waits: tuple[Op, ...]
 
 
 def lower_function(
@@ -82,6 +88,7 @@ def lower_function(
     parameters = [_parameter(state, i, arg) for i, arg in enumerate(function.args)]
     state.program = tuple(Val(f"%pid{axis}", "i32") for axis in range(3))
     state.grid = tuple(Val(f"%grid{axis}", "i32") for axis in range(3))
+    state.waits = spin_loops(function)
     order = program_order(function)
     state.steps = order.steps
     _bind_program_ids(state, function, order.axis)
@@ -117,8 +124,8 @@ def lower_function(
     module.footer += lines.footer() if lines else ()
     # No triple and layout: `compile_ir` sets those of its target.
     alone = programs_alone(function, unit.bits)
-    together = run_together(function)
-    return LoweredKernel(module.text("", ""), function.name, scratch_bytes, alone, together)
+    together, waits = run_together(function), tuple(state.waits)
+    return LoweredKernel(module.text("", ""), function.name, scratch_bytes, alone, together, waits)
 
 
 _NEXT_PROGRAM = "%pid_next"
@@ -130,7 +137,8 @@ def _passed(state: CpuLowering, parameters: Sequence[str]) -> str:
     """The parameters of a program, which the entry has by the same names."""
     ids = [v.typed for v in (*state.program, *state.grid)]
     flags = ("i1 %streaming", "i1 %fetching")
-    rest = ("ptr noalias %scratch", "ptr %console", *flags, *product_groups.PARAMETERS)
+    waits = ("ptr %poll",) if state.waits else ()
+    rest = ("ptr noalias %scratch", "ptr %console", *waits, *flags, *product_groups.PARAMETERS)
     return ", ".join([*parameters, *ids, *rest])
 
 

@@ -18,7 +18,7 @@ from tilewright.backends.cpu.lower.scratch_memory import Scratch, ScratchBlock
 from tilewright.backends.cpu.lower.vector_access import Buffer, Element
 from tilewright.backends.cpu.microkernel import DotSpec, VectorUnit
 from tilewright.backends.lowering_table import LoweringTable
-from tilewright.ir import Block, Value
+from tilewright.ir import Block, Op, Value
 from tilewright.ir.types import element_of, shape_of
 from tilewright.llvm import Code, ModuleText, Val
 from tilewright.support.data_class import dataclass
@@ -63,6 +63,7 @@ class CpuLowering:
     assigned_buffers: where values go that are materialized later
     group: if it may be one of a group
     done_from_memory: the product that does most iterations of the loop that is being lowered
+    waits: the loops that wait for other programs, see `waiting_loops`
     split_section, split_line, split_count, loops_emitted: see split_blocks.py
     """
 
@@ -90,6 +91,7 @@ class CpuLowering:
     grid: tuple[Val, ...] = ()
     console: Val = field(default_factory=lambda: Val("%console", "ptr"))
     group: ProductGroup | None = None
+    waits: Sequence[Op] = ()
     strings: int = 0
     split_section: list[str] = field(default_factory=list[str])
     split_line: int = 0

@@ -14,18 +14,15 @@ from tilewright.backends.cpu.lower.fusion import OP_COSTS, is_inlinable, touches
 from tilewright.ir import Function, Op, Trait, Value
 from tilewright.ir.types import PointerType, dtype_of, element_of, shape_of
 from tilewright.ops import (
-    AtomicCasOp,
-    AtomicOp,
     LoadOp,
     NumProgramsOp,
     ProgramIdOp,
     ReduceOp,
     ReturnOp,
     StoreOp,
-    WhileOp,
 )
 
-__all__ = ["programs_alone", "run_together"]
+__all__ = ["programs_alone"]
 
 _WORTH_WAKING = 1 << 14
 """Instructions: 4 us at 4 a nanosecond. A second thread saves half of that, and is awake after 3
@@ -45,22 +42,6 @@ def programs_alone(function: Function, vector_bits: int) -> int:
             data.update(op.results)
             instructions += _instructions(op, vector_bits)
     return _WORTH_WAKING // max(1, instructions)
-
-
-def run_together(function: Function) -> bool:
-    """Whether programs may wait until all of the grid have come to some place, as the barriers of
-    cooperative reductions do: a loop asks by atomics, in a kernel that knows how many there are.
-
-    Programs that wait for those before them alone need nothing: each thread takes them in order.
-    """
-    ops = list(function.walk())
-    asks = any(
-        isinstance(inner, AtomicOp | AtomicCasOp)
-        for op in ops
-        if isinstance(op, WhileOp)
-        for inner in op.walk()
-    )
-    return asks and any(isinstance(op, NumProgramsOp) for op in ops)
 
 
 def _is_counted(op: Op) -> bool:

@@ -22,6 +22,7 @@ from tilewright.backends.cpu.lower.products_from_memory import MemoryProduct, me
 from tilewright.backends.cpu.lower.split_blocks import split_loop_rows
 from tilewright.backends.cpu.lower.vector_access import Buffer
 from tilewright.backends.cpu.microkernel import DotSpec
+from tilewright.backends.cpu.program_waits import LEAVE
 from tilewright.ir import Block, Value
 from tilewright.ir.types import DType, TileType, dtype_of, element_of, shape_of
 from tilewright.llvm import Val, llvm_type
@@ -356,6 +357,8 @@ def lower_while(state: CpuLowering, op: WhileOp) -> None:
         _pass_on(state, passed, op)
         code.line(f"br i1 {go}, label %{body}, label %{done}")
         code.line(f"{body}:")
+        if op in state.waits:
+            _leave_in_vain(state, state.waits.index(op))
         _reserve(state, carried, yielded)
         state.lower_block(state, op.body)
         _leave(state, carried, yielded)
@@ -364,6 +367,19 @@ def lower_while(state: CpuLowering, op: WhileOp) -> None:
     code.line(f"br label %{head}")
     code.line(f"{done}:")
     _head(state, position, _phis(carried, before, latch))
+
+
+def _leave_in_vain(state: CpuLowering, number: int) -> None:
+    """End the program if it has waited for too long; see waiting_loops.py."""
+    code = state.code
+    leave, stay = code.label("leave"), code.label("stay")
+    poll = code.let_here("load atomic i32, ptr %poll monotonic, align 4", "i32")
+    told = code.let_here(f"icmp uge {poll.typed}, {LEAVE}", "i1")
+    code.line(f"br {told.typed}, label %{leave}, label %{stay}")
+    code.line(f"{leave}:")
+    code.line(f"store atomic i32 {LEAVE + 1 + number}, ptr %poll monotonic, align 4")
+    code.line("ret void")
+    code.line(f"{stay}:")
 
 
 def _pass_on(state: CpuLowering, values: Sequence[Value], loop: WhileOp) -> None:
