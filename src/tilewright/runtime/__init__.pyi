@@ -29,7 +29,6 @@ from tilewright.runtime.bench import (
     register_clock,
     step_bar,
 )
-from tilewright.runtime.function_text import ConstexprFunction, FunctionText
 from tilewright.runtime.jit import InterpretedFunction, JITFunction, jit
 from tilewright.runtime.kernel_interface import KernelInterface
 from tilewright.runtime.launch.compile_hooks import JitFunctionInfo
@@ -39,6 +38,7 @@ from tilewright.runtime.launch_hooks import (
     launch_exit,
     profiled_launches,
 )
+from tilewright.runtime.replaceable_functions import ConstexprFunction, FunctionText
 from tilewright.runtime.scratch_allocator import set_allocator
 from tilewright.runtime.tuning.heuristics import Heuristics, heuristics
 from tilewright.runtime.tuning.kernel_wrapper import KernelWrapper

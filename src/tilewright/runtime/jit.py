@@ -31,7 +31,6 @@ from tilewright.runtime.arguments.kernel_parameters import (
 from tilewright.runtime.arguments.mock_tensor import mocked
 from tilewright.runtime.arguments.specialization import run_time_pairs
 from tilewright.runtime.async_compile import active_mode
-from tilewright.runtime.function_text import FunctionText
 from tilewright.runtime.kernel_interface import KernelInterface
 from tilewright.runtime.launch.bound_call import BoundCall
 from tilewright.runtime.launch.compile_hooks import CompileSkipped, full_name, read_value
@@ -40,6 +39,7 @@ from tilewright.runtime.launch.prepared_launches import NativeLaunches, Prepared
 from tilewright.runtime.launch.variant import RecordedLaunch
 from tilewright.runtime.launch.variant_cache import VariantCache
 from tilewright.runtime.launch_hooks import launch_enter, launch_exit
+from tilewright.runtime.replaceable_functions import FunctionText
 from tilewright.support import (
     HookChain,
     TilewrightWarning,

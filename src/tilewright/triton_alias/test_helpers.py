@@ -16,7 +16,7 @@ from tilewright.runtime import TensorWrapper, driver, reinterpret
 from tilewright.support import import_late, settings
 from tilewright.triton_alias import knobs
 from tilewright.triton_alias.argument_paths import type_canonicalisation_dict
-from tilewright.triton_alias.type_names import str_to_ty
+from tilewright.triton_alias.named_types import str_to_ty
 
 Array = np.ndarray[Any, Any]
 

@@ -99,6 +99,8 @@ RARE = {
     "triton.testing": "set_gpu_clock",
     "triton.tools": "build_extern compile link",
     "triton.experimental": "gluon",
+    "triton._filecheck": "run_parser",
+    "triton.backends.amd": "compiler",
     "triton.profiler": "specs",
     "triton.profiler.viewer": "derive_metrics",
 }

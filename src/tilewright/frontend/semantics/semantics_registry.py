@@ -16,6 +16,7 @@ from functools import cache
 from types import FunctionType, MethodType
 from typing import Any, NamedTuple, TypeVar, cast
 
+from tilewright import language
 from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.language import (
     STUBS,
@@ -25,7 +26,6 @@ from tilewright.language import (
     is_builtin,
     unwrap,
 )
-from tilewright.language.extra import libdevice
 from tilewright.support import errors, import_late
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -138,7 +138,7 @@ _NUMBERED = re.compile(r"arg(\d)")
 
 @cache
 def _functions_of_libdevice() -> frozenset[Callable[..., Any]]:
-    return frozenset(filter(is_builtin, vars(libdevice).values()))
+    return frozenset(filter(is_builtin, vars(language.extra.libdevice).values()))
 
 
 def _by_own_names(

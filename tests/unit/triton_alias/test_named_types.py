@@ -11,7 +11,7 @@ import pytest
 import tilewright
 import tilewright.language as tl
 from tilewright.support import errors
-from tilewright.triton_alias.type_names import str_to_ty
+from tilewright.triton_alias.named_types import str_to_ty
 
 POINTERS = tl.tuple_type([tl.pointer_type(tl.float32)])
 Pair = namedtuple("Pair", "first second")  # noqa: PYI024 -- as users write it
