@@ -410,3 +410,42 @@ def test_a_run_time_value_may_stand_under_constexpr(device: Device):
     out = device.empty(3, np.int32)
     device.run(annotated_run_time_value_kernel, (1,), out, 3)
     assert out.tolist() == [9, 10, 11]
+
+
+@aggregate
+class OnlyMethods:
+    """No fields: a name space."""
+
+    @jit
+    def seven():
+        return 7
+
+
+@aggregate
+class MadeByTheLanguage:
+    """As written for Triton, whose functions take `_semantic`."""
+
+    value: tl.tensor
+
+    def __init__(self, size, _semantic=None):
+        self.value = tl.arange(0, size, _semantic=_semantic)
+
+
+@jit
+def methods_kernel(out):
+    made = MadeByTheLanguage(4)
+    tl.store(out + tl.arange(0, 4), made.value + OnlyMethods.seven())
+
+
+def test_classes_of_methods_and_initializers_for_triton(device: Device):
+    out = device.empty(4, np.int32)
+    device.run(methods_kernel, (1,), out)
+    assert out.tolist() == [7, 8, 9, 10]
+
+
+def test_a_class_with_neither_fields_nor_methods():
+    class Empty:
+        pass
+
+    with pytest.raises(errors.InvalidValue, match="annotated fields or methods"):
+        aggregate(Empty)

@@ -155,3 +155,69 @@ def test_they_join_with_tensors_as_literals_do(device: Device, n: int):
     out = device.empty(2, np.float32)
     device.run(joins_kernel, (1,), out, device.array([2.5], np.float16), n)
     assert out.tolist() == [1.5 if n > 2 else 2.5, 2.5 * n]
+
+
+@jit
+def types_kernel(out, n):
+    number = 3
+    known: tl.constexpr = 3
+    pair: tl.constexpr = (0, 1)
+    mixed = (1, 2.0, tl.arange(0, 4))
+    tl.static_assert(number.type == tl.int32)
+    tl.static_assert(known.type == tl.constexpr_type(3))
+    tl.static_assert(isinstance(known.type, tl.constexpr_type))
+    tl.static_assert(pair.type == ((0, 1)).type)
+    tl.static_assert(pair.type != (0, n).type)
+    types = [tl.int32, tl.float32, tl.arange(0, 4).type]
+    tl.static_assert(mixed.type == tl.tuple_type(types))
+    tl.store(out, n)
+
+
+def test_types_of_numbers_and_tuples(device: Device):
+    out = device.empty(1, np.int32)
+    device.run(types_kernel, (1,), out, 7)
+    assert out.tolist() == [7]
+
+
+@jit
+def tenfold_of_large(x):
+    if x > 2:
+        return (x * 10, 2.5)
+
+
+@jit
+def one_path_kernel(out, n):
+    whole, part = tenfold_of_large(n)
+    tenfold_of_large(n)
+    if n > 2:
+        tl.store(out, whole + part)
+    else:
+        tl.store(out, -1)
+
+
+@pytest.mark.filterwarnings("ignore:warning. tenfold_of_large")
+@pytest.mark.parametrize(("n", "expected"), [(3, 32.5), (2, -1)])
+def test_a_function_may_return_a_value_on_one_path(device: Device, n: int, expected: float):
+    if device.name == "interpreter" and n == 2:
+        pytest.skip("the interpreter has no value there")
+    out = device.empty(1, np.float64)
+    device.run(one_path_kernel, (1,), out, n)
+    assert out.tolist() == [expected]
+
+
+def test_a_value_on_one_path_is_warned_of():
+    with pytest.warns(UserWarning, match=r"tenfold_of_large\(\) returns no value on one path"):
+        jit(one_path_kernel.fn)[(1,)](np.zeros(1, np.float32), 3)
+
+
+@jit
+def endless_kernel(out, n):
+    steps = 0
+    while steps < 10:
+        tl.store(out, n)
+
+
+def test_a_loop_without_end_is_compiled_with_a_warning():
+    with pytest.warns(UserWarning, match="this loop never ends"):
+        kernel = endless_kernel.warmup(np.zeros(1, np.int32), 5, grid=(1,))
+    assert "cf.while" in kernel.asm["ttir"]

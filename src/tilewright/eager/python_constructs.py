@@ -26,6 +26,7 @@ from tilewright.frontend.python import (
     logical_not,
     short_circuits,
     tuple_like,
+    type_of_value,
     warn_of_precedence,
 )
 from tilewright.frontend.semantics import Context, as_condition, getattr_, unary
@@ -132,6 +133,8 @@ class PythonConstructs:
         # To the compiler these are constexprs, whose value may be asked for.
         if name == "value" and isinstance(number, bool | int | float | str | language.dtype):
             return number
+        if name == "type" and (is_tuple(x) or isinstance(number, bool | int | float | str)):
+            return type_of_value(x)
         # Members of tensors, `to` for example; a number's own attributes are Python's.
         if name in _MEMBERS and isinstance(number, bool | int | float):
             return getattr_(self._context, number, name)

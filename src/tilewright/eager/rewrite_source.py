@@ -245,7 +245,7 @@ class _Rewriter(ast.NodeTransformer):
         # Attributes of modules are left alone: `tl.sum` is not a member of a number.
         if not isinstance(node.ctx, ast.Load) or self._is_module(node.value):
             return node
-        if node.attr not in _MEMBERS and node.attr != "value":
+        if node.attr not in _MEMBERS and node.attr not in ("value", "type"):
             return node
         return _call(node, "attribute", node.value, ast.Constant(node.attr))
 

@@ -24,7 +24,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from functools import wraps
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any, TypeVar, cast
 
 from tilewright.language.compile_time import base_value, constexpr, constexpr_function
@@ -118,19 +118,24 @@ class _Method:
         return self.fn if instance is None else MethodType(self.fn, instance)
 
 
+def _is_function(member: object) -> bool:
+    return isinstance(member, DeviceFunction | constexpr_function | FunctionType)
+
+
 def aggregate(cls: Class) -> Class:
     """Class decorator: values of the class exist in kernels.
 
     Fields hold tensors, constexprs, tuples, dtypes, functions and other aggregates. Methods are
     functions under `@jit`, or plain ones, which run at compile time; operators are methods too.
-    Errors: InvalidValue for what is no class, or one without annotated fields.
+    Errors: InvalidValue for what is no class, or one without annotated fields and methods.
     """
     if not isinstance(cast("object", cls), type):
         raise errors.InvalidValue("aggregate", "cls", "a class", type(cls).__name__)
     fields = {**getattr(cls, "aggregate_fields", {}), **inspect.get_annotations(cls)}
-    if not fields:
-        raise errors.InvalidValue("aggregate", "cls", "a class with annotated fields", cls.__name__)
     own = dict(vars(cls))
+    if not fields and not any(map(_is_function, own.values())):
+        expected = "a class with annotated fields or methods"
+        raise errors.InvalidValue("aggregate", "cls", expected, cls.__name__)
     defaults = {name: own[name] for name in fields if name in own}
     methods = {
         name: _Method(cast("Any", member))

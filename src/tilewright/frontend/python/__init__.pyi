@@ -17,6 +17,7 @@ from tilewright.frontend.python.lower.language_values import (
     is_static,
     is_tuple,
     tuple_like,
+    type_of_value,
 )
 from tilewright.frontend.python.lower.loop_carried import changed_in_loop
 from tilewright.frontend.python.lower.operator_precedence import misread_chain, warn_of_precedence
@@ -79,6 +80,7 @@ __all__ = [
     "function_of_text",
     "source_of",
     "tuple_like",
+    "type_of_value",
     "undefined_local",
     "unknown_attribute",
     "warn_of_precedence",

@@ -47,6 +47,7 @@ from tilewright.frontend.semantics.semantic_context import (
     Context,
     erase_ops,
     refuse_extension,
+    warn_once,
 )
 from tilewright.frontend.semantics.semantics_registry import (
     call,
@@ -110,5 +111,6 @@ __all__ = [
     "sorting",
     "truth",
     "unary",
+    "warn_once",
     "without_axis",
 ]

@@ -21,6 +21,8 @@ from tilewright.frontend.python.lower.control_flow_joins import (
     JoinPlan,
     as_value,
     joined_value,
+    leaves,
+    rebuild,
 )
 from tilewright.frontend.python.lower.function_frame import (
     Continuation,
@@ -44,8 +46,9 @@ from tilewright.frontend.python.lower.statement_sequence import (
     lower_to_function_end,
     reaches_function_end,
 )
-from tilewright.frontend.semantics import erase_ops
+from tilewright.frontend.semantics import erase_ops, warn_once
 from tilewright.ir import Block, Value
+from tilewright.ir.types import DType, element_of
 from tilewright.language import tensor
 from tilewright.ops import HintOp, IfOp, YieldOp
 from tilewright.support import errors
@@ -278,6 +281,7 @@ def _return(frame: FunctionFrame, node: ast.If, test: Value, sides: tuple[Side, 
     outcomes = [side.outcome for side in sides]
     first, second = outcomes
     assert isinstance(first, Returned) and isinstance(second, Returned)
+    first, second = _completed(frame, node, sides, (first, second))
     join = Join()
     plan = join.add(first.value, second.value)
     if plan is None:
@@ -288,6 +292,38 @@ def _return(frame: FunctionFrame, node: ast.If, test: Value, sides: tuple[Side, 
         frame.fail(where, errors.InconsistentBranches(what, *types, triton=triton))
     results = emit_if(frame, node, test, sides[0].block, sides[1].block, join)
     return Returned(joined_value(first.value, plan, results, ""), first.node or second.node)
+
+
+def _completed(
+    frame: FunctionFrame, node: ast.If, sides: tuple[Side, Side], pair: tuple[Returned, Returned]
+) -> tuple[Returned, Returned]:
+    """The results of both sides, zeros where one side runs to the end of the function without one.
+
+    Triton leaves those undefined; so would a caller that never looks at them.
+    """
+    missing = [returned.node is None for returned in pair]
+    given = pair[missing.index(False)] if any(missing) and not all(missing) else None
+    if given is None or not any(isinstance(leaf, tensor) for leaf in leaves(given.value)):
+        return pair
+    with frame.into(sides[missing.index(True)].block):
+        ctx = frame.at(node)
+        zeros = [_zero(ctx, leaf) for leaf in leaves(given.value)]
+    if any(zero is None for zero in zeros):
+        return pair
+    name = frame.source.name
+    message = f"{name}() returns no value on one path; its result is 0 there"
+    warn_once(message, frame.loc(node), hint="return a value on every path")
+    completed = Returned(rebuild(given.value, iter(zeros)), None)
+    return (completed, given) if missing[0] else (given, completed)
+
+
+def _zero(ctx: semantics.Context, leaf: object) -> object:
+    """Zero in place of a run-time leaf; None where there is none."""
+    if not isinstance(leaf, tensor):
+        return leaf
+    type_ = leaf.handle.type
+    is_number = isinstance(element_of(type_), DType)
+    return tensor(semantics.constant(ctx, 0, type_)) if is_number else None
 
 
 @expression(ast.IfExp)

@@ -40,7 +40,7 @@ DEBUGGERS = frozenset({"bdb", "debugpy", "ipdb", "pdb", "pdbpp", "pudb", "IPytho
 
 _VALUE_CLASSES: tuple[type, ...] = (
     dtype, language.pointer_type, language.block_type, language.range, language.static_range, slice,
-    language.condition,
+    language.condition, language.constexpr_type, language.tuple_type,
 )  # fmt: skip
 _OTHER_ARRAYS = ("math", "numpy", "torch")
 _PLAIN_OWNERS = (str, int, float, bytes, tuple, list, dict, dtype)

@@ -23,6 +23,7 @@ from tilewright.frontend.python.lower.language_values import (
     is_tuple,
     on_host,
     static_value,
+    type_of_value,
     variable_value,
     wrap,
 )
@@ -124,6 +125,8 @@ def attribute_of(frame: FunctionFrame, node: ast.expr, owner: object, attr: str)
         return call_python(frame.session, getattr, (owner, attr), {})
     if isinstance(owner, base_value):
         return semantics.getattr_(frame.at(node), owner, attr)
+    if attr == "type" and (is_tuple(owner) or isinstance(owner, constexpr)):
+        return type_of_value(owner)
     # Attributes of the constexpr itself; others are those of the number inside.
     if isinstance(owner, constexpr) and attr not in ("value", "type"):
         owner = cast("object", owner.value)

@@ -10,8 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeGuard, TypeVar, cast
 
+from tilewright.frontend.dtype_promotion import typed_as
 from tilewright.frontend.typed_numbers import plain_number, typed_number
-from tilewright.language import base_value, constexpr, no_extents, tensor, unwrap, unwrap_deep
+from tilewright.language import (
+    base_value,
+    constexpr,
+    constexpr_type,
+    no_extents,
+    tensor,
+    tuple_type,
+    type_of,
+    unwrap,
+    unwrap_deep,
+)
 from tilewright.language import tuple as language_tuple
 from tilewright.support import errors
 from tilewright.support.asynchronous_exceptions import synchronous
@@ -71,6 +82,18 @@ def plain_value(value: object) -> object:
     if is_tuple(value):
         return tuple_like(value, [plain_value(item) for item in value])
     return plain_number(static_value(value))
+
+
+def type_of_value(value: object) -> object:
+    """`value.type`: of a tuple the types of its items, of a number in a variable its dtype."""
+    if isinstance(value, tensor):
+        return value.type
+    if is_tuple(value):
+        fields = getattr(value, "_fields", None)
+        return tuple_type([type_of_value(item) for item in value], fields)
+    number = cast("object", unwrap(value))
+    typed = typed_as(number)
+    return constexpr_type(number) if typed is None else type_of(typed)
 
 
 def cannot_unpack(value: object, values: int, targets: int) -> errors.TilewrightError:

@@ -17,6 +17,7 @@ from typing import Any, cast
 
 from tilewright import language
 from tilewright.frontend import semantics
+from tilewright.frontend.dtype_promotion import typed_as
 from tilewright.frontend.python.lower.assignment_targets import assign
 from tilewright.frontend.python.lower.branches import emit_if, unless_jumped
 from tilewright.frontend.python.lower.control_flow_joins import Join, as_value
@@ -53,10 +54,10 @@ from tilewright.frontend.python.lower.syntax_queries import (
     is_used_outside_loops,
 )
 from tilewright.frontend.python.lower.truth_values import logical_not
-from tilewright.frontend.semantics import LoopBounds, erase_ops
+from tilewright.frontend.semantics import LoopBounds, constant, erase_ops, warn_once
 from tilewright.ir import Block, Value
 from tilewright.ir.types import i1
-from tilewright.language import tensor
+from tilewright.language import tensor, unwrap
 from tilewright.ops import ConditionOp, ForOp, WhileOp, YieldOp
 from tilewright.support import errors
 
@@ -247,11 +248,20 @@ def _goes_on(frame: FunctionFrame, node: ast.While, left: Value | None) -> Value
         return go if left is None else _unless(frame, node, left, test, go)
     if not go:
         return None
-    if left is None:
-        reason = "its condition is always true, and nothing leaves it"
-        error = errors.InvalidOperation("run this loop", reason, "add a 'break'")
-        frame.fail(node.test, error)
-    return _not(frame, left)
+    if left is not None:
+        return _not(frame, left)
+    reason, advice = "its condition is always true, and nothing leaves it", "add a 'break'"
+    if not _reads_variable(frame, node.test):
+        frame.fail(node.test, errors.InvalidOperation("run this loop", reason, advice))
+    # In Triton a variable is a run-time value.
+    warn_once(f"this loop never ends: {reason}", frame.loc(node.test), hint=advice)
+    return constant(frame.at(node.test), True, i1)
+
+
+def _reads_variable(frame: FunctionFrame, test: ast.expr) -> bool:
+    """Whether an expression reads a number that a variable holds."""
+    names = [part.id for part in ast.walk(test) if isinstance(part, ast.Name)]
+    return any(typed_as(unwrap(frame.scope.get(name))) is not None for name in names)
 
 
 def _unless(
