@@ -12,7 +12,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
 from tilewright.compiler.artifacts import SOURCE
-from tilewright.compiler.type_names import find_descriptor_type, name_of_type, type_named
+from tilewright.compiler.type_names import (
+    DescriptorType,
+    find_descriptor_type,
+    name_of_descriptor,
+    name_of_type,
+    type_named,
+)
 from tilewright.frontend import FrontendOptions, python
 from tilewright.frontend.python import (
     ArgSpec,
@@ -23,7 +29,7 @@ from tilewright.frontend.python import (
     source_of,
 )
 from tilewright.ir import Module
-from tilewright.ir.types import Type
+from tilewright.ir.types import PointerType, Type
 from tilewright.language import DeviceFunction, TensorDescriptor, constexpr
 from tilewright.support import ask, errors
 
@@ -197,15 +203,19 @@ class Specialization(NamedTuple):
 
 
 def specialization_of(signature: KernelSignature) -> Specialization:
-    """The arguments of a kernel as a specialization; what is no scalar has the type "constexpr",
-    "tuple" or "tensordesc"."""
+    """The arguments of a kernel as a specialization; what is no scalar has the type "constexpr" or
+    "tuple", or is a descriptor."""
     constants = {spec.name: spec.value for spec in signature.args if spec.kind == "constexpr"}
-    kinds = {"tuple": "tuple", "descriptor": "tensordesc", "constexpr": "constexpr"}
-    types = {
-        spec.name: kinds.get(spec.kind) or name_of_type(cast("Type", spec.type))
-        for spec in signature.args
-    }
-    return Specialization(constants, types)
+    return Specialization(constants, {spec.name: _type_name(spec) for spec in signature.args})
+
+
+def _type_name(spec: ArgSpec) -> str:
+    if spec.kind == "value":
+        return name_of_type(cast("Type", spec.type))
+    if spec.kind != "descriptor":
+        return spec.kind
+    pointer = cast("PointerType", spec.items[0].type)
+    return name_of_descriptor(DescriptorType(pointer, *cast("tuple[Any, Any]", spec.value)))
 
 
 class PythonKernel:

@@ -68,6 +68,12 @@ def find_descriptor_type(name: str, what: str = "type") -> DescriptorType | None
     return DescriptorType(PointerType(element), shape, parts["padding"] or "zero")
 
 
+def name_of_descriptor(type_: DescriptorType) -> str:
+    """The name that `find_descriptor_type` reads."""
+    padding = "" if type_.padding == "zero" else f",{type_.padding}"
+    return f"tensordesc<{name_of_type(type_.pointer.element)}{list(type_.block_shape)}{padding}>"
+
+
 def name_of_type(type_: Type) -> str:
     """Triton's name of a scalar or pointer type."""
     if isinstance(type_, PointerType):

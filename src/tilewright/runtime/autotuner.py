@@ -155,7 +155,7 @@ class Autotuner(KernelWrapper):
 
     def _run(self, grid: object, /, *args: object, **keywords: Any) -> Any:
         with user_boundary:
-            self.nargs = dict(zip(self.arg_names, args, strict=False))
+            self.nargs = self._positional(args)
             named = self.named_arguments(args, keywords)
             config = self._choice(args, grid, keywords, named)
         self.best_config = config
@@ -228,12 +228,17 @@ class Autotuner(KernelWrapper):
     def warmup(self, *args: object, grid: object = None, **keywords: Any) -> list[Any]:
         """Compile every configuration that is not pruned; a list of compiled kernels."""
         named = self.named_arguments(args, keywords)
-        left = self.pruning(self.configs, named, keywords, grid=grid, warmup=True)
+        positional = self._positional(args)
+        left = self.pruning(self.configs, positional, named, keywords, grid=grid, warmup=True)
         return [self.fn.warmup(*args, grid=grid, **{**c.all_kwargs(), **keywords}) for c in left]
 
     def prune_configs(self, keywords: Mapping[str, Any]) -> list[Config]:
         """The configurations that would be measured for arguments given by name."""
-        return self.pruning(self.configs, {**(self.nargs or {}), **keywords}, {})
+        positional = self.nargs or {}
+        return self.pruning(self.configs, positional, {**positional, **keywords}, keywords)
+
+    def _positional(self, args: tuple[object, ...]) -> dict[str, Any]:
+        return dict(zip(self.arg_names, args, strict=False))
 
     def _choice(
         self,
@@ -292,7 +297,8 @@ class Autotuner(KernelWrapper):
 
     def _choose(self, trial: Trial, key: tuple[object, ...]) -> Config:
         launch = {"grid": trial.grid, "warmup": False}
-        left = self.pruning(self.configs, trial.named, trial.keywords, **launch)
+        positional = self._positional(trial.args)
+        left = self.pruning(self.configs, positional, trial.named, trial.keywords, **launch)
         # the speed of the interpreter says nothing of that of the code
         if len(left) == 1 or self.base_fn.interpreted:
             return left[0]
@@ -429,7 +435,7 @@ def autotune(
 
     configs: what to choose from; key: parameters whose values, with the dtypes of all arrays,
     decide the choice: new ones are measured anew.
-    prune_configs_by: {"early_config_prune": function (configs, arguments, **keywords, with the
+    prune_configs_by: {"early_config_prune": function (configs, positional, **keywords, with the
     grid and whether it only warms up) -> configs,
     "perf_model": function (**arguments) -> estimated time, "top_k": how many, or which part}.
     reset_to_zero, restore_value: arrays to be zeroed before, or put back after, each trial;

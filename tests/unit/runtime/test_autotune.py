@@ -170,12 +170,17 @@ def test_a_kill_keeps_what_is_finished(monkeypatch: pytest.MonkeyPatch) -> None:
     assert clock.out[0] == 128
 
 
-DAMAGE = {
+def holding(**members: object) -> Callable[[Path], object]:
+    """Other members than timings have, under the name of the document."""
+    return lambda file: file.write_bytes(sealed({"document": file.stem, **members}))
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
     "empty": lambda file: file.write_text(""),
     "no JSON": lambda file: file.write_text("{"),
-    "of an older version": lambda file: file.write_bytes(sealed({"timings": [[0, [1.0]]]})),
-    "without timings": lambda file: file.write_bytes(sealed({"x": 1})),
-    "no numbers": lambda file: file.write_bytes(sealed({"timings": {"a": ["b"]}})),
+    "of an older version": holding(timings=[[0, [1.0]]]),
+    "without timings": holding(x=1),
+    "no numbers": holding(timings={"a": ["b"]}),
 }
 
 
@@ -293,12 +298,19 @@ def test_early_pruning() -> None:
     seen: list[Any] = []
 
     def early(configs: list[Config], named: dict[str, Any], **words: Any) -> list[Config]:
-        seen.append((named["n"], words))
+        seen.append(({**named, "out": None}, words))
         return configs[1:]
 
-    scaled(clock, prune_configs_by={"early_config_prune": early})[1](clock.out, 7, num_warps=2)
+    pruning = {"early_config_prune": early}
+    launch = {"grid": 1, "warmup": False}
+    scaled(clock, prune_configs_by=pruning)[1](clock.out, 7, num_warps=2)
     assert clock.measured == [32, 64]
-    assert seen == [(7, {"num_warps": 2, "grid": 1, "warmup": False})]
+    assert seen == [({"out": None, "n": 7}, {"num_warps": 2, **launch})]
+    # keywords are no positional arguments
+    scaled(clock, prune_configs_by=pruning)[1](clock.out, n=7)
+    assert seen[1] == ({"out": None}, {"n": 7, **launch})
+    scaled(clock, prune_configs_by=pruning).warmup(clock.out, n=7, grid=1)
+    assert seen[2] == ({"out": None}, {"n": 7, "grid": 1, "warmup": True})
 
 
 @pytest.mark.parametrize(

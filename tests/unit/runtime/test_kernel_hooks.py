@@ -25,6 +25,7 @@ from tilewright.runtime import (
     profiled_launches,
 )
 from tilewright.support import TilewrightWarning, errors, kernel_hooks, settings
+from tilewright.tools.tensor_descriptor import TensorDescriptor
 
 
 @pytest.fixture(autouse=True)
@@ -163,7 +164,34 @@ def test_a_listener_hears_of_each_compilation_and_its_times() -> None:
     assert times.total >= times.ir_initialization + times.total_lowering
     launch(new_kernel())
     assert heard[1]["cache_hit"] is True
-    assert heard[1]["times"].total_lowering == 0
+    times = heard[1]["times"]
+    assert times.total == times.ir_initialization > 0
+    assert (times.total_lowering, times.store_results, times.lowering_stages) == (0, 0, [])
+
+
+def test_hooks_hear_what_a_descriptor_describes() -> None:
+    @jit
+    def total(desc, padded, out):
+        both = tl.sum(desc.load([0, 0])) + tl.sum(padded.load([0]))
+        tl.store(out, both)
+
+    told: list[dict[str, Any]] = []
+    kernel_hooks.jit_cache = lambda **given: told.append(given)
+    matrix, row = np.ones((8, 8), np.float32), np.ones(16, np.float16)
+    described = TensorDescriptor.from_tensor(matrix, [4, 8])
+    padded = TensorDescriptor(row, [16], [1], [8], padding="nan")
+    out = np.zeros(1, np.float32)
+    compiled = total[(1,)](described, padded, out)
+    assert out[0] == 40
+    (given,) = told
+    signature = {
+        "desc": "tensordesc<fp32[4, 8]>", "padded": "tensordesc<fp16[8],nan>", "out": "*fp32",
+    }  # fmt: skip
+    assert given["compile"]["signature"] == signature
+    assert "desc: tensordesc<fp32[4, 8]>" in given["repr"]
+    kernel_hooks.jit_cache = None
+    again = total.preload(given["compile"]["specialization_data"])
+    assert again.parameters == compiled.parameters
 
 
 def test_a_hook_hears_of_a_kernel_that_is_no_longer_used() -> None:

@@ -79,9 +79,9 @@ def labels_of(configs: Sequence[Config]) -> Callable[[Config], str]:
 class Pruning:
     """How an autotuner leaves configurations out before it measures any.
 
-    early: function (configs, arguments by name, **keywords) -> those that may work; model: function
-    (**arguments and meta-parameters) -> estimated time; top_k: how many, or which part up to 1.0,
-    of those with the best estimates are measured.
+    early: function (configs, positional arguments by name, **keywords) -> those that may work;
+    model: function (**arguments and meta-parameters) -> estimated time; top_k: how many, or which
+    part up to 1.0, of those with the best estimates are measured.
     """
 
     def __init__(self, by: Mapping[str, Any] | None) -> None:
@@ -100,17 +100,19 @@ class Pruning:
     def __call__(
         self,
         configs: Sequence[Config],
+        positional: dict[str, Any],
         named: dict[str, Any],
         keywords: Mapping[str, Any],
         **launch: object,
     ) -> list[Config]:
-        """The configurations that are left; launch: what `early` gets beside the keywords.
+        """The configurations that are left.
 
-        AutotunerError if there is none.
+        positional: arguments by name, without those that are among the keywords; named: all of
+        them; launch: what `early` gets beside the keywords. AutotunerError if there is none.
         """
         left = list(configs)
         if self.early is not None:
-            left = self._pruned(self.early, left, named, {**keywords, **launch})
+            left = self._pruned(self.early, left, positional, {**keywords, **launch})
         if self.model is not None:
             estimates = [
                 _estimated(self.model, {**named, **keywords, **config.all_kwargs()})
@@ -128,7 +130,7 @@ class Pruning:
         named: dict[str, Any],
         keywords: Mapping[str, Any],
     ) -> list[Config]:
-        takes = "the configurations, the arguments by name, and the launch's keywords"
+        takes = "the configurations, the positional arguments by name, and the keywords"
         left = ask("early_config_prune", takes, early, configs, named, **keywords)
         if not isinstance(left, list | tuple) or not _are_configs(cast("Sequence[object]", left)):
             raise errors.AutotunerError(
