@@ -14,11 +14,23 @@ import argparse
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
 import mpmath  # pyright: ignore[reportMissingTypeStubs]
-from fit_polynomials import Curve, Fit, Real, divided, error_of, extrema, of_square, remez, rounded
+from fit_polynomials import (
+    Curve,
+    Fit,
+    Real,
+    divided,
+    error_of,
+    extrema,
+    horner,
+    of_square,
+    remez,
+    rounded,
+)
 
 mp: Any = cast("Any", mpmath)
 
@@ -37,7 +49,7 @@ def solve(fit: Fit) -> tuple[list[Real], float]:
     """Coefficients of fp32, and the largest error."""
     if fit.low < 0:
         # What is left has a pole at 0, which the exchange does not cross.
-        found = [rounded(c, 32) for c in remez(fit)]
+        found = _improved(fit, [rounded(c, 32) for c in remez(fit)])
         return found, float(max(abs(value) for _, value in extrema(error_of(found, fit), fit)))
     found: list[Real] = []
     rest = fit
@@ -53,17 +65,47 @@ def solve(fit: Fit) -> tuple[list[Real], float]:
     return found, float(max(abs(value) for _, value in extrema(error_of(found, fit), fit)))
 
 
+def _improved(fit: Fit, coefficients: list[Real]) -> list[Real]:
+    """Coefficients whose neighbours, one at a time, are no better."""
+    middle, half = (fit.low + fit.high) / 2, (fit.high - fit.low) / 2
+    grid = [middle - half * mp.cos(mp.pi * (i + mp.mpf(1) / 2) / 300) for i in range(300)]
+    points = [(float(x), fit.curve(x), float(abs(fit.weight(x)))) for x in grid if x]
+    powers = [[x**k * weight for x, _, weight in points] for k in range(len(coefficients))]
+    errors = [
+        float((horner(coefficients, mp.mpf(x)) - value) * weight) for x, value, weight in points
+    ]
+    best = max(map(abs, errors))
+    steps = [(k, sign) for k in range(len(coefficients)) for sign in (1, -1, 2, -2)]
+    improved = True
+    while improved:
+        improved = False
+        for k, sign in steps:
+            step = sign * _unit(coefficients[k])
+            moved = [e + step * p for e, p in zip(errors, powers[k], strict=True)]
+            worst = max(map(abs, moved))
+            if worst < best:
+                coefficients[k] += step
+                errors, best, improved = moved, worst, True
+    return coefficients
+
+
+def _unit(value: Real) -> float:
+    """The last place of a number of fp32."""
+    return 2.0 ** (int(mp.floor(mp.log(abs(value), 2))) - 23)
+
+
 def _less(curve: Curve, lowest: Real) -> Curve:
     return lambda x: (curve(x) - lowest) / (x or mp.mpf(10) ** -30)
 
 
 def _times_x(weight: Curve) -> Curve:
-    return lambda x: weight(x) * (x or mp.mpf(10) ** -30)
+    return lambda x: weight(x) * x
 
 
 def fits() -> Iterator[Fit]:
     """All tables."""
     yield from elementary_fits()
+    yield from error_fits()
 
 
 def elementary_fits() -> Iterator[Fit]:
@@ -83,6 +125,53 @@ def elementary_fits() -> Iterator[Fit]:
               of_square(divided(mp.sinpi, 3)), lambda s: s)  # fmt: skip
     yield Fit("COSPI", "(cos(pi x) - 1) / x^2 in x^2, |x| <= 1/4", 32, 3, zero, sixteenth,
               of_square(divided(mp.cospi, 2)), lambda s: s)  # fmt: skip
+
+
+def error_fits() -> Iterator[Fit]:
+    one = mp.mpf(1)
+
+    def erfcx(t: Real) -> Real:
+        if 1 - t < mp.mpf(10) ** -12:
+            return 2 / mp.sqrt(mp.pi)
+        x = 3 * (1 + t) / (1 - t)
+        if x > 50:
+            return (1 + 2 * x) / (x * mp.sqrt(mp.pi)) * (1 - 1 / (2 * x * x) + 3 / (4 * x**4))
+        return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
+
+    def erfinv(w: Real) -> Real:
+        x = mp.sqrt(1 - mp.mpf(2) ** -w)
+        return mp.erfinv(x) / x if x else mp.sqrt(mp.pi) / 2
+
+    def erf(s: Real) -> Real:
+        x = mp.sqrt(s)
+        return mp.erf(x) / x if x else 2 / mp.sqrt(mp.pi)
+
+    yield Fit("ERF", "erf(x) / x in x^2, |x| <= 1/2", 32, 5, mp.mpf(0), one / 4,
+              erf, lambda s: 1 / erf(s))  # fmt: skip
+    yield Fit("ERFCX", "(1 + 2 x) erfcx(x) in t = (x - 3) / (x + 3), x >= 0", 32, 11, -one, one,
+              erfcx, lambda t: 1 / erfcx(t))  # fmt: skip
+    yield Fit("ERFINV", "erfinv(x) / x in w, 0 < w = -log2(1 - x^2) <= 5", 32, 9,
+              mp.mpf(0), mp.mpf(5), erfinv, lambda w: 1 / erfinv(w))  # fmt: skip
+    low, high = 1 / mp.sqrt(mp.mpf(152)) - one / 4, 1 / mp.sqrt(mp.mpf(5)) - one / 4
+    first = rounded(mp.sqrt(mp.log(2)), 32)
+    yield Fit("ERFINV_FAR", "erfinv(x) / sqrt(w) - sqrt(log(2)) in 1 / sqrt(w) - 1/4, 5 <= w < 152",
+              32, 12, low, high, lambda t: inverse_far(t) - first,
+              lambda t: 1 / inverse_far(t))  # fmt: skip
+
+
+@cache
+def inverse_far(t: Real) -> Real:
+    """erfinv(x) u for u = 1 / sqrt(-log2(1 - x^2)) = t + 1/4, by Newton's steps on log(erfc)."""
+    u = t + mp.mpf(1) / 4
+    with mp.workdps(90):
+        w = 1 / (u * u)
+        p = mp.mpf(2) ** -w
+        q = p / (1 + mp.sqrt(1 - p))
+        y = mp.sqrt(w * mp.log(2))
+        for _ in range(7):
+            slope = -2 / mp.sqrt(mp.pi) * mp.exp(-y * y) / mp.erfc(y)
+            y -= (mp.log(mp.erfc(y)) - mp.log(q)) / slope
+        return y * u
 
 
 def table(fit: Fit) -> str:

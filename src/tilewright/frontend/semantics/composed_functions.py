@@ -14,12 +14,15 @@ from typing import Any, TypeVar
 from tilewright.frontend.semantics.numeric_operators import binary, compare, unary
 from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.frontend.semantics.semantics_registry import call, call_builtin
+from tilewright.ir.types import element_of
 from tilewright.language import (
     ACTIVE,
     COMPARISON_OPERATORS,
     UNARY_OPERATORS,
     DeviceFunction,
+    tensor,
 )
+from tilewright.support import attribute_late
 
 R = TypeVar("R")
 
@@ -49,6 +52,21 @@ class _Direct:
     ) -> object:
         """A function written in the language."""
         return call(self.ctx, function, args, kwargs)
+
+
+def rarely(condition: tensor, common: tensor, slow: Callable[..., tensor], *x: tensor) -> tensor:
+    """In a formula: slow(*x) where a condition holds, else `common`; a branch around `slow`.
+
+    `slow` is evaluated for single elements; it may use its arguments and literals only.
+    """
+    dispatcher = ACTIVE.get()
+    assert isinstance(dispatcher, _Direct), "a formula is evaluated by `evaluate`"
+    ctx, values = dispatcher.ctx, tuple(value.handle for value in x)
+    types = [element_of(value.type) for value in values]
+    block = ctx.region(types, lambda arguments: [slow(*arguments)])
+    # at the first use: few kernels have a rare form
+    rare = attribute_late("tilewright.transforms.expand.rare_branch:RareOp")
+    return ctx.tensor(rare(condition.handle, common.handle, values, block))
 
 
 def evaluate(ctx: Context, formula: Callable[[], R]) -> R:

@@ -29,6 +29,7 @@ from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.frontend.semantics.semantics_registry import implements
 from tilewright.frontend.semantics.single import (
     arc_functions,
+    error_integrals,
     fast_functions,
     half_turns,
     hyperbolic_functions,
@@ -213,8 +214,7 @@ _INTEGERS = {"int": tl.int32, "uint": tl.uint32, "ll": tl.int64, "ull": tl.uint6
 
 def _table() -> dict[Callable[..., Any], Rule]:
     wide = [
-        formulas.remainder, formulas.logb, special.erfc, special.erfcx,
-        special.erfinv, special.erfcinv, special.normcdf, special.normcdfinv, special.lgamma,
+        formulas.remainder, formulas.logb, special.lgamma,
         special.tgamma, special.j0, special.j1, special.y0, special.y1, special.cyl_bessel_i0,
         special.cyl_bessel_i1,
     ]  # fmt: skip
@@ -261,11 +261,15 @@ def _with_single_forms() -> dict[Callable[..., Any], Rule]:
         half_turns: ("sinpi", "cospi"),
         root_functions: ("cbrt", "rcbrt"),
     }
+    integrals = ("erfc", "erfcx", "erfinv", "erfcinv", "normcdf", "normcdfinv")
     table = {
         getattr(lib, name): Rule(_OWN, getattr(formulas, name), getattr(module, name))
         for module, names in modules.items()
         for name in names
     }
+    for name in integrals:
+        wide, narrow = getattr(special, name), getattr(error_integrals, name)
+        table[getattr(lib, name)] = Rule(_OWN, wide, narrow)
     for name in ("hypot", "norm3d", "norm4d"):
         table[getattr(lib, name)] = Rule(_OWN, formulas.norm, root_functions.norm)
         table[getattr(lib, f"r{name}")] = Rule(

@@ -27,6 +27,8 @@ from tilewright.ir.types import Type, dtype_of, element_of
 from tilewright.llvm import Code, Val, constant, lower_elementwise, lowering_rule
 from tilewright.ops import ConstantOp, SelectOp, YieldOp
 
+Lower = Callable[[Code, Op, list[Val]], Val]
+
 _WEIGHTS = '!prof !{!"branch_weights", i32 1, i32 100000}'
 
 
@@ -113,19 +115,23 @@ def _run(block: Block, values: dict[Value, Any], rule: Callable[[Op, list[Any]],
 
 
 @lowering_rule("arith.rare")
-def lower_rare(code: Code, op: Op, operands: list[Val]) -> Val:
-    """A branch in the section of the operands: it is taken if any lane meets the condition."""
+def lower_rare(code: Code, op: Op, operands: list[Val], lower: Lower = lower_elementwise) -> Val:
+    """A branch in the section of the operands: it is taken if any lane meets the condition.
+
+    lower: emits an op of the slow form.
+    """
     condition, common, *args = operands
     section = code.sections[max(v.level for v in operands)]
-    before, slow, done = (code.label(h) for h in ("before", "slow", "done"))
+    before, slow, last, done = (code.label(h) for h in ("before", "slow", "last", "done"))
     # a new block, because the phi below has to name the one that it comes from
     section += [f"br label %{before}", f"{before}:"]
     taken = _any_lane(code, condition)
     section += [f"br i1 {taken}, label %{slow}, label %{done}, {_WEIGHTS}", f"{slow}:"]
-    exact = _lower_region(code, cast("RareOp", op).slow, args)
+    exact = _lower_region(code, cast("RareOp", op).slow, args, lower)
     mixed = code.select(condition, exact, common)
-    section += [f"br label %{done}", f"{done}:"]
-    ways = f"[ {common}, %{before} ], [ {mixed}, %{slow} ]"
+    # and another, as the slow form may end in a block of its own, that of a rare form within it
+    section += [f"br label %{last}", f"{last}:", f"br label %{done}", f"{done}:"]
+    ways = f"[ {common}, %{before} ], [ {mixed}, %{last} ]"
     return code.let(f"phi {common.type} {ways}", common.type, *operands)
 
 
@@ -135,12 +141,12 @@ def _any_lane(code: Code, condition: Val) -> Val:
     return code.call(f"llvm.vector.reduce.or.v{condition.width}i1", "i1", condition)
 
 
-def _lower_region(code: Code, block: Block, args: list[Val]) -> Val:
+def _lower_region(code: Code, block: Block, args: list[Val], lower: Lower) -> Val:
     width = args[0].width
 
     def rule(inner: Op, operands: list[Val]) -> Val:
         if isinstance(inner, ConstantOp):
             return constant(inner.value, dtype_of(inner.result_type), width)
-        return lower_elementwise(code, inner, operands)
+        return lower(code, inner, operands)
 
     return _run(block, dict(zip(block.args, args, strict=True)), rule)

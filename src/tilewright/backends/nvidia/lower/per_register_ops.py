@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from tilewright.backends.nvidia.layouts.layout_propagation import registers_between
 from tilewright.backends.nvidia.lower.float_quotient import is_approximate, quotient, quotients
 from tilewright.backends.nvidia.lower.gpu_lowering import (
@@ -26,6 +28,7 @@ from tilewright.ir.types import (
 )
 from tilewright.layout import REGISTER, LinearLayout
 from tilewright.llvm import (
+    Code,
     Val,
     constant,
     integer_literal,
@@ -54,6 +57,7 @@ from tilewright.ops import (
     SplitOp,
     TransposeOp,
 )
+from tilewright.support import attribute_late
 from tilewright.transforms.expand import float_bits
 
 
@@ -91,6 +95,8 @@ def lower_one(state: GpuLowering, op: Op, operands: list[Val]) -> Val:
         return state.pure_asm(special, "=f,f", "float", *operands)
     if isinstance(op, DivOp) and is_approximate(op):
         return quotient(state, op.rounding, operands[0], operands[1])
+    if op.opcode == "arith.rare":
+        return _rare(state, op, operands)
     return _here(lower_elementwise(state.code, op, operands))
 
 
@@ -119,6 +125,17 @@ def _as_integer(state: GpuLowering, op: CastOp, x: Val) -> Val:
     call = f'call {limits} i{bits} asm "{text}", "={register},{constraint}"({x.typed})'
     found = state.code.let_here(call, f"i{bits}")
     return state.code.let_here(f"trunc {found.typed} to {llvm_type(target)}", llvm_type(target))
+
+
+def _rare(state: GpuLowering, op: Op, operands: list[Val]) -> Val:
+    # The slow form takes the hardware's functions as well.
+    lower_rare = attribute_late("tilewright.transforms.expand.rare_branch:lower_rare")
+    emit = partial(_lower_inner, state)
+    return _here(lower_rare(state.code, op, operands, emit))
+
+
+def _lower_inner(state: GpuLowering, _code: Code, op: Op, operands: list[Val]) -> Val:
+    return lower_one(state, op, operands)
 
 
 def _is_half_of_a_product(op: MulOp | MulHighOp) -> bool:
