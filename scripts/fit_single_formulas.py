@@ -106,6 +106,7 @@ def fits() -> Iterator[Fit]:
     """All tables."""
     yield from elementary_fits()
     yield from error_fits()
+    yield from power_fits()
 
 
 def elementary_fits() -> Iterator[Fit]:
@@ -157,6 +158,17 @@ def error_fits() -> Iterator[Fit]:
     yield Fit("ERFINV_FAR", "erfinv(x) / sqrt(w) - sqrt(log(2)) in 1 / sqrt(w) - 1/4, 5 <= w < 152",
               32, 12, low, high, lambda t: inverse_far(t) - first,
               lambda t: 1 / inverse_far(t))  # fmt: skip
+
+
+def power_fits() -> Iterator[Fit]:
+    one = mp.mpf(1)
+    end = (mp.sqrt(2 * one) - 1) / (mp.sqrt(2 * one) + 1) * (1 + mp.mpf(2) ** -20)
+    atanh = of_square(divided(lambda q: 2 * mp.atanh(q) / mp.log(2), 3))
+    yield Fit("LOG2_OF_QUOTIENT", "(log2((1 + q) / (1 - q)) - 2 q / log(2)) / q^3 in q^2", 32, 3,
+              mp.mpf(0), end**2, atanh, lambda s: s)  # fmt: skip
+    half = one / 2 * (1 + mp.mpf(2) ** -12)
+    yield Fit("EXP2", "(2^r - 1) / r, |r| <= 1/2", 32, 5, -half, half,
+              divided(lambda x: mp.mpf(2) ** x, 1), lambda x: x / mp.mpf(2) ** x)  # fmt: skip
 
 
 @cache

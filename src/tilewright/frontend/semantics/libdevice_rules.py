@@ -34,6 +34,7 @@ from tilewright.frontend.semantics.single import (
     half_turns,
     hyperbolic_functions,
     log_and_exp,
+    power_function,
     root_functions,
 )
 from tilewright.ir.types import DType, dtype_of, f64
@@ -229,7 +230,6 @@ def _table() -> dict[Callable[..., Any], Rule]:
         **{getattr(lib, f.__name__): Rule(_QUESTION, f) for f in questions},
         **{getattr(lib, f.__name__): Rule(_OWN, f) for f in fast},
         **_with_single_forms(),
-        lib.pow: Rule(_WIDE, formulas.power),
         lib.round: Rule(_OWN, formulas.round_away),
         lib.nextafter: Rule(_BITS, formulas.nextafter),
         lib.copysign: Rule(_BITS, formulas.copysign),
@@ -366,6 +366,31 @@ def yn(ctx: Context, x: object, y: object) -> tensor:
 @implements(lib.fast_dividef)
 def fast_dividef(ctx: Context, x: object, y: object) -> tensor:
     return quotient(ctx, "fast_dividef", x, y, "fast")
+
+
+_POWER = Rule(_OWN, formulas.power, power_function.pow)
+_PRODUCTS, _NARROW_PRODUCTS = 8, 64
+"""Greatest size of a known exponent that is computed by products: within 4 ulp of fp32, and an ulp
+of floats of 16 bits."""
+
+
+@implements(lib.pow)
+def pow(ctx: Context, x: object, y: object) -> tensor:
+    """By the type of y: an integer, or a literal that is whole, is a power of products."""
+    own = _float_dtype(ctx, "pow", (x, y))
+    wide = accumulator_dtype(own)
+    if not isinstance(y, tensor) and isinstance(x, tensor):
+        n, most = float(cast("float", y)), _NARROW_PRODUCTS if own.bits < 32 else _PRODUCTS
+        if n.is_integer() and 0 < abs(n) <= most:
+            base = cast_to(ctx, x, type_of(wide))
+            power = evaluate(ctx, lambda: power_function.repeated_product(base, int(n)))
+            return cast_to(ctx, power, type_of(own))
+    if isinstance(y, tensor) and y.dtype.is_int() and wide is not f64:
+        exponent = evaluate(ctx, lambda: power_function.within_int32(y))
+        values = _together(ctx, "pow", (x, exponent), [type_of(wide), tl.int32])
+        power = evaluate(ctx, lambda: power_function.integer_power(*values))
+        return cast_to(ctx, power, type_of(own))
+    return _apply(ctx, "pow", _POWER, (x, y))
 
 
 _MATH = {

@@ -22,6 +22,7 @@ from tilewright.frontend.semantics.single.single_notation import (
     polynomial,
     power_in_parts,
     reciprocal,
+    rounded_product,
     with_sign,
 )
 from tilewright.language import tensor
@@ -66,7 +67,7 @@ def _times_exp_of_square(x: tensor, size: tensor, rest: Any, sign: float) -> ten
     square = size * size
     lost = tl.fma(size + size, rest, tl.fma(size, size, -square))
     factor, power = power_in_parts(square, sign * LOG2_E, sign * LOG2_E_LOW)
-    found = x * factor
+    found = rounded_product(x, factor)
     return (found + tl.fma(found, lost * sign, tl.fma(x, factor, -found))) * power
 
 

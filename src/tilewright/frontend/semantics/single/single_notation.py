@@ -50,6 +50,11 @@ def reciprocal(x: tensor) -> tensor:
     return lib.fast_dividef(1.0, x)
 
 
+def rounded_product(x: tensor, y: tensor | float) -> tensor:
+    """x y for a sum with what its rounding lost: backends fuse ordinary products with sums."""
+    return tl.fma(x, y, 0.0)
+
+
 def at_most(x: tensor, bound: float) -> tensor:
     """The smaller of x and a bound; a NaN stays."""
     return tl.minimum(x, bound, tl.PropagateNan.ALL)
