@@ -165,6 +165,34 @@ def test_float_remainder(device: Device, rng: np.random.Generator, dtype: Any):
     assert_same(apply(device, functions.mod, x, y), functions.in_float64(np.fmod)(x, y))
 
 
+@jit
+def by_three(x):
+    return x % 3.0
+
+
+@jit
+def by_a_negative(x):
+    return x % -0.7
+
+
+@jit
+def by_a_subnormal(x):
+    return x % 1e-40
+
+
+@pytest.mark.parametrize(
+    ("function", "divisor"), [(by_three, 3.0), (by_a_negative, -0.7), (by_a_subnormal, 1e-40)]
+)
+def test_remainders_of_constants(
+    device: Device, rng: np.random.Generator, function: Any, divisor: float
+):
+    quotients = np.concatenate([rng.integers(-(2**22), 2**22, 150), np.arange(-40, 40)])
+    x = np.concatenate([quotients * np.float32(divisor), edges(np.dtype(np.float32))])
+    x = x.astype(np.float32)
+    expected = functions.in_float64(np.fmod)(x, np.full_like(x, divisor))
+    assert_same(apply(device, function, x), expected)
+
+
 @cases(functions.BITWISE, (BOOL, *INTEGERS))
 def test_bitwise(device: Device, rng: np.random.Generator, name: str, dtype: Any):
     function, reference = functions.BITWISE[name]

@@ -5,6 +5,8 @@ product and sum the remainder, exactly. Else, rarely, mantissas are subtracted a
 bit of q. The result has the sign of x.
 
     before:  q = trunc(x / y); usual = x - q y; if (|q| < 2^mantissa) goto done; goto slow
+    fp32:    q = rint(|x| r), r = 1 / |y| an ulp off; usual = |x| - q |y|, + |y| if negative
+             if (q < 2^21 and usual < |y|) goto done; goto slow
     slow:    mx, ex = x; my, ey = y; n = ex - ey
     loop:    mx -= my if mx >= my; last = mx; mx *= 2; if (n-- > 0) goto loop
     end:     long = last 2^ey
@@ -14,8 +16,9 @@ bit of q. The result has the sign of x.
 from __future__ import annotations
 
 from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering
+from tilewright.backends.nvidia.lower.literal_folding import float_number
 from tilewright.ir import Op
-from tilewright.ir.types import DType, dtype_of
+from tilewright.ir.types import DType, dtype_of, f32
 from tilewright.llvm import Code, Val, float_text, integer_literal, lower_elementwise
 from tilewright.ops import RemOp
 from tilewright.support.data_class import dataclass
@@ -61,9 +64,12 @@ class _FloatRemainder:
         before, slow, done = (code.label(hint) for hint in ("before", "slow", "done"))
         code.line(f"br label %{before}")
         code.line(f"{before}:")
-        quotient, first = self._by_one_division(x, y)
         bits = self._bits_of(x, y)
-        usual, is_exact = self._corrected(x, quotient, first, bits)
+        if self.element is f32:
+            usual, is_exact = self._by_reciprocal(x, y, bits)
+        else:
+            quotient, first = self._by_one_division(x, y)
+            usual, is_exact = self._corrected(x, quotient, first, bits)
         code.line(f"br i1 {is_exact}, label %{done}, label %{slow}")
         code.line(f"{slow}:")
         long = self._by_long_division(bits, slow)
@@ -99,6 +105,40 @@ class _FloatRemainder:
         sign = code.binary("and", x_bits, self._number(1 << (self.element.bits - 1)))
         ay, ax = (code.binary("and", v, self._magnitude_mask) for v in (y_bits, x_bits))
         return _Bits(x_bits, sign, ax, ay)
+
+    # -- a reciprocal -----------------------------------------------------------------------------
+
+    def _by_reciprocal(self, x: Val, y: Val, bits: _Bits) -> tuple[Val, Val]:
+        """The bits of the remainder, and whether it is exact.
+
+        The quotient is rounded to nearest, by a sum, so that what is left is at most |y| / 2 and
+        exact, however the product was rounded. Beyond the quotients that the sum rounds, and for y
+        that have no fast reciprocal, what is left is not below |y|, or a NaN.
+        """
+        code = self.code
+        size, (divisor, inverse, is_known) = code.intrinsic("fabs", x.type, x), self._divisor(y)
+        shifted = code.intrinsic("fma", x.type, size, inverse, self._float(1.5 * 2.0**23))
+        quotient = code.binary("fsub", shifted, self._float(1.5 * 2.0**23))
+        negated = code.let(f"fneg {quotient.typed}", x.type, quotient)
+        left = code.intrinsic("fma", x.type, negated, divisor, size)
+        is_negative = code.compare("fcmp olt", left, self._float(0.0))
+        found = code.select(is_negative, code.binary("fadd", left, divisor), left)
+        is_exact = code.compare("fcmp olt", quotient, self._float(2.0**21))
+        if not is_known:
+            is_exact = code.binary("and", is_exact, code.compare("fcmp olt", found, divisor))
+        return code.convert("bitcast", found, bits.x.type), is_exact
+
+    def _divisor(self, y: Val) -> tuple[Val, Val, bool]:
+        """|y|, its reciprocal, and whether y is a number that has a normal one."""
+        number = float_number(y)
+        if number is not None and 2.0**-126 <= abs(number) <= 2.0**126:
+            return self._float(abs(number)), self._float(1 / abs(number)), True
+        divisor = self.code.intrinsic("fabs", y.type, y)
+        assembly = 'call float asm "rcp.approx.ftz.f32 $0, $1;", "=f,f"'
+        return divisor, self.code.let_here(f"{assembly}({divisor.typed})", y.type), False
+
+    def _float(self, number: float) -> Val:
+        return Val(float_text(number, "float"), "float")
 
     # -- one division -----------------------------------------------------------------------------
 
@@ -148,7 +188,10 @@ class _FloatRemainder:
         # As many doublings as the exponents differ by.
         count = code.select(is_bad, zero, code.binary("sub", x_exponent, y_exponent))
         last = self._subtract_and_double(x_mantissa, y_mantissa, count, slow)
-        return code.select(is_bad, self._magnitude_mask, self._joined(last, y_exponent))
+        # The loop subtracts once at least. An infinite y is above all finite x.
+        is_below = code.compare("icmp ult", bits.ax, bits.ay)
+        remainder = code.select(is_below, bits.ax, self._joined(last, y_exponent))
+        return code.select(is_bad, self._magnitude_mask, remainder)
 
     def _split(self, magnitude: Val) -> tuple[Val, Val]:
         """The mantissa with its leading bit at the place that it has in normal numbers, subnormals
