@@ -385,3 +385,20 @@ def test_the_reference_rounds_as_numpy_does():
     x = np.concatenate([edges(np.float32), np.linspace(-9, 9, 97, dtype=np.float32)])
     x = x[~(np.abs(x) > 65504) | np.isinf(x)]
     assert_same(rounded(x.astype(np.float64), np.float16), x.astype(np.float16))
+
+
+@jit
+def size_kernel(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i, tl.abs(tl.load(x + i)))
+
+
+@pytest.mark.parametrize("name", ["float8e4b15", "float8e4nv", "float8e5"])
+def test_absolute_values_of_bytes(device: Device, name: str):
+    """Only the sign goes, also of what stands for no number or for infinity."""
+    codes, out = np.arange(256).astype(np.uint8), device.empty(256, np.uint8)
+    dtype = getattr(tl, name)
+    device.run(
+        size_kernel, (1,), reinterpret(device.array(codes), dtype), reinterpret(out, dtype), N=256
+    )
+    np.testing.assert_array_equal(out, codes & 127)

@@ -472,3 +472,26 @@ def test_negated_narrow_integers_wrap_before_they_are_widened(device: Device, dt
     device.run(negated_and_widened_kernel, (1,), device.array(x), out, x.size, BLOCK=BLOCK)
     expected = [-x, np.abs(x), (x * dtype(-2)) >> 3, -x < 0]
     assert_same(out, np.concatenate(expected).astype(np.int32))
+
+
+@jit
+def shift_kernel(x, y, out, same, N: tl.constexpr):
+    i = tl.arange(0, N)
+    shifted = tl.load(x + i) >> tl.load(y + i)
+    tl.store(out + i, shifted)
+    tl.store(same + i, (shifted.dtype == out.dtype.element_ty) & (i >= 0))
+
+
+@pytest.mark.parametrize("left", INTEGERS, ids=str)
+@pytest.mark.parametrize("right", INTEGERS, ids=str)
+def test_shifts_of_two_types(device: Device, rng: np.random.Generator, left: Any, right: Any):
+    """In the common type, as other operators; but the sign is copied where the left has one."""
+    wider, other = (left, right) if left.itemsize > right.itemsize else (right, left)
+    unsigned = wider.kind == "u" or other.kind == "u" and wider.itemsize == other.itemsize
+    common = np.dtype(f"{'u' if unsigned else 'i'}{wider.itemsize}")
+    computed = np.dtype(f"i{wider.itemsize}") if left.kind == "i" else common
+    x, y = anything(rng, 64, left), rng.integers(0, 8 * wider.itemsize, 64).astype(right)
+    out, same = device.empty(64, common), device.empty(64, bool)
+    device.run(shift_kernel, (1,), device.array(x), device.array(y), out, same, N=64)
+    assert_same(out, (x.astype(computed) >> y.astype(computed)).astype(common))
+    assert same.all()

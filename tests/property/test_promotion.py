@@ -12,7 +12,7 @@ from tilewright.ir import types as ir
 
 DTYPES = st.sampled_from(ir.all_dtypes())
 INTEGERS = st.sampled_from([t for t in ir.all_dtypes() if not t.is_float])
-OPERATORS = st.sampled_from(sorted(set(NAMES) - {"rshift"}))
+OPERATORS = st.sampled_from(sorted(NAMES))
 LITERALS = st.one_of(
     st.booleans(), st.integers(-(2**65), 2**65), st.floats(allow_nan=True, allow_infinity=True)
 )
@@ -26,12 +26,9 @@ def test_the_order_of_operands_does_not_matter(name: str, a: ir.DType, b: ir.DTy
 
 
 @given(INTEGERS, INTEGERS)
-def test_a_right_shift_is_as_wide_as_a_sum_and_signed_where_its_left_operand_is(
-    a: ir.DType, b: ir.DType
-) -> None:
+def test_a_right_shift_has_the_type_of_a_sum(a: ir.DType, b: ir.DType) -> None:
     total, shifted = promoted_dtype("add", a, b), promoted_dtype("rshift", a, b)
-    assert total is not None and shifted is not None
-    assert shifted.bits == total.bits and shifted.is_signed == (total.is_signed or a.is_signed)
+    assert total is shifted is not None
 
 
 @given(DTYPES)

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from tilewright.ir.types import (
     DType,
     bf16,
-    dtype_named,
     f16,
     f32,
     f64,
@@ -75,14 +74,6 @@ def _promote_quotient(a: DType, b: DType) -> DType | None:
     return f32 if result is not None and result.is_float and result.bits < 32 else result
 
 
-def _promote_shifted(a: DType, b: DType) -> DType | None:
-    """As `_promote`, but signed where the left operand is: what is shifted in are its signs."""
-    result = _promote(a, b)
-    if result is None or not a.is_signed or result.is_signed:
-        return result
-    return dtype_named(f"i{result.bits}")
-
-
 def _promote_true_quotient(a: DType, b: DType) -> DType | None:
     """As `_promote_quotient`, of integers f32."""
     result = _promote_quotient(a, b)
@@ -98,8 +89,7 @@ _RULES: dict[str, Rule] = {
     "truediv": _promote_true_quotient,
     "floordiv": _of_integers(_promote_quotient),
     "mod": _promote_quotient,
-    **dict.fromkeys(("and", "or", "xor", "lshift"), _of_integers(_promote)),
-    "rshift": _of_integers(_promote_shifted),
+    **dict.fromkeys(("and", "or", "xor", "lshift", "rshift"), _of_integers(_promote)),
 }
 OPERATORS = tuple(_RULES)
 

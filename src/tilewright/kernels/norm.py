@@ -34,6 +34,6 @@ def layer_norm(
     result = empty(x, (rows, columns)) if out is None else out
     layer_norm_kernel[(rows,)](
         x, weight, bias, result, strides(x)[0], strides(result)[0], columns, eps,
-        BLOCK=next_power_of_2(columns), **row_options(columns, int(x.itemsize)),
+        BLOCK=next_power_of_2(max(columns, 1)), **row_options(columns, int(x.itemsize)),
     )  # fmt: skip
     return result

@@ -52,7 +52,7 @@ def row_options(columns: int, item_bytes: int) -> dict[str, int | None]:
     32 elements are in 64 registers of a thread: then programs of 16 warps go in pairs, one of which
     computes while the other loads.
     """
-    elements = next_power_of_2(columns)
+    elements = next_power_of_2(max(columns, 1))
     warps = min(32 if item_bytes == 4 else 16, max(2, elements // 1024))
     is_full = 16 <= warps == elements // 1024 and item_bytes <= 4
     return {"num_warps": warps, "maxnreg": 64 if is_full else None}
@@ -66,7 +66,7 @@ def programs_of(x: Array, out: Array, gpu: Gpu) -> int:
     and bf16 do not fit, nor do addresses of elements that are loaded one by one.
     """
     rows, columns = (int(n) for n in x.shape)
-    fits_twice = dtype_name(x) == "float16" and next_power_of_2(columns) == 1 << 15
+    fits_twice = dtype_name(x) == "float16" and next_power_of_2(max(columns, 1)) == 1 << 15
     whole = fits(x, along_rows=True) and fits(out, along_rows=True)
     in_place = address(x) == address(out)  # stores may not come behind a load of the next row
     if gpu.capability == HOPPER and fits_twice and whole and not in_place:
@@ -79,7 +79,7 @@ def softmax(x: Array, out: Array | None = None) -> Array:
     rows, columns = (int(n) for n in x.shape)
     result = empty(x, (rows, columns)) if out is None else out
     arrays = result, x, strides(result)[0], strides(x)[0]
-    options = {"BLOCK": next_power_of_2(columns), **row_options(columns, int(x.itemsize))}
+    options = {"BLOCK": next_power_of_2(max(columns, 1)), **row_options(columns, int(x.itemsize))}
     programs = rows if is_on_cpu(x) else programs_of(x, result, current_gpu())
     if programs < rows:
         softmax_ahead_kernel[(programs,)](*arrays, rows, columns, **options)

@@ -32,9 +32,9 @@ ceil_div = cdiv
 
 @constexpr_function
 def next_power_of_2(n: int) -> int:
-    """The smallest power of two that is not below `n`; 1 for n < 1. Host and compile time."""
+    """The smallest power of two that is not below `n`; 0 for n < 1. Host and compile time."""
     # bit_length(n - 1) bits are needed for the numbers below the result.
-    return 1 if n < 1 else 1 << (n - 1).bit_length()
+    return 0 if n < 1 else 1 << (n - 1).bit_length()
 
 
 @constexpr_function

@@ -144,7 +144,7 @@ def test_constexpr_functions_see_plain_values() -> None:
         return sum(items) + more
 
     assert total((tl.constexpr(1), 2), more=tl.constexpr(3)) == 6  # type: ignore[arg-type]
-    assert tl.next_power_of_2(1000) == 1024 and tl.next_power_of_2(0) == 1
+    assert tl.next_power_of_2(1000) == 1024 and tl.next_power_of_2(0) == 0
     assert tl.standard._log2(8) == 3 and tl.standard._is_power_of_two(12) is False
 
 

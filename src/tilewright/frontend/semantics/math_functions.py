@@ -22,9 +22,9 @@ from tilewright.frontend.semantics.selection import cast_and_broadcast, common_d
 from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.frontend.semantics.semantics_registry import implements
 from tilewright.ir import Value
-from tilewright.ir.types import DType, dtype_named, element_of
+from tilewright.ir.types import DType, dtype_named, element_of, u8, with_element
 from tilewright.language import constexpr, tensor, type_of
-from tilewright.ops import AbsOp, AddOp, DivOp, FmaOp, MathOp, MulHighOp, NegOp
+from tilewright.ops import AbsOp, AddOp, AndOp, BitcastOp, DivOp, FmaOp, MathOp, MulHighOp, NegOp
 from tilewright.support import errors
 
 _FUNCTIONS = (
@@ -97,7 +97,11 @@ def abs_semantics(ctx: Context, x: tensor | Literal) -> Any:
     # An unsigned number is its own absolute value.
     if not element.is_float and not element.is_signed:
         return x
-    # fp8 has no arithmetic of its own: abs runs in fp32 and converts back without loss.
+    if element.is_fp8 and element.specials != "fnuz":
+        bits = ctx.value(BitcastOp(x.handle, with_element(x.handle.type, u8)))
+        size = ctx.value(AndOp(bits, constant(ctx, 0x7F, bits.type)))
+        return ctx.tensor(BitcastOp(size, x.handle.type))
+    # The NaN of the other fp8 is the sign bit alone: abs runs in fp32, and converts without loss.
     value = cast_value(ctx, x.handle, compute_dtype(element))
     return tensor(cast_value(ctx, ctx.value(AbsOp(value)), element))
 

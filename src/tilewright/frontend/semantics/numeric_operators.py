@@ -33,6 +33,7 @@ from tilewright.ir import Value
 from tilewright.ir.types import (
     DType,
     PointerType,
+    dtype_named,
     dtype_of,
     element_of,
     i1,
@@ -106,11 +107,19 @@ def binary(ctx: Context, name: str, lhs: object, rhs: object, sanitize: bool = T
             "multiply, or use tl.exp2(y * tl.log2(x))",
         )
     result = result_dtype(ctx, name, lhs, rhs)
-    x, y = operands(ctx, name, lhs, rhs, compute_dtype(result))
+    x, y = operands(ctx, name, lhs, rhs, _computed_in(name, lhs, compute_dtype(result)))
     # Both options are needed, as in Triton: checks cost an assertion per operation.
     if sanitize and ctx.options.debug and ctx.options.sanitize_overflow:
         check_overflow(ctx, name, x, y)
     return tensor(cast_value(ctx, _apply(ctx, name, x, y), result))
+
+
+def _computed_in(name: str, lhs: object, dtype: DType) -> DType:
+    """The dtype of an operation whose result is converted: a right shift of a signed tensor copies
+    the sign, as in Triton, also where the result is unsigned."""
+    if name != "rshift" or not isinstance(lhs, tensor) or not dtype_of(lhs.handle.type).is_signed:
+        return dtype
+    return dtype_named(f"i{dtype.bits}")
 
 
 def compare(ctx: Context, name: str, lhs: object, rhs: object) -> Any:
