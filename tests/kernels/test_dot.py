@@ -275,6 +275,27 @@ def test_half_precision_results(device: Device, rng: np.random.Generator):
 
 
 @jit
+def asked_kernel(a, b, c, N: tl.constexpr, OUT: tl.constexpr):
+    place = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    tl.store(c + place, tl.dot(tl.load(a + place), tl.load(b + place), out_dtype=OUT))
+
+
+@pytest.mark.parametrize("out_dtype", ["int8", "int32", "float16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", BFLOAT16, "float32", "float64"], ids=str)
+def test_operands_with_one_accumulator(
+    device: Device, rng: np.random.Generator, dtype: Any, out_dtype: str
+):
+    """Sums of int8 are beyond int8: out_dtype means nothing, as in Triton."""
+    a, b = normals(rng, (32, 32), dtype), normals(rng, (32, 32), dtype)
+    c, out = device.empty((32, 32), result_type(dtype)), getattr(tl, out_dtype)
+    device.run(asked_kernel, (1,), device.array(a), device.array(b), c, N=32, OUT=out)
+    exact = a.astype(np.float64) @ b.astype(np.float64)
+    # tf32 rounds factors to 11 bits; integers are exact.
+    tolerance = 0 if c.dtype.kind == "i" else 0.05
+    np.testing.assert_allclose(c, exact, rtol=0, atol=tolerance)
+
+
+@jit
 def split_k_kernel(a, b, c, K, M: tl.constexpr, N: tl.constexpr, BLOCK_K: tl.constexpr):
     i, j = tl.arange(0, M), tl.arange(0, N)
     k = tl.program_id(0) * BLOCK_K + tl.arange(0, BLOCK_K)

@@ -257,8 +257,8 @@ def dot(
     """Matrix product (M, K) x (K, N), plus `acc`, for each index of leading extents.
 
     Operands have one dtype out of int8, uint8, fp16, bf16, fp32, fp64, or are any two fp8 types.
-    Result: int8 gives int32, or int8 that wraps; fp32 and bf16 fp32; fp64 fp64; fp16 and fp8
-    out_dtype (fp32 or fp16).
+    Result: int8 gives int32, or int8 that wraps if acc is int8; fp32 and bf16 fp32; fp64 fp64; fp16
+    and fp8 out_dtype (fp32 or fp16), which means nothing to the others.
     input_precision: how fp32 operands may be rounded: "ieee", "tf32", "tf32x3", "bf16x3", "bf16x6";
     the default is the target's. allow_tf32 is the older spelling. max_num_imprecise_acc: longest
     run of fp8 products summed in less than fp32.

@@ -193,6 +193,22 @@ def test_result_dtypes_of_dot(element: ir.DType, result: str) -> None:
     assert bench.call(tl.dot, x, y, out_dtype=tl.float32).dtype.name == result
 
 
+@pytest.mark.parametrize("element", [ir.i8, ir.u8, ir.bf16, ir.f32, ir.f64], ids=str)
+@pytest.mark.parametrize(
+    "out_dtype", [tl.int8, tl.int32, tl.float16, tl.float32, tl.float64], ids=str
+)
+def test_operands_with_one_accumulator_ignore_out_dtype(
+    element: ir.DType, out_dtype: tl.dtype
+) -> None:
+    """As in Triton 3.6, where only fp16 and fp8 have a choice."""
+    bench = BuildBench()
+    x, y = bench.tile(element, 16, 32), bench.tile(element, 32, 16)
+    usual = bench.call(tl.dot, x, y).dtype
+    assert bench.call(tl.dot, x, y, out_dtype=out_dtype).dtype == usual
+    acc = bench.call(tl.dot, x, y)
+    assert bench.call(tl.dot, x, y, acc, out_dtype=out_dtype).dtype == usual
+
+
 def test_precision_of_dot() -> None:
     bench = BuildBench(f32_default_precision="tf32")
     x, y = bench.tile(ir.f32, 16, 16), bench.tile(ir.f32, 16, 16)
@@ -223,6 +239,8 @@ def test_what_dot_refuses() -> None:
         ((x, bench.tile(ir.bf16, 32, 16)), {}, errors.DTypeMismatch),
         ((bench.tile(ir.i32, 16, 16), acc), {}, errors.InvalidOperation),
         ((x, square), {"out_dtype": tl.bfloat16}, errors.InvalidValue),
+        ((x, square), {"out_dtype": tl.float64}, errors.InvalidValue),
+        ((acc, acc), {"out_dtype": tl.bfloat16}, errors.InvalidValue),
         ((x, square, acc), {"out_dtype": tl.float16}, errors.DTypeMismatch),
         ((x, square, bench.tile(ir.f32, 16, 32)), {}, errors.ShapeMismatch),
         ((x, square), {"input_precision": "fp8"}, errors.InvalidValue),

@@ -141,14 +141,15 @@ def _product_text(extents: tuple[int, ...]) -> str:
 
 
 def _result_dtype(ctx: Context, operand: DType, acc: object, out_dtype: object) -> DType:
-    """The dtype to sum in: out_dtype, else the dtype of acc, else the default of the operands."""
+    """The dtype to sum in: out_dtype of fp16 and fp8, else that of acc, else the operands' own.
+
+    As in Triton, out_dtype means nothing to other operands, which have one accumulator each.
+    """
     choices = ACCUMULATORS[operand]
-    if out_dtype is not None:
-        chosen = number_type(ctx, "dot", out_dtype)
-        # 3.6 passes fp32 by default whatever the operands are; it means "the usual" there.
-        if chosen in choices or (chosen is f32 and operand in (i8, u8, f64)):
-            # fp32 for int8 or fp64 operands then stands for the one dtype that they sum in.
-            return chosen if chosen in choices else choices[0]
+    chosen = None if out_dtype is None else number_type(ctx, "dot", out_dtype)
+    if chosen is not None and operand.is_float and (chosen is bf16 or f16 in choices):
+        if chosen in choices:
+            return chosen
         names = " or ".join(str(type_of(choice)) for choice in choices)
         expected = f"{names} for operands of {type_of(operand)}"
         ctx.fail(errors.InvalidValue, "dot", "out_dtype", expected, type_of(chosen))
