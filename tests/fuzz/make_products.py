@@ -177,7 +177,8 @@ def _operand(loop: Loop, arrays: list[Expr], shape: Shape) -> Expr:
     if moves:
         where = _moving(loop, moved(base, tile), step)
     else:
-        where = moved(base, plus(times(loop.number, step), tile))
+        number = _carried_number(loop) if m.chance(0.2) else loop.number
+        where = moved(base, plus(times(number, step), tile))
     args: list[Expr] = [where]
     if m.chance(0.3):
         args += _masked(loop, inside)
@@ -209,6 +210,21 @@ def _moving(loop: Loop, start: Expr, step: int) -> Expr:
     return pointer
 
 
+def _carried_number(loop: Loop) -> Expr:
+    """The number of the iteration, which the one two before has computed."""
+    m = loop.m
+    bounds = (0, loop.count + 1)
+    now, following = (var(m.name("n"), Type("int32"), bounds) for _ in range(2))
+    for variable, start in ((now, 0), (following, 1)):
+        whole = Expr("full", (m.literal(start),), Type("int32"), ("int32",), (start, start))
+        loop.before.append(Let((variable.data[0],), (whole,)))
+    # The index of a loop may be 64 bits wide.
+    after = Expr("add", (loop.number, m.literal(2)), Type("int64"), (), bounds)
+    after = Expr("cast", (after,), Type("int32"), ("int32",), bounds)
+    loop.tail.append(Let((now.data[0], following.data[0]), (following, after)))
+    return now
+
+
 def _masked(loop: Loop, shape: Shape) -> list[Expr]:
     """A mask and what stands for the rest: zeros of both signs, or another number."""
     m = loop.m
@@ -227,7 +243,7 @@ def _masked(loop: Loop, shape: Shape) -> list[Expr]:
 
 def _worked(m: Maker, x: Expr) -> Expr:
     """An operand after some element-wise work."""
-    way = m.random.randrange(9)
+    way = m.random.randrange(10)
     if way == 0:
         return Expr("mul", (x, m.literal(2)), x.type, (), (-6, 6))
     if way == 1:
@@ -238,6 +254,10 @@ def _worked(m: Maker, x: Expr) -> Expr:
         return _signs(m, x)
     if way == 3:
         return Expr("neg", (x,), x.type, (), SMALL)
+    if way == 4:  # computed in registers, though it is what was loaded
+        wide = "int32" if x.dtype == "int8" else "float32"
+        there = Expr("cast", (x,), Type(wide, x.shape), (wide,), x.bounds)
+        return Expr("cast", (there,), x.type, (x.dtype,), x.bounds)
     return x
 
 

@@ -157,6 +157,16 @@ def _widest(dtype: str) -> str:
     return "float32" if dtype in FLOATS else "int32"
 
 
+_FOLDS = ("larger", "total", "parity", "product", "total_in_steps", "parity_while")
+
+
+def mapped(m: Maker) -> None:
+    """Each element put through a function that loops."""
+    m.program.features.add("map")
+    x = m.cast(integers(m, m.tile()), m.pick(("int32", "int64", "int32")))
+    m.let(Expr("map", (x,), x.type, (m.pick(("climbed", "summed_up")),)))
+
+
 def reduce(m: Maker) -> None:
     x = operand(m, 1)
     if not x.shape:
@@ -209,7 +219,7 @@ def _bits(m: Maker, x: Expr, axis: int | None, keep: bool) -> None:
 
 def _custom(m: Maker, x: Expr, axis: int, keep: bool) -> None:
     x = integers(m, x)
-    function = m.pick(("larger", "total", "parity", "product"))
+    function = m.pick(_FOLDS)
     m.let(Expr("reduce", (x,), Type(x.dtype, folded(x, axis, keep)), (function, axis, keep)))
 
 
@@ -246,7 +256,7 @@ def scan(m: Maker) -> None:
         kind = Type(_summed(x.dtype), x.shape)
         m.let(Expr(m.pick(("cumsum", "cumsum", "cumprod")), (x,), kind, (axis, reverse)))
     elif way == 3:
-        function = m.pick(("larger", "total", "parity", "product"))
+        function = m.pick(_FOLDS)
         m.let(Expr("scan", (x,), x.type, (function, axis, reverse)))
     else:
         y = m.cast(_partner(m, x), x.dtype)

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from tests.fuzz.function_library import LIBRARY, SCALAR_FUNCTIONS
 from tests.fuzz.program_dtypes import (
     BOOL,
     FLOATS,
@@ -333,54 +334,6 @@ define("item", "{0}.item()", lambda e, v: v[0].reshape(()))
 # ---- reductions, scans, products -----------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Library:
-    """A function that folds: its source, and what it makes of (left, right) arrays or pairs."""
-
-    source: str
-    combine: Callable[..., Any]
-
-
-def _library(name: str, params: str, body: str) -> str:
-    return f"@tilewright.jit\ndef {name}({params}):\n    return {body}\n"
-
-
-def _better(value: Any, index: Any, value2: Any, index2: Any) -> Any:
-    take = (value > value2) | ((value == value2) & (index < index2))
-    return np.where(take, value, value2), np.where(take, index, index2)
-
-
-def _both_sums(a: Array, b: Array, c: Array, d: Array) -> tuple[Array, Array]:
-    return a + c, b ^ d
-
-
-def _affine(a: Array, b: Array, c: Array, d: Array) -> tuple[Array, Array]:
-    return a * c, b * c + d
-
-
-LIBRARY: dict[str, Library] = {
-    "larger": Library(_library("larger", "a, b", "tl.maximum(a, b)"), np.maximum),
-    "total": Library(_library("total", "a, b", "a + b"), np.add),
-    "parity": Library(_library("parity", "a, b", "a ^ b"), np.bitwise_xor),
-    "product": Library(_library("product", "a, b", "a * b"), np.multiply),
-    "both_sums": Library(
-        _library("both_sums", "a, b, c, d", "a + c, b ^ d"),
-        _both_sums,
-    ),
-    "better": Library(
-        "@tilewright.jit\ndef better(a, i, b, j):\n"
-        "    take = (a > b) | ((a == b) & (i < j))\n"
-        "    return tl.where(take, a, b), tl.where(take, i, j)\n",
-        _better,
-    ),
-    "affine": Library(
-        _library("affine", "a, b, c, d", "a * c, b * c + d"),
-        _affine,
-    ),
-}
-"""`affine` is associative only: for scans."""
-
-
 def _axis_text(name: str) -> Text:
     def shown(e: Expr, args: list[str]) -> str:
         axis, keep = e.data
@@ -537,6 +490,11 @@ define("argmin", _axis_text("argmin"), _index_of(np.argmin))
 define("xor_sum", _axis_text("xor_sum"), _reduced(np.bitwise_xor.reduce))
 define("reduce_or", _axis_text("reduce_or"), _reduced(np.bitwise_or.reduce))
 define("max_pair", "tl.max({0}, {d[0]}, return_indices=True)", _max_pair)
+define(
+    "map",
+    "tl.map_elementwise({d[0]}, {0})",
+    lambda e, v: SCALAR_FUNCTIONS[e.data[0]].combine(v[0]).astype(v[0].dtype),
+)
 define("reduce", _fold_text, _folded)
 define("reduce_pair", _fold_text, _folded)
 define("scan", _scan_text, _scanned)

@@ -205,4 +205,5 @@ def same_bits(found: Array, expected: Array) -> Array:
         return np.asarray(found == expected)
     unsigned = np.dtype(f"u{found.dtype.itemsize}")
     equal = found.view(unsigned) == np.ascontiguousarray(expected).view(unsigned)
-    return np.asarray(equal | (np.isnan(found) & np.isnan(expected)))
+    with np.errstate(invalid="ignore"):  # signalling NaNs of 16 bits
+        return np.asarray(equal | (np.isnan(found) & np.isnan(expected)))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.fuzz.operation_table import LIBRARY, text
+from tests.fuzz.function_library import LIBRARY, SCALAR_FUNCTIONS
+from tests.fuzz.operation_table import text
 from tests.fuzz.program_tree import (
     Barrier,
     ConstantArg,
@@ -27,7 +28,8 @@ def source(program: Program) -> str:
     """A module that defines `kernel`."""
     parts = [HEAD]
     names = _called(program)
-    parts += [LIBRARY[name].source for name in LIBRARY if name in names]
+    library = LIBRARY | SCALAR_FUNCTIONS
+    parts += [library[name].source for name in library if name in names]
     parts += [_function(f) for f in program.functions if f.name in names]
     params = [f"{a.name}: tl.constexpr" if isinstance(a, ConstantArg) else a.name
               for a in program.args]  # fmt: skip
@@ -50,7 +52,7 @@ def _called(program: Program) -> set[str]:
     return found
 
 
-_USERS = ("reduce", "scan", "reduce_pair", "scan_pair")
+_USERS = ("reduce", "scan", "reduce_pair", "scan_pair", "map")
 """Operations whose first datum is a function."""
 
 

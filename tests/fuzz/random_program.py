@@ -10,7 +10,8 @@ from tests.fuzz.make_control import branch, call, loop, ternary, while_loop
 from tests.fuzz.make_expressions import expression, scalar
 from tests.fuzz.make_memory import atomic, load, store, store_whole, two_names
 from tests.fuzz.make_products import product_loops
-from tests.fuzz.make_shapes import move, product, reduce, scan
+from tests.fuzz.make_shapes import mapped, move, product, reduce, scan
+from tests.fuzz.make_views import view
 from tests.fuzz.program_dtypes import Type, is_pointer
 from tests.fuzz.program_maker import Maker
 from tests.fuzz.program_tree import Expr, Program
@@ -56,15 +57,18 @@ PROFILES: tuple[tuple[int, Profile], ...] = (
     (4, Profile("elements", {compute: 14, load: 3, scalar_work: 2, ternary: 2, reduce: 1, move: 1,
                              text: 1, call: 2, branch: 2, loop: 1, store: 1}, (2, 4))),
     (3, Profile("shapes", {move: 12, reduce: 6, scan: 3, load: 3, compute: 4, product: 2, loop: 1,
-                           branch: 1}, (2, 4))),
+                           branch: 1, mapped: 1}, (2, 4))),
+    (1, Profile("views", {view: 6, loop: 1, branch: 1}, (1, 3))),
     (4, Profile("control", {loop: 6, while_loop: 3, branch: 5, call: 3, ternary: 2, scalar_work: 3,
-                            compute: 6, load: 2, store: 2, reduce: 2}, (1, 3))),
+                            compute: 6, load: 2, store: 2, reduce: 2, mapped: 2}, (1, 3))),
     (4, Profile("memory", {store: 9, load: 6, loop: 5, atomic: 3, two_names: 1, compute: 3,
                            branch: 2, move: 1, while_loop: 1}, (2, 4))),
     (3, Profile("products", {product_loops: 1}, (1, 1), (16,), (16,))),
 )  # fmt: skip
 _BLOCKS = (loop, while_loop, branch, call)
 """Statements with statements inside."""
+_MEMORY = (load, store, atomic, two_names, view)
+"""Statements that functions lack: they have no arrays."""
 DEEPEST = 3
 
 
@@ -78,7 +82,7 @@ def program(seed: int) -> Program:
     def fill(m: Maker, count: int) -> None:
         choices = [(w, s) for s, w in profile.weights.items()
                    if not (m.depth >= DEEPEST and s in _BLOCKS)
-                   and not (m.in_function and s in (load, store, atomic, two_names))]  # fmt: skip
+                   and not (m.in_function and s in _MEMORY)]  # fmt: skip
         for _ in range(count):
             m.weighted(choices)(m)
 
