@@ -122,16 +122,15 @@ def lower_rare(code: Code, op: Op, operands: list[Val], lower: Lower = lower_ele
     """
     condition, common, *args = operands
     section = code.sections[max(v.level for v in operands)]
-    before, slow, last, done = (code.label(h) for h in ("before", "slow", "last", "done"))
+    before, slow, done = (code.label(h) for h in ("before", "slow", "done"))
     # a new block, because the phi below has to name the one that it comes from
     section += [f"br label %{before}", f"{before}:"]
     taken = _any_lane(code, condition)
     section += [f"br i1 {taken}, label %{slow}, label %{done}, {_WEIGHTS}", f"{slow}:"]
     exact = _lower_region(code, cast("RareOp", op).slow, args, lower)
     mixed = code.select(condition, exact, common)
-    # and another, as the slow form may end in a block of its own, that of a rare form within it
-    section += [f"br label %{last}", f"{last}:", f"br label %{done}", f"{done}:"]
-    ways = f"[ {common}, %{before} ], [ {mixed}, %{last} ]"
+    section += [f"br label %{done}", f"{done}:"]
+    ways = f"[ {common}, %{before} ], [ {mixed}, %{slow} ]"
     return code.let(f"phi {common.type} {ways}", common.type, *operands)
 
 

@@ -116,7 +116,7 @@ def _inverse(x: tensor, product: tensor) -> tensor:
         normal = tl.where(is_small, product * 2.0**24, product)
         w = tl.where(is_small, 24.0, 0.0) - lib.fast_log2f(normal)
         root = tl.sqrt(w)
-        rest = root * polynomial(fits.ERFINV_FAR, tl.rsqrt(w) - 0.25)
+        rest = root * polynomial(fits.ERFINV_FAR, reciprocal(root) - 0.25)
         return with_sign(tl.fma(root, SQRT_LN_2, rest), x)
 
     return rarely((w < SERIES_END) == False, near, far, x, product)  # noqa: E712 -- a tensor
