@@ -28,10 +28,11 @@ from tilewright.ir import Block, Op, Trait
 from tilewright.ir.types import dtype_of, element_of, f32
 from tilewright.llvm import Val
 from tilewright.ops import BitcastOp, CastOp, DivOp, HintOp, LoadOp, OffsetOp, RemOp, StoreOp
-from tilewright.transforms.expand.rare_branch import RareOp
 
 _SLICED = (BitcastOp, CastOp, HintOp, OffsetOp, RemOp)
 """Ops with handlers of their own that lower any part of the registers."""
+
+_RARE = "arith.rare"
 
 _LEAST = 4
 """Elements of a vector: fp8 and bytes are converted in fours."""
@@ -68,7 +69,7 @@ def _runs(block: Block) -> Iterator[list[Op]]:
 
 def _is_plain(op: Op) -> bool:
     """Whether an op only computes, without a region but that of a rare form."""
-    return Trait.PURE in op.traits and (not op.regions or isinstance(op, RareOp))
+    return Trait.PURE in op.traits and (not op.regions or op.opcode == _RARE)
 
 
 class _Groups:
@@ -181,7 +182,7 @@ def _branches(op: Op) -> bool:
 
     A rare form, a remainder, or a quotient or root of fp32 that is rounded correctly.
     """
-    if isinstance(op, RareOp | RemOp):
+    if op.opcode == _RARE or isinstance(op, RemOp):
         return True
     if isinstance(op, DivOp):
         return dtype_of(op.type) is f32 and not is_approximate(op)
