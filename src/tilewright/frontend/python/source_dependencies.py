@@ -13,7 +13,6 @@ from copy import deepcopy
 from enum import Enum
 from types import FunctionType, ModuleType
 from typing import Any, cast
-from weakref import WeakKeyDictionary
 
 from tilewright.frontend.python.captured_names import MISSING, Binding, Environment
 from tilewright.frontend.python.function_source import FunctionSource, source_of
@@ -85,16 +84,15 @@ class UsedGlobal:
         return now is not self.value and _fingerprint(now) != _fingerprint(self.value)
 
 
-_compiled_with: WeakKeyDictionary[FunctionType, dict[tuple[int, str], UsedGlobal]] = (
-    WeakKeyDictionary()
-)
-"""Of each function the constants that it was first compiled with."""
+_COMPILED_WITH = "__tilewright_compiled_with__"
+"""Attribute of a function: the constants that it was first compiled with. They refer to the module,
+and so to the function: a dictionary here would keep all of them for good."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
     """hash: sha256 in hexadecimal over everything that decides the tile IR of a kernel; uses: the
-    constants among those used, each with the function that reads it."""
+    constants that functions which it calls read, with these functions."""
 
     hash: str
     used: tuple[UsedGlobal, ...]
@@ -105,7 +103,8 @@ class Dependencies:
         value of a constant."""
         for function, used in self.uses:
             key = (id(used.binding.holder), used.binding.key)
-            first = _compiled_with.setdefault(function, {}).setdefault(key, used)
+            known: dict[tuple[int, str], UsedGlobal] = vars(function).setdefault(_COMPILED_WITH, {})
+            first = known.setdefault(key, used)
             if first.changed():
                 now = first.binding.read()
                 raise errors.ConflictingGlobal(first.name, function.__name__, first.value, now)
@@ -192,7 +191,7 @@ class _Collector:
             UsedGlobal.of(name, binding, cast("object", value)),
         )
         self.used[key] = used
-        if isinstance(value, _CONSTANTS):
+        if isinstance(value, _CONSTANTS) and self._seen[fn]:
             self.uses.append((fn, used))
 
     def _aggregate(self, cls: type[user_aggregate]) -> None:

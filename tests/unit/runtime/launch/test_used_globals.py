@@ -2,6 +2,9 @@
 
 # pyright: reportUnboundVariable=false, reportArgumentType=false
 
+import gc
+import linecache
+import weakref
 from typing import Any
 
 import numpy as np
@@ -147,3 +150,23 @@ def reads_too_early(out: Any):
 def test_only_constexprs_are_read_early(interpret: bool):
     with pytest.raises(errors.UndefinedName, match="PLAIN"):
         stored_by(jit(reads_too_early, interpret=interpret))
+
+
+def test_a_kernel_made_again_sees_the_value_of_now(monkeypatch: pytest.MonkeyPatch):
+    assert stored_by(own) == 1
+    monkeypatch.setitem(globals(), "PER_KERNEL", tl.constexpr(6))
+    assert stored_by(jit(own.fn)) == 6
+
+
+def test_modules_of_kernels_that_are_gone_are_freed():
+    text = "C = tl.constexpr(4)\n@jit\ndef of_c():\n    return C\n"
+    text += "@jit\ndef kernel(out):\n    tl.store(out, of_c())\n"
+    file = "<module of a kernel>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    namespace: dict[str, Any] = {"tl": tl, "jit": jit}
+    exec(compile(text, file, "exec"), namespace)
+    assert stored_by(namespace["kernel"]) == 4
+    function = weakref.ref(namespace["of_c"].fn)
+    namespace.clear()
+    gc.collect()
+    assert function() is None
