@@ -17,7 +17,7 @@ import numpy as np
 
 from tilewright import language
 from tilewright.eager.bare_pointers import array_at, is_bare_pointer
-from tilewright.frontend.typed_numbers import converted
+from tilewright.frontend.semantics import converted
 from tilewright.interp import (
     NUMPY_DTYPES,
     Array,

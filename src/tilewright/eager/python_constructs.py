@@ -29,8 +29,14 @@ from tilewright.frontend.python import (
     type_of_value,
     warn_of_precedence,
 )
-from tilewright.frontend.semantics import Context, as_condition, getattr_, unary
-from tilewright.frontend.typed_numbers import plain_number, typed_number
+from tilewright.frontend.semantics import (
+    Context,
+    as_condition,
+    getattr_,
+    plain_number,
+    typed_number,
+    unary,
+)
 from tilewright.interp import ConcreteValue
 from tilewright.language import (
     constexpr,

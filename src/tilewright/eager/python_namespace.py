@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from tilewright import language
 from tilewright.frontend.python import at_compile_time
-from tilewright.frontend.typed_numbers import joined
+from tilewright.frontend.semantics import joined
 from tilewright.language import base_value, constexpr, tensor, unwrap, unwrap_deep
 from tilewright.support import errors
 

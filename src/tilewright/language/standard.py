@@ -61,6 +61,7 @@ def reduce(
     With a tuple of n tiles of one shape `combine_fn` takes n left and n right scalars and returns
     n.
     The result has no such axis, or extent 1 there with keep_dims; a full reduction gives a scalar.
+    A function that prints, asserts or accesses memory is called on tiles, once for each pair.
     """
     ...
 

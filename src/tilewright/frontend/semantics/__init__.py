@@ -58,6 +58,7 @@ from tilewright.frontend.semantics.semantics_registry import (
 from tilewright.frontend.semantics.shape_functions import part, without_axis
 from tilewright.frontend.semantics.tile_indexing import getitem
 from tilewright.frontend.semantics.value_attributes import getattr_, truth
+from tilewright.frontend.typed_numbers import converted, joined, plain_number, typed_number
 
 __all__ = [
     "Bound",
@@ -78,6 +79,7 @@ __all__ = [
     "compare",
     "compiler_hints",
     "constant",
+    "converted",
     "creation",
     "descending_bounds",
     "described_array",
@@ -94,6 +96,7 @@ __all__ = [
     "index_helpers",
     "integer_bounds",
     "is_positive",
+    "joined",
     "logical",
     "machine_queries",
     "mapped_functions",
@@ -102,6 +105,7 @@ __all__ = [
     "memory_access",
     "offset_dtype",
     "part",
+    "plain_number",
     "range_bounds",
     "reductions",
     "scaled_dot",
@@ -110,6 +114,7 @@ __all__ = [
     "softmax_function",
     "sorting",
     "truth",
+    "typed_number",
     "unary",
     "warn_once",
     "without_axis",
