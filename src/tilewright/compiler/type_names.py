@@ -12,7 +12,8 @@ from tilewright.support import errors
 
 _DESCRIPTOR_START = "tensordesc<"
 _DESCRIPTOR = re.compile(
-    r"tensordesc<(?P<element>\w+)\[(?P<shape>\d+(?:, *\d+){0,4})\](?:,(?P<padding>nan))?>"
+    r"tensordesc<(?P<element>\w+)\[(?P<shape>\d+(?:, *\d+){0,4})\]"
+    r"(?:,(?P<reads>nan|zero,tf32|nan,tf32))?>"
 )
 
 _DTYPES = {
@@ -47,7 +48,8 @@ class DescriptorType(NamedTuple):
 
     pointer: PointerType
     block_shape: tuple[int, ...]
-    padding: str
+    reads: str
+    """As in a `Description`."""
 
 
 def is_type_name(name: str) -> bool:
@@ -65,7 +67,7 @@ def find_descriptor_type(name: str, what: str = "type") -> DescriptorType | None
         expected = "as 'tensordesc<fp16[64, 64]>' or 'tensordesc<fp16[64, 64],nan>'"
         raise errors.InvalidOption(what, expected, name)
     shape = tuple(int(extent) for extent in parts["shape"].split(","))
-    return DescriptorType(PointerType(element), shape, parts["padding"] or "zero")
+    return DescriptorType(PointerType(element), shape, parts["reads"] or "zero")
 
 
 def name_of_descriptor(type_: DescriptorType) -> str:

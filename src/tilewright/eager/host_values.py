@@ -93,11 +93,13 @@ def _descriptor(
     address = cast("ConcreteValue", base.handle).data.item()
     language.check_address(address)
     element = cast("PointerType", base.handle.type).element
-    shape, strides, block, padding = value.description()
+    shape, strides, block, reads = value.description()
+    padding, rounds = language.padding_and_rounding(reads)
     language.check_launch(element.bytes, element.is_float, value.description())
     extents = [scalar_value(f"{name}_shape_{dim}", n, i32) for dim, n in enumerate(shape)]
     steps = [scalar_value(f"{name}_stride_{dim}", n, i64) for dim, n in enumerate(strides)]
-    return tensor_descriptor(base, [*map(tensor, extents)], [*map(tensor, steps)], block, padding)
+    whole, moves = [*map(tensor, extents)], [*map(tensor, steps)]
+    return tensor_descriptor(base, whole, moves, block, padding, rounds)
 
 
 def as_numpy(name: str, value: object) -> Array:

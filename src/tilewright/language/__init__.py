@@ -101,6 +101,7 @@ from tilewright.language.host_descriptors import (
     TensorDescriptor,
     check_address,
     check_launch,
+    padding_and_rounding,
 )
 from tilewright.language.math import (
     PropagateNan,
@@ -370,6 +371,7 @@ __all__ = [
     "no_extents",
     "num_programs",
     "pair_uniform_to_normal",
+    "padding_and_rounding",
     "permute",
     "philox",
     "philox_impl",

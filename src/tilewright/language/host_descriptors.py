@@ -19,6 +19,18 @@ _MAX_EXTENT = (1 << 31) - 1
 _MAX_STRIDE_BYTES = 1 << 40
 """As `cuTensorMapEncodeTiled` has it."""
 _PADDINGS = ("zero", "nan")
+_TF32 = ",tf32"
+_FLOAT32_BYTES = 4
+
+
+class _RoundedPadding(str):
+    """The padding of an array that is rounded: machine code tells descriptors apart by object."""
+
+    __slots__ = ()
+
+
+_ROUNDED = {padding: _RoundedPadding(padding) for padding in _PADDINGS}
+_PLAIN = {padding: padding for padding in _PADDINGS}
 
 
 @dataclass(eq=False)
@@ -28,8 +40,9 @@ class TensorDescriptor:
 
     base: the array, of any library that kernels take arrays of; shape and strides: of all of it, in
     elements; block_shape: extents of a block, which kernels are compiled for; padding: what is read
-    outside of the array, "zero" or "nan". The fields may be assigned between launches.
-    Errors: InvalidDescriptor.
+    outside of the array, "zero" or "nan"; round_f32_to_tf32: float32 that is loaded is rounded to
+    the nearest number with 10 bits of fraction, ties to even, while infinities and NaNs stay. The
+    fields may be assigned between launches. Errors: InvalidDescriptor.
     """
 
     base: Any
@@ -37,25 +50,39 @@ class TensorDescriptor:
     strides: Sequence[int]
     block_shape: Sequence[int]
     padding: str = "zero"
+    round_f32_to_tf32: bool = False
 
     def __post_init__(self) -> None:
-        _check_description(*self.description())
+        description = self.description()
+        _check_description(*description)
         check_address(address_of(self.base))
         size = _item_size(self.base)
         if size is not None:
-            _check_elements(size, _is_float(self.base), self.strides, self.padding)
+            _check_elements(size, _is_float(self.base), self.strides, description[3])
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        own = vars(self)
+        own[name] = value
+        if name in ("padding", "round_f32_to_tf32"):
+            padding = own.get("padding", "zero")
+            objects = _ROUNDED if own.get("round_f32_to_tf32") else _PLAIN
+            own["padding"] = objects.get(padding, padding)
 
     @staticmethod
     def from_tensor(
-        tensor: Any, block_shape: Sequence[int], padding: str = "zero"
+        tensor: Any,
+        block_shape: Sequence[int],
+        padding: str = "zero",
+        round_f32_to_tf32: bool = False,
     ) -> TensorDescriptor:
         """The descriptor of a whole array, with its own shape and strides."""
-        return TensorDescriptor(tensor, tensor.shape, _strides(tensor), block_shape, padding)
+        shape, strides = tensor.shape, _strides(tensor)
+        return TensorDescriptor(tensor, shape, strides, block_shape, padding, round_f32_to_tf32)
 
     def description(self) -> Description:
         """All but the array."""
-        block = tuple(self.block_shape)
-        return tuple(self.shape), tuple(self.strides), block, self.padding
+        reads = f"{self.padding}{_TF32 if self.round_f32_to_tf32 else ''}"
+        return tuple(self.shape), tuple(self.strides), tuple(self.block_shape), reads
 
     def parts(self) -> list[Any]:
         """The run-time values of a launch: array, extents, strides but the last, which is 1."""
@@ -63,11 +90,16 @@ class TensorDescriptor:
 
 
 Description = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], str]
-"""Shape, strides, block shape, padding."""
+"""Shape, strides, block shape, and how blocks are read: "zero", "nan", "zero,tf32", "nan,tf32"."""
+
+
+def padding_and_rounding(reads: str) -> tuple[str, bool]:
+    """What is read outside of an array, and whether float32 is rounded to TF32."""
+    return reads.removesuffix(_TF32), reads.endswith(_TF32)
 
 
 def _check_description(
-    shape: Sequence[int], strides: Sequence[int], block_shape: Sequence[int], padding: str
+    shape: Sequence[int], strides: Sequence[int], block_shape: Sequence[int], reads: str
 ) -> None:
     """What must hold of any array. Errors: InvalidDescriptor."""
     rank = len(shape)
@@ -87,11 +119,12 @@ def _check_description(
     if prod(block_shape) > TRITON_MAX_TENSOR_NUMEL:
         expected = f"at most {TRITON_MAX_TENSOR_NUMEL} elements"
         raise errors.InvalidDescriptor("block_shape", expected, block_shape)
+    padding, _ = padding_and_rounding(reads)
     if padding not in _PADDINGS:
         raise errors.InvalidDescriptor("padding", "one of " + ", ".join(_PADDINGS), padding)
 
 
-def _check_elements(size: int, is_float: bool, strides: Sequence[int], padding: str) -> None:
+def _check_elements(size: int, is_float: bool, strides: Sequence[int], reads: str) -> None:
     """What must hold with elements of `size` bytes. Errors: InvalidDescriptor."""
     for stride in strides[:-1]:
         if stride * size % ALIGNMENT or not 0 <= stride * size < _MAX_STRIDE_BYTES:
@@ -100,16 +133,20 @@ def _check_elements(size: int, is_float: bool, strides: Sequence[int], padding: 
                 f"2**40 bytes in all dimensions but the last"
             )
             raise errors.InvalidDescriptor("strides", expected, tuple(strides))
+    padding, rounds = padding_and_rounding(reads)
     if padding == "nan" and not is_float:
         raise errors.InvalidDescriptor("padding", "zero for integers", padding)
+    if rounds and not (is_float and size == _FLOAT32_BYTES):
+        expected = "False for elements that are no float32"
+        raise errors.InvalidDescriptor("round_f32_to_tf32", expected, True)
 
 
 def check_launch(element_bytes: int, is_float: bool, description: Description) -> None:
     """What must hold in a launch, of all fields but the array; the shape of blocks may be given
     as late as that. Errors: InvalidDescriptor."""
-    shape, strides, block_shape, padding = description
-    _check_description(shape, strides, block_shape, padding)
-    _check_elements(element_bytes, is_float, strides, padding)
+    shape, strides, block_shape, reads = description
+    _check_description(shape, strides, block_shape, reads)
+    _check_elements(element_bytes, is_float, strides, reads)
     row = block_shape[-1] * element_bytes
     if row < ALIGNMENT:
         expected = f"at least {ALIGNMENT} bytes in the last dimension"

@@ -50,7 +50,7 @@ class tensor_descriptor_base(aggregate_value):
 
     description = "a tensor descriptor"
 
-    __slots__ = ("base", "block_extents", "padding", "shape", "strides")
+    __slots__ = ("base", "block_extents", "padding", "rounds", "shape", "strides")
 
     def __init__(
         self,
@@ -59,12 +59,15 @@ class tensor_descriptor_base(aggregate_value):
         strides: Sequence[tensor],
         block_extents: builtins.tuple[int, ...],
         padding: str,
+        rounds: bool = False,
     ) -> None:
+        """rounds: whether float32 that is loaded is rounded to TF32."""
         self.base = base
         self.shape = tuple(shape)
         self.strides = tuple(strides)
         self.block_extents = block_extents
         self.padding = padding
+        self.rounds = rounds
 
     @property
     def dtype(self) -> ElementType:
@@ -97,19 +100,19 @@ class tensor_descriptor_base(aggregate_value):
         rank = len(self.block_extents)
         strides = [*parts[1 + rank :], self.strides[-1]]
         shape = parts[1 : 1 + rank]
-        return type(self)(parts[0], shape, strides, self.block_extents, self.padding)
+        return type(self)(parts[0], shape, strides, self.block_extents, self.padding, self.rounds)
 
     def same_kind(self, other: aggregate_value) -> bool:
-        """Whether both have blocks of one shape, and one padding."""
+        """Whether blocks of both have one shape, and are read alike."""
         return (
             isinstance(other, tensor_descriptor_base)
             and self.block_extents == other.block_extents
-            and self.padding == other.padding
+            and (self.padding, self.rounds) == (other.padding, other.rounds)
         )
 
     def __getattr__(self, name: str) -> Any:
         names = [name for name in dir(type(self)) if not name.startswith("_")]
-        inner = ("block_extents", "description", "parts", "rebuild", "same_kind")
+        inner = ("block_extents", "description", "parts", "rebuild", "rounds", "same_kind")
         raise errors.UnknownAttribute(
             self.description, name, [name for name in names if name not in inner]
         )

@@ -10,11 +10,13 @@ Masks and pointers are made later, by `expand-descriptors`, unless a machine doe
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from tilewright import language as tl
 from tilewright.frontend.dtype_promotion import fits
 from tilewright.frontend.semantics import constant_arguments
 from tilewright.frontend.semantics.broadcasting import check_tile
+from tilewright.frontend.semantics.composed_functions import evaluate
 from tilewright.frontend.semantics.dtype_casts import cast_to
 from tilewright.frontend.semantics.literal_constants import (
     constant,
@@ -37,7 +39,13 @@ from tilewright.ir.types import (
     u32,
     u64,
 )
-from tilewright.language import tensor, tensor_descriptor, tensor_descriptor_base, type_of
+from tilewright.language import (
+    padding_and_rounding,
+    tensor,
+    tensor_descriptor,
+    tensor_descriptor_base,
+    type_of,
+)
 from tilewright.ops import (
     ATOMIC_TYPES,
     MAX_DESCRIPTOR_RANK,
@@ -55,6 +63,9 @@ from tilewright.support import errors
 _MAKE = "make_tensor_descriptor"
 MIN_ROW_BYTES = 16
 """Of the last dimension of a block: what copy engines move at least."""
+_DROPPED_BITS = 13
+"""Of a fraction, in TF32."""
+_EXPONENT = 0x7F800000
 _MIN_ROWS = 8
 """Of a gather or scatter, as in Triton."""
 _MIN_COLUMN_BYTES = 32
@@ -91,18 +102,20 @@ def make_tensor_descriptor(
 
 
 def described_array(
-    ctx: Context, parts: Sequence[tensor], block: tuple[int, ...], padding: str
+    ctx: Context, parts: Sequence[tensor], block: tuple[int, ...], reads: str
 ) -> tensor_descriptor:
     """The descriptor that a host has passed.
 
-    parts: the pointer, the extents (int32), the strides (int64) but the last, which is 1.
+    parts: the pointer, the extents (int32), the strides (int64) but the last, which is 1; reads: as
+    in a `Description`.
     Errors: InvalidValue, NonPowerOfTwo, BlockTooLarge, where no launch has checked it before.
     """
     base, *numbers = parts
+    padding, rounds = padding_and_rounding(reads)
     _check_blocks(ctx, "TensorDescriptor", pointee_type(base.handle), block, padding)
     one = tensor(constant(ctx, 1, i64))
     rank = len(block)
-    return tensor_descriptor(base, numbers[:rank], [*numbers[rank:], one], block, padding)
+    return tensor_descriptor(base, numbers[:rank], [*numbers[rank:], one], block, padding, rounds)
 
 
 def _check_blocks(
@@ -169,7 +182,23 @@ def _is_integer_scalar(item: tensor) -> bool:
 def load_tensor_descriptor(ctx: Context, desc: object, offsets: object) -> tensor:
     d = _descriptor(ctx, "load", desc)
     numbers = _numbers(ctx, d, _offsets(ctx, "load", d, offsets))
-    return ctx.tensor(DescriptorLoadOp(d.base.handle, numbers, d.block_extents, d.padding))
+    op = DescriptorLoadOp(d.base.handle, numbers, d.block_extents, d.padding)
+    return _as_read(ctx, d, ctx.tensor(op))
+
+
+def _as_read(ctx: Context, d: tensor_descriptor_base, block: tensor) -> tensor:
+    """A block that was loaded, rounded to TF32 if the descriptor says so."""
+    return evaluate(ctx, lambda: _rounded_to_tf32(block)) if d.rounds else block
+
+
+def _rounded_to_tf32(x: Any) -> Any:
+    """The nearest float32 with 10 bits of fraction, ties to even; infinities and NaNs stay."""
+    bits = x.to(tl.uint32, bitcast=True)
+    last = (bits >> _DROPPED_BITS) & 1
+    # a carry out of the fraction lands in the exponent
+    nearest = (bits + ((1 << (_DROPPED_BITS - 1)) - 1) + last) & (-1 << _DROPPED_BITS & 0xFFFFFFFF)
+    special = (bits & _EXPONENT) == _EXPONENT
+    return tl.where(special, x, nearest.to(tl.float32, bitcast=True))
 
 
 @implements(tl.tensor_descriptor_base.load)
@@ -196,7 +225,8 @@ def gather(ctx: Context, self: object, x_offsets: object, y_offset: object) -> t
     d = _descriptor(ctx, "gather", self)
     rows = _rows(ctx, "gather", d, x_offsets)
     numbers = _numbers(ctx, d, [_offset(ctx, "gather", "y_offset", y_offset)])
-    return ctx.tensor(DescriptorGatherOp(d.base.handle, rows, numbers, d.block_extents, d.padding))
+    op = DescriptorGatherOp(d.base.handle, rows, numbers, d.block_extents, d.padding)
+    return _as_read(ctx, d, ctx.tensor(op))
 
 
 @implements(tl.tensor_descriptor_base.scatter)
