@@ -272,3 +272,29 @@ def test_a_product_of_an_operand_that_goes_through_registers(
     device.run(of_two_loads, (1,), a, b, out, steps, m, n, k, num_warps=warps)
     rows = [slice(16 * s, 16 * s + k) for s in range(steps)]
     np.testing.assert_array_equal(out, sum(x @ y[r, :k] @ y[:n, r].T for r in rows))
+
+
+@jit
+def turned_before(a, b, c, n, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """All iterations multiply a tile that is in registers, in four elements each."""
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    x = tl.load(a + i[:, None] + k[None, :] * M)
+    acc = tl.zeros((M, N), c.dtype.element_ty)
+    for s in range(n):
+        y = tl.load(b + (s * 16 + k)[:, None] + j[None, :] * 128)
+        acc = tl.dot(x, (y.to(tl.float32) * 2).to(x.dtype), acc)
+    tl.store(c + i[:, None] * N + j[None, :], acc)
+
+
+@pytest.mark.parametrize("dtype", NARROW, ids=str)
+def test_operands_that_are_packed_for_each_product(
+    device: Device, rng: np.random.Generator, dtype: Any
+) -> None:
+    """A product that goes on may read the registers that are packed for the next one."""
+    (m, n, k), steps = (128, 16, 64), 4
+    x, y = rng.integers(-4, 5, (k, m)), rng.integers(-2, 3, (128, 128))
+    out = device.empty((m, n), np.int32 if dtype.kind == "i" else np.float32)
+    a, b = device.array(x.astype(dtype)), device.array(y.astype(dtype))
+    device.run(turned_before, (1,), a, b, out, steps, m, n, k)
+    rows = [slice(16 * s, 16 * s + k) for s in range(steps)]
+    np.testing.assert_array_equal(out, sum(2 * x.T @ y[:n, r].T for r in rows))

@@ -334,3 +334,27 @@ def test_products_carried_as_operands(device: Device, rng: np.random.Generator, 
     for _ in range(n):
         power, base = power @ base * 0.5, base.T
     np.testing.assert_allclose(out, power, rtol=1e-4, atol=1e-5)
+
+
+@jit
+def of_matrices(a, b, c, SHAPE: tl.constexpr, COUNT: tl.constexpr):
+    """c = a @ b, of as many matrices as the first dims say."""
+    i = tl.arange(0, COUNT)
+    x, y = tl.load(a + i).reshape(SHAPE), tl.load(b + i).reshape(SHAPE)
+    tl.store(c + i, tl.dot(x, y).reshape((COUNT,)))
+
+
+@pytest.mark.parametrize("warps", [4, 16])
+@pytest.mark.parametrize(
+    ("dtype", "shape"),
+    [(BFLOAT16, (2, 2, 2, 2, 32, 32)), ("float16", (2, 2, 16, 16)), ("float64", (4, 16, 16))],
+    ids=str,
+)
+def test_products_of_any_rank(
+    device: Device, rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], warps: int
+) -> None:
+    x, y = rng.integers(-3, 4, shape), rng.integers(-3, 4, shape)
+    out = device.empty(shape, np.float64 if dtype == "float64" else np.float32)
+    a, b = device.array(x.astype(dtype)), device.array(y.astype(dtype))
+    device.run(of_matrices, (1,), a, b, out, SHAPE=shape, COUNT=x.size, num_warps=warps)
+    np.testing.assert_array_equal(out, x @ y)

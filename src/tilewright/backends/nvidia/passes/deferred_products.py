@@ -29,8 +29,11 @@ from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp, WgmmaWaitOp
 from tilewright.backends.nvidia.passes.register_operands import product_parts
 from tilewright.backends.nvidia.passes.schedule_loop import LoopSchedule
 from tilewright.ir import Block, Builder, Op, Rewriter, Value
+from tilewright.ir.types import TileType, dtype_of
 from tilewright.ops import ForOp, IfOp, TransposeOp
 from tilewright.transforms import add_choice
+
+REGISTER_BITS = 32
 
 
 def deferred_products(schedule: LoopSchedule) -> list[WgmmaOp]:
@@ -131,6 +134,9 @@ def _branch_around(op: Op, loop: ForOp) -> IfOp | None:
 
 def _is_stable(value: Value, loop: ForOp) -> bool:
     """Whether an operand stays, or can stay, as it is for another iteration."""
+    if isinstance(value.type, TileType) and dtype_of(value.type).bits < REGISTER_BITS:
+        # Elements that share a register are packed anew for each product, which writes registers.
+        return False
     inside = {region for op in loop.walk() for region in op.regions}
     where = value.owner if value.op is None else value.op.parent
     return where not in inside or isinstance(value.op, ShareOp)

@@ -100,6 +100,8 @@ class _Plan:
 
 def _plan(op: DotOp, facts: Facts, arch: Arch, warps: int) -> _Plan | str:
     """How warpgroups compute a product, or why they do not."""
+    if len(shape_of(op.type)) != 2:
+        return wgmma_obstacle(op, arch, warps)
     swapped = _swapped(op, facts, arch, warps)
     obstacle = wgmma_obstacle(op, arch, warps)
     right = _buffer(op.b, 0, facts)
