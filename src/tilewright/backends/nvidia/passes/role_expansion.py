@@ -69,6 +69,7 @@ from tilewright.backends.nvidia.passes.schedule_loop import (
     AheadLoad,
     LoopSchedule,
     Reader,
+    is_read_as_loaded,
     readers,
 )
 from tilewright.backends.nvidia.role_ops import RolesOp
@@ -205,6 +206,8 @@ def _read_by(copies: Sequence[AheadLoad], loop: ForOp) -> tuple[Op, ...]:
 def _products_of(ahead: AheadLoad, loop: ForOp) -> tuple[Op, ...]:
     """The products that read a copy, in order; none if not only products of the loop's body do."""
     found = readers(ahead)
+    if is_read_as_loaded(ahead):
+        return ()
     users = {user for reader in found for user in reader.op.results[0].uses}
     shared = all(isinstance(reader.op, ShareOp) for reader in found)
     if not shared or not all(isinstance(u, WgmmaOp) and u.parent is loop.body for u in users):
@@ -463,6 +466,10 @@ def _read(ahead: AheadLoad, buffer: Value, slot: Value) -> None:
         if isinstance(reader.op, ConvertOp):
             view = builder.value(ReadOp(view, result_type=reader.op.result.type))
         Rewriter.replace(reader.op, view)
+    if is_read_as_loaded(ahead):
+        builder = Builder.after(ahead.load)
+        read = ReadOp(_slot(builder, buffer, slot), result_type=ahead.load.type)
+        Rewriter.replace_uses(ahead.load.result, builder.value(read))
 
 
 def _read_behind(part: _Part, copied: Sequence[AheadLoad], at: Sequence[Value]) -> None:

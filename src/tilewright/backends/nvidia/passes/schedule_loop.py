@@ -187,6 +187,14 @@ def readers(ahead: AheadLoad) -> list[Reader]:
     return found
 
 
+def is_read_as_loaded(ahead: AheadLoad) -> bool:
+    """Whether ops beside its readers use a tile, in registers and in the layout of its load."""
+    found = set[Op](reader.op for reader in readers(ahead))
+    turned = (user for user in ahead.tile.uses if isinstance(user, TransposeOp))
+    found |= set[Op](op for op in turned if all(user in found for user in op.result.uses))
+    return ahead.carried is None and any(user not in found for user in ahead.tile.uses)
+
+
 def schedule_loop(loop: ForOp, facts: dict[Value, Alignment], stages: int) -> list[LoopSchedule]:
     """What loads may run ahead, for `stages` slots or as many as dependences allow, down to two.
 
