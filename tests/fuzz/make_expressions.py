@@ -16,8 +16,8 @@ from tests.fuzz.program_dtypes import (
     bits,
     dtype_beside,
     is_literal,
+    limits,
     promote,
-    shifted_right,
     signed,
 )
 from tests.fuzz.program_maker import MAX_ELEMENTS, Maker, fitting
@@ -168,7 +168,10 @@ def bitwise(m: Maker, depth: int) -> Expr:
 
 def shift(m: Maker, depth: int) -> Expr:
     """Of and by integers of any two types; the amount is below the smaller width."""
-    x = integer(m, operand(m, depth))
+    return _shifted(m, integer(m, operand(m, depth)), depth)
+
+
+def _shifted(m: Maker, x: Expr, depth: int) -> Expr:
     if m.chance(0.35):
         amount: Expr = m.literal(m.random.randrange(bits(x.dtype)))
     else:
@@ -177,12 +180,11 @@ def shift(m: Maker, depth: int) -> Expr:
         amount = Expr("and", (y, m.literal(most)), y.type, (), (0, most))
     name = m.pick(("shl", "shr", "shr"))
     right = dtype_beside(amount.dtype, _value(amount), x.dtype)
-    dtype = promote(x.dtype, right) if name == "shl" else shifted_right(x.dtype, right)
-    return Expr(name, (x, amount), Type(dtype, shape_of_all(x, amount)))
+    return Expr(name, (x, amount), Type(promote(x.dtype, right), shape_of_all(x, amount)))
 
 
 def divisor(m: Maker, dtype: str, like: Expr, depth: int) -> Expr:
-    """Neither 0 nor -1, in types of the signedness of `dtype`."""
+    """In types of the signedness of `dtype`; some are 0 or -1."""
     positive = (1, 2, 3, 5, 7, 8, 10, 16, 41, 100)
     if m.chance(0.4):
         negative = tuple(-n for n in positive[1:]) if signed(dtype) else ()
@@ -190,7 +192,11 @@ def divisor(m: Maker, dtype: str, like: Expr, depth: int) -> Expr:
     y = m.cast(
         beside(m, like, depth, literals=False), m.pick(SIGNED if signed(dtype) else UNSIGNED)
     )
+    if m.chance(0.1):
+        return y
     low = Expr("and", (y, m.literal(7)), y.type, (), (0, 7))
+    if m.chance(0.2):
+        return low
     if signed(dtype) and m.chance(0.25):
         more = Expr("add", (low, m.literal(2)), y.type, (), (2, 9))
         return Expr("neg", (more,), y.type, (), (-9, -2))
@@ -198,7 +204,10 @@ def divisor(m: Maker, dtype: str, like: Expr, depth: int) -> Expr:
 
 
 def division(m: Maker, depth: int) -> Expr:
-    x = integer(m, operand(m, depth))
+    return _divided(m, integer(m, operand(m, depth)), depth)
+
+
+def _divided(m: Maker, x: Expr, depth: int) -> Expr:
     y = divisor(m, x.dtype, x, depth)
     name = m.pick(("floordiv", "mod"))
     bounds = None
@@ -207,6 +216,30 @@ def division(m: Maker, depth: int) -> Expr:
         bounds = (-most if signed(x.dtype) else 0, most)
     dtype = common(x, y)
     return Expr(name, (x, y), Type(dtype, shape_of_all(x, y)), (), fitting(bounds, dtype))
+
+
+def wrapping(m: Maker, depth: int) -> Expr:
+    """A sum or product that leaves its type, and what is made of it."""
+    m.program.features.add("wrapping")
+    x = integer(m, operand(m, depth)) if m.chance(0.5) else m.index_tile()
+    x = x if x.dtype in INTEGERS else m.cast(x, m.pick(INTEGERS))
+    for _ in range(m.pick((1, 1, 2))):
+        x = combined(m, m.pick(("mul", "mul", "add", "sub")), x, _large(m, x))
+    way = m.random.randrange(5)
+    if way == 0:
+        y = beside(m, x, depth)
+        return Expr(m.pick(_ORDER), (x, y), Type(BOOL, shape_of_all(x, y)), (), (0, 1))
+    if way == 1:
+        return combined(m, m.pick(("maximum", "minimum")), x, beside(m, x, depth))
+    return _shifted(m, x, depth) if way == 2 else _divided(m, x, depth)
+
+
+def _large(m: Maker, x: Expr) -> Expr:
+    """A number by which sums and products wrap: a literal, or an argument."""
+    high = limits(x.dtype)[1]
+    if m.chance(0.4):
+        return m.argument(m.pick((2147483632, 1103515245, 100000007, 2**31 - 1)))
+    return m.literal(m.pick((high, high - 15, high // 2 + 1, high // 3 | 1, 1103515245 % high)))
 
 
 def exact_quotient(m: Maker, depth: int) -> Expr:
@@ -278,7 +311,10 @@ def conversion(m: Maker, depth: int) -> Expr:
         if same:
             target = m.pick(same)
             return Expr("bitcast", (x,), Type(target, x.shape), (target,))
-    return m.cast(x, m.pick((*NUMBERS, BOOL)))
+    target = m.pick((*NUMBERS, BOOL))
+    if x.dtype in FLOATS and target in INTEGERS and x.op not in LITERAL_OPS and m.chance(0.5):
+        return Expr("cast", (x,), Type(target, x.shape), (target,))
+    return m.cast(x, target)
 
 
 # ---- conditions ----------------------------------------------------------------------------------
@@ -348,9 +384,9 @@ def limited(m: Maker, depth: int) -> Expr:
 
 
 MAKERS: tuple[tuple[int, Callable[[Maker, int], Expr]], ...] = (
-    (30, arithmetic), (10, bitwise), (12, shift), (12, division), (5, exact_quotient),
-    (2, rounded_quotient), (2, high_product), (8, unary), (12, conversion), (8, comparison),
-    (7, logic), (8, choice), (4, limited),
+    (30, arithmetic), (10, bitwise), (12, shift), (12, division), (10, wrapping),
+    (5, exact_quotient), (2, rounded_quotient), (2, high_product), (8, unary), (12, conversion),
+    (8, comparison), (7, logic), (8, choice), (4, limited),
 )  # fmt: skip
 
 

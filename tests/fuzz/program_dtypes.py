@@ -101,12 +101,6 @@ def promote(a: str, b: str) -> str:
     return plus if bits(plus) >= bits(minus) else minus
 
 
-def shifted_right(left: str, right: str) -> str:
-    """The dtype of `a >> b`: the common one, but signed if the left operand is."""
-    dtype = promote(left, right)
-    return f"int{bits(dtype)}" if signed(left) else dtype
-
-
 def literal_dtype(value: Any) -> str:
     """The dtype of a literal by itself."""
     if isinstance(value, bool):
@@ -149,7 +143,7 @@ def dtype_beside(dtype: str, value: Any, other: str) -> str:
 
 
 def convert(x: Any, dtype: str) -> Array:
-    """Numbers as another type: floats round to nearest even, integers wrap. Errors: Undefined."""
+    """Numbers as another type: floats round to nearest even, integers wrap."""
     x = np.asarray(x)
     target = NUMPY[dtype]
     if x.dtype == target:
@@ -160,11 +154,21 @@ def convert(x: Any, dtype: str) -> Array:
         return _from_integer(x, dtype) if dtype in FLOATS else x.astype(target)
     if dtype in FLOATS:
         return _rounded(x, dtype)
-    wide = x.astype(np.float64)
+    return _saturated(x, dtype)
+
+
+def _saturated(x: Array, dtype: str) -> Array:
+    """Floats as integers: towards zero, and as near as the type allows; NaN as PTX's `cvt` has
+    it."""
     low, high = limits(dtype)
-    if not np.all((np.trunc(wide) >= low) & (np.trunc(wide) < high + 1.0)):
-        raise Undefined("a float beyond the integers that it is converted to")
-    return wide.astype(target)
+    wide = np.trunc(x.astype(np.float64))
+    below, above = wide <= float(low), wide >= float(high)
+    found = np.where(below | above | np.isnan(wide), 0.0, wide).astype(NUMPY[dtype])
+    found = np.where(below, NUMPY[dtype].type(low), found)
+    found = np.where(above, NUMPY[dtype].type(high), found)
+    lacks = 8 in (x.dtype.itemsize, NUMPY[dtype].itemsize)
+    nan = (low or 1 << (bits(dtype) - 1)) if lacks else 0
+    return np.where(np.isnan(wide), NUMPY[dtype].type(nan), found)
 
 
 def _from_integer(x: Array, dtype: str) -> Array:
