@@ -19,6 +19,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from tilewright.analysis.access_forms import MemoryForms
+from tilewright.analysis.access_reach import Reach, reach_of
 from tilewright.analysis.argument_pair import ELEMENT_WISE, ArgumentPair, Sum
 from tilewright.analysis.argument_uses import ArgumentUses, Use
 from tilewright.ir import Function
@@ -40,6 +41,7 @@ class _Pairs:
     def __init__(self, function: Function) -> None:
         self.function = function
         self.uses = ArgumentUses(function, MemoryForms(function))
+        self.all_known = True  # of which argument each access is
 
     def compute(self) -> list[ArgumentPair]:
         if any(isinstance(op, BarrierOp) for op in self.function.walk()):
@@ -55,7 +57,8 @@ class _Pairs:
             for second in pointers[place + 1 :]:
                 sums = self._compared(uses[first], uses[second])
                 if sums is not None:
-                    pairs.append(ArgumentPair(first, second, sums))
+                    reaches = self._reaches(uses[first], uses[second]) if sums else None
+                    pairs.append(ArgumentPair(first, second, sums, reaches))
         return pairs
 
     def _uses(self) -> Mapping[int, list[Use]]:
@@ -64,12 +67,20 @@ class _Pairs:
         for op in self.function.walk():
             if isinstance(op, LoadOp | StoreOp | AtomicOp | AtomicCasOp):
                 use = self.uses.of(op)
+                self.all_known &= use is not None
                 if use is not None:
                     key = (use.terms, use.access.shape, use.access.size, use.writes)
                     uses[use.argument.index].setdefault(key, use)
         return defaultdict(
             list, {place: list(distinct.values()) for place, distinct in uses.items()}
         )
+
+    def _reaches(self, *both: list[Use]) -> tuple[tuple[Reach, ...], tuple[Reach, ...]] | None:
+        """Of all accesses through two arguments, if they are known."""
+        found = [[reach_of(use.access, self.function.args) for use in uses] for uses in both]
+        first, second = (tuple(r for r in reaches if r is not None) for reaches in found)
+        complete = self.all_known and [len(first), len(second)] == [*map(len, both)]
+        return (first, second) if complete else None
 
     def _compared(self, first: list[Use], second: list[Use]) -> tuple[Sum, ...] | None:
         """What must be 0 for all accesses to be element by element; None if none is a write."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+from tilewright.analysis.access_reach import Reach, bytes_reached
 from tilewright.support.data_class import dataclass
 
 Sum = tuple[tuple[int, tuple[int, ...]], ...]
@@ -20,12 +21,14 @@ class ArgumentPair:
     """Two pointer arguments, by their positions, that must not overlap.
 
     unless: sums that are all 0 where they may be one array after all; empty: they never may;
-    ELEMENT_WISE: they always may, but not begin at different addresses of one array
+    ELEMENT_WISE: they always may, but not begin at different addresses of one array; reaches: if
+    they may, of the accesses through each of them, None if not all are known
     """
 
     first: int
     second: int
     unless: tuple[Sum, ...] = ()
+    reaches: tuple[tuple[Reach, ...], tuple[Reach, ...]] | None = None
 
     @property
     def is_element_wise(self) -> bool:
@@ -34,21 +37,40 @@ class ArgumentPair:
 
     def as_json(self) -> list[object]:
         """As lists and numbers; `of_json` takes them back."""
-        return [self.first, self.second, self.unless]
+        return [self.first, self.second, self.unless, self.reaches]
 
     @classmethod
     def of_json(cls, entry: Sequence[Any]) -> ArgumentPair:
         """Errors: TypeError, ValueError for what is none."""
-        first, second, unless = entry
+        first, second, unless, reaches = entry
         sums = tuple(
             tuple((int(factor), tuple(map(int, places))) for factor, places in terms)
             for terms in unless
         )
-        return cls(int(first), int(second), sums)
+        return cls(int(first), int(second), sums, None if reaches is None else _reaches(reaches))
+
+    def may_meet(self, values: Sequence[Any], grid: Sequence[int]) -> bool:
+        """Whether accesses through both may touch a byte in a launch: its arguments by position."""
+        if self.reaches is None:
+            return True
+        (a, a_end), (b, b_end) = (bytes_reached(each, values, grid) for each in self.reaches)
+        distance = int(values[self.second]) - int(values[self.first])
+        return a < distance + b_end and distance + b < a_end
 
     def may_be_one(self, values: Sequence[Any]) -> bool:
         """Whether the arguments of a launch, by position, let both be one array."""
         return bool(self.unless) and not any(_total(terms, values) for terms in self.unless)
+
+
+def _reaches(entry: Sequence[Any]) -> tuple[tuple[Reach, ...], tuple[Reach, ...]]:
+    first, second = (
+        tuple(
+            (int(size), tuple((int(n), tuple(places), tuple(axes)) for n, places, axes in terms))
+            for size, terms in reaches
+        )
+        for reaches in entry
+    )
+    return first, second
 
 
 def _total(terms: Sum, values: Sequence[Any]) -> int:

@@ -55,7 +55,7 @@ class OverlapWatch:
             self._orders, self._state.value = True, self._state.value or 1
         if self._warned and not self._orders:
             return kernel
-        overlapping = [pair for pair in kernel.pairs if _is_wrong(pair, arrays, values)]
+        overlapping = [pair for pair in kernel.pairs if _is_wrong(pair, arrays, values, grid)]
         if not overlapping:
             return kernel
         # before the warning, which a filter may turn into an exception
@@ -90,9 +90,12 @@ class OverlapWatch:
         )
 
 
-def _is_wrong(pair: ArgumentPair, arrays: Sequence[Any], values: Sequence[Any]) -> bool:
+def _is_wrong(pair: ArgumentPair, arrays: Sequence[Any], values: Sequence[Any], grid: Grid) -> bool:
     same = values[pair.first] == values[pair.second]
     if same and pair.may_be_one(values):
+        return False
+    # Arrays that are used element by element may overlap where no program uses both.
+    if 0 not in grid and not pair.may_meet(values, grid):
         return False
     return overlap(arrays[pair.first], arrays[pair.second], same)
 

@@ -398,3 +398,32 @@ def test_tuned_kernels_are_watched(buffer: Any):
     for _ in range(4):
         assert not warned(lambda: kernel[(1,)](buffer[:64], buffer[64:128], 64))
     assert len(warned(lambda: kernel[(1,)](buffer, buffer, 64))) == 1
+
+
+@pytest.mark.parametrize("block, stride", [(64, 64), (32, 70)])
+@pytest.mark.parametrize("shift", [0, 64, 128, 256, 300])
+def test_arrays_may_overlap_where_the_launch_does_not_use_them(
+    buffer: Any, shift: int, block: int, stride: int
+):
+    """Of the buffer and a part of it, 4 programs use a row each, of 256 elements at most."""
+    view, kernel, expected = buffer[shift:], fresh(of_rows), floats(1024)
+    for row in range(4):
+        first = row * stride
+        expected[shift + first : shift + first + block] = 2 * floats(1024)[first : first + block]
+    told = warned(lambda: kernel[(4,)](buffer, view, stride, stride, block, B=block))
+    assert bool(told) == (0 < shift < 256)
+    if not told:
+        np.testing.assert_array_equal(np.asarray(buffer), expected)
+        assert not warned(lambda: kernel[(4,)](buffer, view, stride, stride, block, B=block))
+
+
+def gathered_rows(x, y, index, n, B: tl.constexpr):
+    row = tl.load(index + tl.program_id(0))
+    i = row * B + tl.arange(0, B)
+    tl.store(y + i, tl.load(x + i) * 2)
+
+
+def test_addresses_that_are_loaded_may_be_anywhere(buffer: Any):
+    index = np.zeros(2, np.int32)
+    table = index if isinstance(buffer, np.ndarray) else buffer.new_zeros(2).int()
+    assert warned(lambda: fresh(gathered_rows)[(2,)](buffer, buffer[512:], table, 0, B=64))

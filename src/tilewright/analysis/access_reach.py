@@ -1,0 +1,65 @@
+"""Which bytes behind an argument a kernel may access, as launches compute it.
+
+    tl.load(x + pid * 64 + i)      0 to 256 * (grid[0] - 1) + 4 * 63, and 4 bytes
+    tl.load(x + row * stride + i)  with the stride of the launch
+    tl.load(x + index)             anywhere, where the index is loaded
+
+Masks are left out, so the ranges are those of whole tiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from math import prod
+from typing import Any, cast
+
+from tilewright.analysis.access_overlap import Access, is_program_number
+from tilewright.analysis.affine_addresses import Kind, Monomial
+from tilewright.ir import Value
+
+ReachTerm = tuple[int, tuple[int, ...], tuple[int, ...]]
+"""The largest value of a part of an address: a number, times arguments by their positions, times
+the last program along axes of the grid."""
+Reach = tuple[int, tuple[ReachTerm, ...]]
+"""Of an access: bytes of an element, and the parts of its address."""
+
+
+def reach_of(access: Access, parameters: Collection[Value]) -> Reach | None:
+    """The reach of an access, whose form is that behind its argument; None if it is not known."""
+    terms = [_term(access, monomial, n, parameters) for monomial, n in access.form]
+    known = [term for term in terms if term is not None]
+    return (access.size, tuple(known)) if len(known) == len(terms) else None
+
+
+def _term(
+    access: Access, monomial: Monomial, coefficient: int, parameters: Collection[Value]
+) -> ReachTerm | None:
+    arguments, axes = list[int](), list[int]()
+    for symbol in monomial:
+        last = access.last(symbol) if symbol.kind in (Kind.DIM, Kind.ITERATION) else None
+        if last is not None:
+            coefficient *= last
+        elif is_program_number(symbol):
+            _, attributes, _ = cast("tuple[str, tuple[tuple[str, int], ...], object]", symbol.key)
+            axes.append(dict(attributes)["axis"])
+        elif symbol.kind is Kind.VALUE and symbol.key in parameters:
+            arguments.append(cast("Value", symbol.key).index)
+        else:
+            return None
+    return coefficient, tuple(arguments), tuple(axes)
+
+
+def bytes_reached(
+    reaches: Sequence[Reach], values: Sequence[Any], grid: Sequence[int]
+) -> tuple[int, int]:
+    """The bytes from an argument's address that accesses may touch: from, and up to but not
+    including. values: of the arguments of a launch, by position."""
+    low, high = 0, 0
+    for size, terms in reaches:
+        parts = [
+            factor * prod(int(values[i]) for i in places) * prod(grid[axis] - 1 for axis in axes)
+            for factor, places, axes in terms
+        ]
+        low = min(low, sum(part for part in parts if part < 0))
+        high = max(high, size + sum(part for part in parts if part > 0))
+    return low, high
