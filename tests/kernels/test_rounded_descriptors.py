@@ -85,12 +85,14 @@ def test_only_float32_is_rounded(dtype: Any):
 def test_a_kernel_is_compiled_for_the_rounding_that_its_type_names():
     from tilewright.compiler import ASTSource
 
-    def text(reads: str) -> str:
+    def source(reads: str) -> ASTSource:
         descriptor, rows = (f"tensordesc<fp32[{n}, 16]{reads}>" for n in (8, 1))
         types = {"source": descriptor, "single_rows": rows, "target": descriptor}
-        source = ASTSource(copy_kernel, {**types, "gathered": "*fp32", "row": "i32"})
-        return source.key()
+        return ASTSource(copy_kernel, {**types, "gathered": "*fp32", "row": "i32"})
 
-    assert len({text(""), text(",nan"), text(",zero,tf32"), text(",nan,tf32")}) == 4
+    all_reads = ("", ",nan", ",zero,tf32", ",nan,tf32")
+    assert len({source(reads).key() for reads in all_reads}) == 4
+    for reads in all_reads:  # the types that hooks get are those that were given
+        assert source(reads).signature["source"] == f"tensordesc<fp32[8, 16]{reads}>"
     with pytest.raises(errors.InvalidOption, match="as 'tensordesc<fp16"):
-        text(",tf32")
+        source(",tf32")

@@ -72,8 +72,8 @@ def find_descriptor_type(name: str, what: str = "type") -> DescriptorType | None
 
 def name_of_descriptor(type_: DescriptorType) -> str:
     """The name that `find_descriptor_type` reads."""
-    padding = "" if type_.padding == "zero" else f",{type_.padding}"
-    return f"tensordesc<{name_of_type(type_.pointer.element)}{list(type_.block_shape)}{padding}>"
+    reads = "" if type_.reads == "zero" else f",{type_.reads}"
+    return f"tensordesc<{name_of_type(type_.pointer.element)}{list(type_.block_shape)}{reads}>"
 
 
 def name_of_type(type_: Type) -> str:
