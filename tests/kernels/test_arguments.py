@@ -173,3 +173,16 @@ def test_integers_of_more_than_64_bits_overflow(device: Device, n: int):
 @jit
 def stored_kernel(out, n):
     tl.store(out, n)
+
+
+@jit
+def wide_ones_kernel(out, one, pair):
+    tl.static_assert((one * tl.program_id(0).to(tl.int32)).dtype == tl.int64)
+    tl.static_assert(one.dtype == tl.int64 and pair[0].dtype == tl.int64)
+    tl.store(out, one + pair[0])
+
+
+def test_an_integer_that_is_1_is_as_wide_as_others(device: Device):
+    out = device.empty(1, np.int64)
+    device.run(wide_ones_kernel, (1,), out, 1, (1, 2), int64_offsets=True)
+    assert out.tolist() == [2]

@@ -38,15 +38,18 @@ from tilewright.frontend.python import (
 from tilewright.frontend.semantics import (
     Context,
     FrontendOptions,
+    TypedInt,
     as_offset,
     call_builtin,
     cast_to,
     check_step,
     compare,
+    converted,
     getitem,
     index_dtype,
     integer_bounds,
     materialize,
+    offset_dtype,
     truth,
     unary,
 )
@@ -130,6 +133,8 @@ class EagerDispatcher:
         """An argument of the kernel as its options want it: integers perhaps as int64."""
         if isinstance(value, tensor):
             return as_offset(self._context, value)
+        if isinstance(value, TypedInt):
+            return converted(value, offset_dtype(self._context, value.dtype))
         return tuple_like(value, [*map(self.argument, value)]) if is_tuple(value) else value
 
     def _as_function(self, arg: object) -> object:

@@ -58,7 +58,13 @@ from tilewright.frontend.semantics.semantics_registry import (
 from tilewright.frontend.semantics.shape_functions import part, without_axis
 from tilewright.frontend.semantics.tile_indexing import getitem
 from tilewright.frontend.semantics.value_attributes import getattr_, truth
-from tilewright.frontend.typed_numbers import converted, joined, plain_number, typed_number
+from tilewright.frontend.typed_numbers import (
+    TypedInt,
+    converted,
+    joined,
+    plain_number,
+    typed_number,
+)
 
 __all__ = [
     "Bound",
@@ -67,6 +73,7 @@ __all__ = [
     "as_offset",
     "refuse_extension",
     "LoopBounds",
+    "TypedInt",
     "as_condition",
     "ascending_bounds",
     "atomics",
