@@ -307,12 +307,21 @@ def chosen_by_numbers(out):
 def test_a_condition_of_numbers_is_warned_of(interpret: bool) -> None:
     kernel: Any = jit(interpret=interpret)(chosen_by_numbers.fn)
     out = np.zeros(4)
-    with pytest.warns(UserWarning, match="the condition of tl.where is"):
+    with pytest.warns(UserWarning, match="the condition of tl.where is") as warned:
         kernel[(1,)](out)
+    assert warned[0].filename == __file__
     assert out.tolist() == [2, 1, 2, 1]
 
 
+@jit
+def stored(out, n):
+    tl.store(out, n)
+
+
 def test_options_in_triton_s_words() -> None:
+    source = ASTSource(stored, {"out": "*fp64", "n": "i32"})
+    with pytest.raises(ValueError, match=r"num_ctas > 1 requires NVIDIA SM90\+"):
+        compile_kernel(source, GPUTarget("cuda", 80, 32), {"num_ctas": 2})
     with pytest.raises(ValueError, match="num_warps must be a power of 2"):
         compile_kernel(ASTSource(three, {"out": "*fp64", "n": "i32"}), None, {"num_warps": 3})
 

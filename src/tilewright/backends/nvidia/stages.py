@@ -98,7 +98,9 @@ def lowered(module: Module, context: StageContext) -> str:
 def _check_cluster(arch: Arch, num_ctas: int) -> None:
     """Raise InvalidOption for a cluster that the architecture has not."""
     if num_ctas > 1 and not arch.clusters:
-        raise errors.InvalidOption("num_ctas", f"1 on {arch.name}, which has no clusters", num_ctas)
+        expected = f"1 on {arch.name}, which has no clusters"
+        triton = "num_ctas > 1 requires NVIDIA SM90+ (Hopper)"
+        raise errors.InvalidOption("num_ctas", expected, num_ctas, triton=triton)
     if num_ctas > _MAX_BLOCKS:
         raise errors.InvalidOption("num_ctas", f"at most {_MAX_BLOCKS}", num_ctas)
 

@@ -12,6 +12,7 @@ from tilewright.ir import MAX_REGIONS, Block, Builder, Emitter, Op, Rewriter, Va
 from tilewright.ir.types import Type
 from tilewright.language import DeviceFunction, tensor
 from tilewright.ops import YieldOp
+from tilewright.support import caller_outside
 from tilewright.support.diagnostics import Diagnostic, Severity, SourceLoc, render
 from tilewright.support.errors import (
     BeyondTriton,
@@ -34,7 +35,8 @@ _warned: dict[Any, Any] = {}
 def warn_once(message: str, loc: SourceLoc | None, hint: str) -> None:
     """Warn of something at a place: once for a line, unless Python's filters differ."""
     shown = render(Diagnostic(Severity.WARNING, message, loc, hint=hint))
-    file, line = ("<kernel>", 0) if loc is None else (loc.file, loc.line)
+    # The interpreter has no location: the kernel itself is the caller there.
+    file, line = caller_outside() if loc is None else (loc.file, loc.line)
     warnings.warn_explicit(shown, TilewrightWarning, file, line, registry=_warned)
 
 

@@ -93,7 +93,8 @@ class InvalidOption(LaunchError, ValueError):
     @property
     def triton_words(self) -> str | None:
         """As asserted by Triton's options."""
-        return f"{self.option} must be {self.expected.replace('power of two', 'power of 2')}"
+        expected = self.expected.replace("power of two", "power of 2")
+        return self.triton or f"{self.option} must be {expected}"
 
 
 @dataclass(eq=False)
