@@ -107,6 +107,7 @@ def fits() -> Iterator[Fit]:
     yield from elementary_fits()
     yield from error_fits()
     yield from power_fits()
+    yield from gamma_fits()
 
 
 def elementary_fits() -> Iterator[Fit]:
@@ -169,6 +170,33 @@ def power_fits() -> Iterator[Fit]:
     half = one / 2 * (1 + mp.mpf(2) ** -12)
     yield Fit("EXP2", "(2^r - 1) / r, |r| <= 1/2", 32, 5, -half, half,
               divided(lambda x: mp.mpf(2) ** x, 1), lambda x: x / mp.mpf(2) ** x)  # fmt: skip
+
+
+def gamma_fits() -> Iterator[Fit]:
+    one, end = mp.mpf(1), mp.mpf(6)
+    center = rounded(mp.sqrt(end), 32)
+
+    def over_zeros(t: Real) -> Real:
+        x = center * (1 + t) / (1 - t)
+        if abs(x - 1) < mp.mpf(10) ** -12:
+            return mp.euler
+        if abs(x - 2) < mp.mpf(10) ** -12:
+            return 1 - mp.euler
+        return mp.loggamma(x) / ((x - 1) * (x - 2))
+
+    def stirling(s: Real) -> Real:
+        """What is left of log(gamma(x)) times x, for s = 1 / x^2."""
+        if s < mp.mpf(10) ** -8:
+            return one / 12 - s / 360
+        x = 1 / mp.sqrt(s)
+        return x * (mp.loggamma(x) - (x - one / 2) * mp.log(x) + x - mp.log(2 * mp.pi) / 2)
+
+    yield Fit("LGAMMA", "log(gamma(x)) / ((x - 1) (x - 2)) in (x - c) / (x + c), c = sqrt(6)", 32,
+              11, (1 - center) / (1 + center), (end - center) / (end + center),
+              over_zeros, lambda t: 1 / over_zeros(t))  # fmt: skip
+    meaning = "(log(gamma(x)) - (x - 1/2) log(x) + x - log(2 pi) / 2) x in 1 / x^2, x >= 6"
+    zero = mp.mpf(0)
+    yield Fit("STIRLING", meaning, 32, 1, zero, 1 / end**2, stirling, lambda s: one)
 
 
 @cache

@@ -31,6 +31,7 @@ from tilewright.frontend.semantics.single import (
     arc_functions,
     error_integrals,
     fast_functions,
+    gamma_function,
     half_turns,
     hyperbolic_functions,
     log_and_exp,
@@ -215,7 +216,7 @@ _INTEGERS = {"int": tl.int32, "uint": tl.uint32, "ll": tl.int64, "ull": tl.uint6
 
 def _table() -> dict[Callable[..., Any], Rule]:
     wide = [
-        formulas.remainder, formulas.logb, special.lgamma,
+        formulas.remainder, formulas.logb,
         special.tgamma, special.j0, special.j1, special.y0, special.y1, special.cyl_bessel_i0,
         special.cyl_bessel_i1,
     ]  # fmt: skip
@@ -267,6 +268,7 @@ def _with_single_forms() -> dict[Callable[..., Any], Rule]:
         for module, names in modules.items()
         for name in names
     }
+    table[lib.lgamma] = Rule(_OWN, special.lgamma, gamma_function.lgamma)
     for name in integrals:
         wide, narrow = getattr(special, name), getattr(error_integrals, name)
         table[getattr(lib, name)] = Rule(_OWN, wide, narrow)
