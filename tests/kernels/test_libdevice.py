@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tilewright.language as tl
-from tests.kernels.data import Array, assert_same
+from tests.kernels.data import Array, assert_near, assert_same
 from tests.kernels.devices import Device
 from tests.kernels.libdevice_cases import CASES, arguments, exact, worst_error
 from tilewright import jit
@@ -86,6 +86,57 @@ def test_documented_bounds(device: Device, rng: np.random.Generator, name: str, 
     found = computed(device, name, columns)
     bound = BOUNDS[name][dtype is np.float64]
     assert worst_error(name, found, exact(name, columns)) <= bound
+
+
+@jit
+def dense_kernel(x, single, double, FUNCTION: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + i)
+    tl.store(single + i, FUNCTION(value))
+    tl.store(double + i, FUNCTION(value.to(tl.float64)))
+
+
+SPECIAL_POINTS = (0.0, 1.0, 0.5, 2.0, 3.0, 0.46875, 0.625, 0.75, 5.0, 6.0, 10.0, 88.7, np.pi / 2)
+ROUNDED = ("j0", "j1", "y0", "y1", "cyl_bessel_i0", "cyl_bessel_i1", "tgamma", "remainder")
+"""Computed in fp64: the same twice."""
+NEAR_ZEROS = {"lgamma": (-50.0, -2.0)}
+"""Where a function has zeros that are no floats, and its bound does not hold."""
+
+
+def dense_arguments(count: int) -> Array:
+    """Of all bits, of a usual size, near special points of both signs, and the special numbers."""
+    rng = np.random.default_rng(7)
+    bits = rng.integers(0, 2**32, count // 2, np.uint64).astype(np.uint32).view(np.float32)
+    usual = rng.uniform(-12, 12, count // 4).astype(np.float32)
+    signs = rng.choice([-1.0, 1.0], count // 4)
+    near = rng.choice(SPECIAL_POINTS, count // 4) + signs * 2.0 ** rng.uniform(-26, -2, count // 4)
+    x = np.concatenate([bits, usual, (near * rng.choice([-1, 1], count // 4)).astype(np.float32)])
+    special = [0, 1e-45, 1e-40, np.finfo(np.float32).tiny, 1, 2, 3.4e38, np.inf, np.nan]
+    x[: 2 * len(special)] = [*special, *(-v for v in special)]
+    return x
+
+
+@pytest.mark.parametrize("name", [n for n, c in CASES.items() if len(c.ranges) == 1])
+def test_dense_bounds(device: Device, name: str):
+    """fp32 beside fp64, whose errors are 2^-20 ulp of fp32."""
+    if device.is_slow:
+        pytest.skip("dense arguments take too long")
+    if name in ROUNDED:
+        pytest.skip("computed in fp64")
+    x = dense_arguments(2**15)
+    single, double = device.empty(x.size, np.float32), device.empty(x.size, np.float64)
+    with np.errstate(all="ignore"):
+        device.run(
+            dense_kernel, (x.size // 1024,), device.array(x), single, double,
+            FUNCTION=getattr(libdevice, name), BLOCK=1024,
+        )  # fmt: skip
+        low, high = NEAR_ZEROS.get(name, (np.inf, np.inf))
+        chosen = ~((x > low) & (x < high))
+        found, exact = np.asarray(single)[chosen], np.asarray(double)[chosen]
+        least = float(np.finfo(np.float32).tiny) if device.is_approximate else 0.0
+    assert_near(found, exact, BOUNDS[name][0], least)
+    zeros = (exact == 0) & (found == 0)
+    np.testing.assert_array_equal(np.signbit(found[zeros]), np.signbit(exact[zeros]))
 
 
 def test_every_case_is_documented():

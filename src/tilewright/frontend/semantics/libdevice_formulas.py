@@ -162,7 +162,7 @@ def acosh(x: tensor) -> tensor:
     """log(x + sqrt(x^2 - 1)) as log1p of t = x - 1."""
     t = tl.minimum(x, 1e150) - 1.0
     near = log1p(t + tl.sqrt(t * (t + 2.0)))
-    return tl.where(x < 1.0, float("nan"), tl.where(x > 1e150, tl.log(x) + LN_2, near))
+    return tl.where(x >= 1.0, tl.where(x > 1e150, tl.log(x) + LN_2, near), float("nan"))
 
 
 def atanh(x: tensor) -> tensor:

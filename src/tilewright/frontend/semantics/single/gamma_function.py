@@ -24,6 +24,7 @@ CENTER = 2.4494898319244385
 """sqrt(SERIES_END)"""
 HALF_LOG_2_PI = 0.9189385332046727
 LOG_PI = 1.1447298858494002
+TINY = 2.0**-30
 POLE = 2.0**23
 """Negative numbers beyond it are integers."""
 
@@ -49,6 +50,8 @@ def _elsewhere(x: tensor) -> tensor:
     positive = tl.where(is_large, far, tl.where(is_small, near - logarithm, middle))
     sine = tl.abs(sinpi(x))
     negative = LOG_PI - logarithm - tl.log(sine) - positive
+    # There sin(pi x) may be subnormal, and gamma(x) is 1 / x.
+    negative = tl.where(size < TINY, -logarithm, negative)
     found = tl.where(x < 0.0, negative, positive)
     found = tl.where((x <= 0.0) & ((sine == 0.0) | (size >= POLE)), INFINITY, found)
     return tl.where(x != x, x, tl.where(size == INFINITY, INFINITY, found))
