@@ -5,6 +5,7 @@ from __future__ import annotations
 from tilewright import language as tl
 from tilewright.frontend.semantics.single import single_coefficients as fits
 from tilewright.frontend.semantics.single.single_notation import (
+    BIAS,
     INFINITY,
     LEAST_NORMAL,
     LN_2,
@@ -13,6 +14,7 @@ from tilewright.frontend.semantics.single.single_notation import (
     float_of,
     polynomial,
     power_in_parts,
+    power_of_two,
 )
 from tilewright.language import tensor
 
@@ -78,7 +80,7 @@ def expm1(x: tensor) -> tensor:
     inside = tl.where(x > 89.0, 89.0, tl.where(x < -50.0, -50.0, x))
     n = tl.where(tl.abs(x) < 0.5, 0.0, lib.rint(inside * LOG2_E))
     f = tl.fma(n, -LN_2_LOW, tl.fma(n, -LN_2_HIGH, inside))
-    half = float_of((n.to(tl.int32) + 126) << 23)
+    half = power_of_two(n, BIAS - 1)
     near = tl.fma(f * f, polynomial(MINUS_EXPM1_COEFFICIENTS, f), -f)
     return 2.0 * tl.fma(half, -near, -(0.5 - half))
 

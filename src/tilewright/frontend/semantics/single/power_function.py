@@ -11,13 +11,13 @@ from __future__ import annotations
 from tilewright import language as tl
 from tilewright.frontend.semantics.single import single_coefficients as fits
 from tilewright.frontend.semantics.single.single_notation import (
-    BIAS,
     INFINITY,
     LEAST_NORMAL,
     NAN,
     bits_of,
     float_of,
     polynomial,
+    power_of_two,
     reciprocal,
     rounded_product,
 )
@@ -63,10 +63,9 @@ def _exp2(x: tensor, low: tensor) -> tensor:
     n = lib.rint(inside)
     r = (inside - n) + tl.where(inside == x, low, 0.0)
     power = tl.fma(polynomial(fits.EXP2, r), r, 1.0)
-    whole = n.to(tl.int32)
-    half = whole >> 1
-    power = power * float_of((half + BIAS) << 23)
-    return power * float_of((whole - half + BIAS) << 23)
+    # n / 2 may be rounded in any way: the rest of n is computed from it.
+    half = lib.rint(n * 0.5)
+    return (power * power_of_two(half)) * power_of_two(n - half)
 
 
 def _size_of_power(size: tensor, y: tensor, y_low: tensor | float) -> tensor:

@@ -17,6 +17,8 @@ LOG2_E, LOG2_E_LOW = 1.44269502162933349609375, 1.925963033500116e-08
 LN_2 = 0.693147182464599609375
 SHIFTER = 1.5 * 2.0**23
 """Added, it leaves a number rounded to an integer in the low bits of the sum."""
+
+
 BIAS = 127
 """Of the exponent of 2^0."""
 
@@ -38,6 +40,11 @@ def bits_of(x: tensor) -> tensor:
 def float_of(bits: tensor) -> tensor:
     """The number with these bits."""
     return tl.cast(bits, tl.float32, bitcast=True)
+
+
+def power_of_two(n: tensor, bias: int = BIAS) -> tensor:
+    """2^(n + bias - 127), for an integer n as a number of fp32, whose result is normal."""
+    return float_of(bits_of(n + (SHIFTER + bias)) << 23)
 
 
 def with_sign(size: tensor, x: tensor) -> tensor:
