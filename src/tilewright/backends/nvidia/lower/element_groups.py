@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
+from tilewright.backends.nvidia.branching_ops import RARE, has_branch
 from tilewright.backends.nvidia.layouts.access_vectors import vector_length
-from tilewright.backends.nvidia.lower.float_quotient import is_approximate
 from tilewright.backends.nvidia.lower.gpu_lowering import (
     GpuLowering,
     VectorGroup,
@@ -25,14 +25,12 @@ from tilewright.backends.nvidia.lower.gpu_lowering import (
     register_count,
 )
 from tilewright.ir import Block, Op, Trait
-from tilewright.ir.types import dtype_of, element_of, f32
+from tilewright.ir.types import element_of
 from tilewright.llvm import Val
-from tilewright.ops import BitcastOp, CastOp, DivOp, HintOp, LoadOp, OffsetOp, RemOp, StoreOp
+from tilewright.ops import BitcastOp, CastOp, HintOp, LoadOp, OffsetOp, RemOp, StoreOp
 
 _SLICED = (BitcastOp, CastOp, HintOp, OffsetOp, RemOp)
 """Ops with handlers of their own that lower any part of the registers."""
-
-_RARE = "arith.rare"
 
 _LEAST = 4
 """Elements of a vector: fp8 and bytes are converted in fours."""
@@ -43,7 +41,7 @@ LowerOne = Callable[[GpuLowering, Op], None]
 def lower_in_groups(state: GpuLowering, block: Block, lower: LowerOne) -> None:
     """Lower the ops of a block; lower: lowers one op, for the registers that its operands have."""
     for run in _runs(block):
-        if any(map(_branches, run)):
+        if any(map(has_branch, run)):
             _Groups(state, lower).lower(run)
         else:
             _lower_all(state, run, lower)
@@ -69,7 +67,7 @@ def _runs(block: Block) -> Iterator[list[Op]]:
 
 def _is_plain(op: Op) -> bool:
     """Whether an op only computes, without a region but that of a rare form."""
-    return Trait.PURE in op.traits and (not op.regions or op.opcode == _RARE)
+    return Trait.PURE in op.traits and (not op.regions or op.opcode == RARE)
 
 
 class _Groups:
@@ -82,6 +80,7 @@ class _Groups:
         self._state, self._lower = state, lower
         self._pending: dict[Op, None] = {}
         self._count = 0
+        self._has_loaded = False
 
     def lower(self, run: Iterable[Op]) -> None:
         """Lower a run of loads, stores and pure ops."""
@@ -97,6 +96,7 @@ class _Groups:
         elif isinstance(op, LoadOp) and not self._has_store():
             self._lower_needed(op)
             self._lower(self._state, op)
+            self._has_loaded = True
         elif _is_plain(op) and not self._needs(op):
             self._lower(self._state, op)
         else:
@@ -125,10 +125,19 @@ class _Groups:
         if not ops:
             return
         size = max(_LEAST, *(_vector(self._state, op) for op in ops))
-        if size < self._count and any(map(_branches, ops)):
+        if size < self._count and any(map(has_branch, ops)):
+            self._keep_loads_ahead()
             _lower_by_vectors(self._state, ops, self._count, size, self._lower)
         else:
             _lower_all(self._state, ops, self._lower)
+
+    def _keep_loads_ahead(self) -> None:
+        """Have ptxas issue all loads before the group. It would sink each to its vector, to save
+        registers, and a thread would wait for memory once a vector. It moves no load over
+        `bar.warp.sync`, which is no instruction where the warp is together."""
+        if self._has_loaded and not self._state.is_producer:
+            self._state.asm("bar.warp.sync -1;", "~{memory}", "void")
+        self._has_loaded = False
 
 
 def _sliced_count(op: Op) -> int:
@@ -154,7 +163,7 @@ def _lower_by_vectors(
     made = {value for op in ops for value in op.results}
     inputs = {value for op in ops for value in op.operands} - made
     state.vectors = VectorGroup({value: state.registers_of(value) for value in inputs})
-    first = _closure([op for op in ops if _branches(op)], dict.fromkeys(ops))
+    first = _closure([op for op in ops if has_branch(op)], dict.fromkeys(ops))
     rest = [op for op in ops if op not in first]
     unit = min(size, max(map(_unit, first), default=size))
 
@@ -175,18 +184,6 @@ def _closure(roots: Iterable[Op], ops: Collection[Op]) -> dict[Op, None]:
         found.update(new)
         left += new
     return dict.fromkeys(op for op in ops if op in found)
-
-
-def _branches(op: Op) -> bool:
-    """Whether an op becomes a branch for each element: what is computed before it is live across.
-
-    A rare form, a remainder, or a quotient or root of fp32 that is rounded correctly.
-    """
-    if op.opcode == _RARE or isinstance(op, RemOp):
-        return True
-    if isinstance(op, DivOp):
-        return dtype_of(op.type) is f32 and not is_approximate(op)
-    return op.attrs.get("function") == "sqrt_rn" and dtype_of(op.results[0].type) is f32
 
 
 def _unit(op: Op) -> int:

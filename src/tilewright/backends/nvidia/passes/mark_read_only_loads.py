@@ -12,7 +12,9 @@ An array is only read if no argument that the kernel stores to may be the same o
 not overlap (`analysis.argument_pairs`), of which a launch warns. Nothing is said of an array that
 may be worked on in place, nor of a kernel with atomic operations that order memory, barriers or
 assembly, since others may store what it waits for. Loads in loops are left alone: a loop's schedule
-gives them their place (schedule_loop.py), and a `while` may wait for what it loads.
+gives them their place (schedule_loop.py), and a `while` may wait for what it loads. So are those in
+blocks with branches for each element, which are lowered vector by vector: ptxas would have a thread
+wait for memory at each vector.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilewright.analysis import argument_pairs, is_fence, roots
+from tilewright.backends.nvidia.branching_ops import has_branch
 from tilewright.ir import Block, Effect, Function, Pass, Value
 from tilewright.ops import AtomicOp, IfOp, LoadOp, StoreOp
 from tilewright.support.data_class import dataclass
@@ -40,9 +43,10 @@ class MarkReadOnlyLoads(Pass, name="nvidia-mark-read-only-loads"):
 
 
 def _straight_loads(block: Block) -> Iterator[LoadOp]:
-    """Those that are not marked yet, and in no loop."""
+    """Those that are not marked yet, in no loop, and in no block with branches for each element."""
+    is_straight = not any(map(has_branch, block))
     for op in block:
-        if isinstance(op, LoadOp) and not op.read_only:
+        if isinstance(op, LoadOp) and not op.read_only and is_straight:
             yield op
         elif isinstance(op, IfOp):
             for region in op.regions:
