@@ -180,6 +180,28 @@ def asm_garbage(x):
     tl.inline_asm_elementwise("this is no assembly", "=r,r", [tl.arange(0, 16)], tl.int32, True, 1)
 
 
+@says("cannot run the assembly 'mov.b32 $0 $1' here: mov.b32 needs more operands [TW113]")
+def asm_without_comma(x):
+    tl.inline_asm_elementwise("mov.b32 $0 $1;", "=r,r", [tl.arange(0, 16)], tl.int32, True, 1)
+
+
+@says(
+    "inline_asm_elementwise: 'asm' must be assembly with operands $0 to $1, and $$ for a dollar, found '$;' [TW112]"
+)
+def asm_dollar(x):
+    tl.inline_asm_elementwise("mov.b32 $0, $;", "=r,r", [tl.arange(0, 16)], tl.int32, True, 1)
+
+
+@says("inline_asm_elementwise: 'asm' must be assembly in ASCII, found 'é' [TW112]")
+def asm_accent(x):
+    tl.inline_asm_elementwise("mov.b32 é0, $1;", "=r,r", [tl.arange(0, 16)], tl.int32, True, 1)
+
+
+@says("an integer of 1000001 bits does not fit any integer dtype [TW122]")
+def long_integer(x):
+    tl.store(x + tl.arange(0, 16), 1 << 1000000)
+
+
 @says(
     "inline_asm_elementwise: 'constraints' must be of 1 results, as '=r', and 1 arguments, found '=r' [TW112]"
 )
@@ -208,7 +230,14 @@ def asm_pack(x):
     tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [tl.arange(0, 16)], tl.int32, True, 3)
 
 
-@says("cannot run the assembly '$9' here: it is a register that nothing has set [TW113]")
+@says("cannot run the assembly '%a' here: it is a register that nothing has set [TW113]")
+def asm_register(x):
+    tl.inline_asm_elementwise("mov.b32 $0, %a;", "=r,r", [tl.arange(0, 16)], tl.int32, True, 1)
+
+
+@says(
+    "inline_asm_elementwise: 'asm' must be assembly with operands $0 to $1, and $$ for a dollar, found '$9' [TW112]"
+)
 def asm_operand(x):
     tl.inline_asm_elementwise("mov.b32 $0, $9;", "=r,r", [tl.arange(0, 16)], tl.int32, True, 1)
 

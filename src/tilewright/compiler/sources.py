@@ -153,12 +153,12 @@ class ASTSource(KernelSource):
         """
         source = cls.__new__(cls)
         source._init(fn, signature, digest)
-        source.name = name or source.name
+        source.name = _symbol(name) if name else source.name
         return source
 
     def _init(self, fn: DeviceFunction, signature: KernelSignature, digest: str | None) -> None:
         self.fn = fn
-        self.name = fn.__name__
+        self.name = _symbol(fn.__name__)
         code = fn.fn.__code__
         self.location = f"{code.co_filename}:{code.co_firstlineno}"
         self.arguments = signature
@@ -301,6 +301,11 @@ def _path(text: str | Path) -> Path | None:
     if isinstance(text, Path):
         return text
     return Path(text) if "\n" not in text and re.search(r"\.\w+$", text) else None
+
+
+def _symbol(name: str) -> str:
+    """A name as LLVM, PTX and linkers take it, in ASCII; a Python name may be any word."""
+    return "".join(char if char.isascii() else f"_u{ord(char):04x}" for char in name)
 
 
 def _first_name(text: str) -> str:

@@ -56,7 +56,7 @@ from tilewright.ops.descriptor_access import (
     DescriptorStoreOp,
 )
 from tilewright.ops.index_sign import Sign, sign_of
-from tilewright.ops.mapped import AsmOp, MapOp, VolatileAsmOp
+from tilewright.ops.mapped import AsmOp, MapOp, VolatileAsmOp, wrong_assembly
 from tilewright.ops.memory import (
     ACCESS_ORDERS,
     ATOMIC_KINDS,
@@ -186,5 +186,6 @@ __all__ = [
     "printed_kind",
     "sign_of",
     "wrong_args",
+    "wrong_assembly",
     "wrong_end",
 ]

@@ -5,6 +5,8 @@ A group is `pack` consecutive elements along the last dimension.
 
 from __future__ import annotations
 
+import re
+
 from tilewright.ir import Block, Effect, Op, Trait, Value, any_type, attr, region, variadic
 from tilewright.ir.types import Type, element_of, shape_of, with_shape
 from tilewright.ops.region_checks import op_with_effects, wrong_args
@@ -46,6 +48,25 @@ class MapOp(Op, opcode="tile.map", traits=(Trait.PURE,)):
         )
 
 
+_PLACEHOLDER = re.compile(r"\$(?:(\$)|(\d+)|\{(\d+)(?::r)?\})?")
+"""`$$`, `$0`, `${0}` and `${0:r}`; a `$` before anything else, which LLVM aborts on."""
+
+
+def wrong_assembly(text: str, constraints: str) -> tuple[str, str] | None:
+    """What the text must be and what it has instead, where LLVM cannot take it; else None."""
+    for char in text:
+        if not (" " <= char <= "~" or char in "\t\n\r"):
+            return "assembly in ASCII", repr(char)
+    parts = (part.strip() for part in constraints.split(","))
+    count = sum(bool(part) and part[0] != "~" for part in parts)
+    for match in _PLACEHOLDER.finditer(text):
+        number = match[2] or match[3]
+        if match[1] is None and (number is None or int(number[:9]) >= count):
+            found = text[match.start() : match.start() + max(2, len(match[0]))]
+            return f"assembly with operands $0 to ${count - 1}, and $$ for a dollar", repr(found)
+    return None
+
+
 class _Assembly(Op):
     """Base of assembly with and without effects."""
 
@@ -61,6 +82,8 @@ class _Assembly(Op):
     def verify(self) -> str | None:
         if not self.result_types:
             return "assembly has at least one result"
+        if (wrong := wrong_assembly(self.text, self.constraints)) is not None:
+            return f"the text must be {wrong[0]}, found {wrong[1]}"
         return _wrong_groups(self.inputs, self.pack) if self.inputs else None
 
 

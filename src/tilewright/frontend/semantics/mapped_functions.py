@@ -19,7 +19,7 @@ from tilewright.frontend.semantics.semantics_registry import call, implements
 from tilewright.ir import Value
 from tilewright.ir.types import element_of, shape_of, with_shape
 from tilewright.language import tensor, type_of, unwrap
-from tilewright.ops import AsmOp, MapOp, VolatileAsmOp
+from tilewright.ops import AsmOp, MapOp, VolatileAsmOp, wrong_assembly
 from tilewright.support import errors, import_late
 
 
@@ -156,6 +156,8 @@ def inline_asm_elementwise(
     mistake = assembly.mistake()
     if mistake is not None:
         ctx.fail(errors.InvalidValue, function, "constraints", *mistake)
+    if (wrong := wrong_assembly(text, registers)) is not None:
+        ctx.fail(errors.InvalidValue, function, "asm", *wrong)
     if ctx.options.capability:
         op = AsmOp if is_only_computed else VolatileAsmOp
         results = ctx.emitter.emit(op(tuple(inputs), text, registers, types, group)).results

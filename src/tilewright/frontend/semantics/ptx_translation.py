@@ -159,7 +159,10 @@ class Translation:
                 values = [self._read(source, name) for source in sources]
                 if operands:
                     values = [typed(value, TYPES[match[operands]]) for value in values]
-                return compute(match, values)
+                try:
+                    return compute(match, values)
+                except IndexError:
+                    self._fail(statement, f"{name} needs more operands")
         self._fail(statement, f"only GPUs have the instruction {name}")
 
     def _move(self, target: str, source: str) -> None:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from tilewright.support.data_class import dataclass
 from tilewright.support.diagnostics import SourceLines, SourceLoc
-from tilewright.support.errors.user_error import TilewrightError, did_you_mean, listed
+from tilewright.support.errors.user_error import TilewrightError, did_you_mean, listed, shown_value
 
 
 @dataclass(eq=False, init=False)
@@ -501,7 +501,7 @@ class LiteralOutOfRange(CompilationError, OverflowError):
     def triton_words(self) -> str | None:
         """About the type, or that there is none."""
         if self.dtype == "any integer dtype":
-            return f"Nonrepresentable integer {self.literal}"
+            return f"Nonrepresentable integer {shown_value(self.literal)}"
         return super().triton_words
 
 

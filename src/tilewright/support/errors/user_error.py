@@ -160,7 +160,18 @@ class _Attributes(dict[str, object]):
         self._owner = owner
 
     def __missing__(self, key: str) -> object:
-        return getattr(self._owner, key)
+        return shown_value(getattr(self._owner, key))
+
+
+_MOST_BITS = 1024
+"""Of an integer that is printed; Python refuses to print those of more than 4300 digits."""
+
+
+def shown_value(value: object) -> object:
+    """A value for a message; a long integer by its size."""
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        return f"an integer of {value.bit_length()} bits"
+    return value
 
 
 def _rebuild(kind: type[TilewrightError], values: dict[str, object]) -> TilewrightError:
