@@ -348,14 +348,18 @@ class base_knobs:
 
     @contextmanager
     def scope(self) -> Generator[None]:
-        """A block after which assignments and environment are as before."""
+        """A block after which assignments, hooks and environment are as before."""
         texts = {knob.key: environment_text(knob.key) for knob in self.knob_descriptors.values()}
         shared = [knob for knob in self.knob_descriptors.values() if isinstance(knob, Shared)]
         assigned = [knob.assigned for knob in shared if self.is_active]
         before = [(values, dict(values)) for values in (vars(self), *assigned)]
+        members = vars(type(self)).items()
+        hooks = {name: getattr(self, name) for name, hook in members if isinstance(hook, Hook)}
         try:
             yield
         finally:
+            for name, hook in hooks.items():
+                setattr(self, name, hook)
             # in place: launches hold these dictionaries
             for values, old in before:
                 values.clear()

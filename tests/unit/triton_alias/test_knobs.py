@@ -76,6 +76,13 @@ def test_a_scope_restores_assignments_and_environment(monkeypatch: pytest.Monkey
     assert (knobs.build.cc, os.environ["CC"]) == ("gcc", "gcc")
 
 
+def test_a_scope_restores_hooks() -> None:
+    with knobs.runtime.scope():
+        knobs.runtime.jit_cache_hook = print
+        assert kernel_hooks.jit_cache is print
+    assert knobs.runtime.jit_cache_hook is kernel_hooks.jit_cache is None
+
+
 def test_a_flag_that_is_none_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRITON_PROTON_DISABLE", "maybe")
     with pytest.raises(errors.BadSetting, match="TRITON_PROTON_DISABLE must be 0 or 1"):
