@@ -313,6 +313,8 @@ def conversion(m: Maker, depth: int) -> Expr:
             return Expr("bitcast", (x,), Type(target, x.shape), (target,))
     target = m.pick((*NUMBERS, BOOL))
     if x.dtype in FLOATS and target in INTEGERS and x.op not in LITERAL_OPS and m.chance(0.5):
+        # beyond the ends of bytes, or of all integers
+        x = combined(m, "mul", x, m.literal(m.pick((1.0, 100.0, 1e9, -1e15))))
         return Expr("cast", (x,), Type(target, x.shape), (target,))
     return m.cast(x, target)
 
