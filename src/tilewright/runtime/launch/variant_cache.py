@@ -67,12 +67,14 @@ KernelKey = str
 
 def _kernel_key(
     source: KernelSource | IRSource,
+    backend: Backend,
     target: GPUTarget,
     device: str,
     options: CommonOptions,
     assigned: Iterable[tuple[str, object]],
 ) -> KernelKey:
-    return " ".join(map(str, (source.key(), target, device, options, [*assigned])))
+    # Two backends may compile for one target, as the emulated GPU of the tests does.
+    return " ".join(map(str, (source.key(), backend.name, target, device, options, [*assigned])))
 
 
 class CompiledKernels:
@@ -200,7 +202,7 @@ class VariantCache:
         source = described if override is None else IRSource(Path(override))
         # One device of several holds its own loaded copy; mocks and numbers have the first one's.
         device = call.device.partition(":")[2] or "0"
-        key = _kernel_key(source, target, device, options, call.assigned_settings)
+        key = _kernel_key(source, backend, target, device, options, call.assigned_settings)
 
         def compile_new() -> CompiledKernel:
             self._announce(call)
@@ -226,7 +228,7 @@ class VariantCache:
         """The kernel for arguments, compiled if it is new, for launches to come."""
         source, target = self._function.source(signature, self.dependencies.hash), backend.target()
         assigned = vars(settings().compilation).items()
-        key = _kernel_key(source, target, "0", options, assigned)
+        key = _kernel_key(source, backend, target, "0", options, assigned)
         return self.kernels.get(key, partial(compile_source, source, backend, target, options))
 
     def add(self, dispatch: NativeDispatch) -> None:

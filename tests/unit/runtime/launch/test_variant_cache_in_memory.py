@@ -20,8 +20,9 @@ import numpy as np
 import pytest
 
 import tilewright.language as tl
+from tests.guarded_devices import OnGpu, address
 from tilewright import settings
-from tilewright.backends import GPUTarget
+from tilewright.backends import GPUTarget, backend_named, manifest
 from tilewright.compiler import ASTSource
 from tilewright.compiler import compile as compile_module
 from tilewright.llvm import compile_ir, elf_linker, host_target, load_object
@@ -474,3 +475,22 @@ def test_a_variant_of_an_overridden_architecture_does_not_stay(
     monkeypatch.delenv("TRITON_OVERRIDE_ARCH")
     assert variant().target == cpu.target()
     assert variant() is variant()
+
+
+def test_backends_that_compile_for_one_target_share_no_kernel(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The other one would launch it with memory that is not its own."""
+
+    @jit
+    def add_one(x, N: tl.constexpr):
+        i = tl.arange(0, N)
+        tl.store(x + i, tl.load(x + i) + 1)
+
+    cpu = backend_named("cpu")
+    twin = replace(cpu, name="twin", target=cpu.target)
+    monkeypatch.setitem(manifest._loaded, "twin", twin)  # pyright: ignore[reportPrivateUsage]
+    x = np.zeros(16, np.int32)
+    first = add_one[(1,)](x, N=16)
+    second = add_one[(1,)](OnGpu(address(x), x.dtype, "twin:0"), N=16)
+    assert first is not second and (x == 2).all()
