@@ -1,6 +1,7 @@
 """Elementary functions of the wider library, as formulas over those that every backend has.
 
-Formulas run in fp64 and are rounded to the dtype of the operands once.
+Formulas run in fp64 and are rounded to the dtype of the operands once; those of fp32 are in
+`single`.
 """
 
 from __future__ import annotations
@@ -60,11 +61,6 @@ def expm1(x: tensor) -> tensor:
 def log10(x: tensor) -> tensor:
     """log2(x) in another base."""
     return tl.log2(x) * LOG10_OF_2
-
-
-def tan(x: tensor) -> tensor:
-    """sin / cos."""
-    return tl.sin(x) / tl.cos(x)
 
 
 def sinh(x: tensor) -> tensor:

@@ -1,6 +1,7 @@
 """How the functions of libdevice are implemented: one table of stubs, operands and formulas.
 
-lib.erfc: (_WIDE, erfc)          operands to fp64, the formula, rounded to their dtype
+lib.tgamma: (_WIDE, tgamma)      operands to fp64, the formula, rounded to their dtype
+lib.erfc: (_OWN, erfc, erfc)     in fp64 by the first formula, else in fp32 by the second
 lib.popc: (_integers, popc)      integers of 32 or 64 bits, of one type
 lib.float2int_rd: ...            operands to given dtypes
 """

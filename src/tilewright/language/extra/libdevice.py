@@ -1,10 +1,9 @@
 """`libdevice`: the wider mathematical library, on every backend.
 
 Functions of floats take tensors and literals as those of `tl.math` do, and those that are in both
-are the same, but for `exp`. fp32 is computed in fp64 and rounded; docs/libdevice.md lists the worst
-errors found. `_rn`, `_rz`, `_rd` and `_ru` round to nearest, toward zero, down and up; conversions
-to integers give the nearest one beyond their range, and 0 for a NaN. The `fast_` names are those of
-`tl.math`.
+are the same, but for `exp`. docs/libdevice.md lists the worst errors. `_rn`, `_rz`, `_rd` and
+`_ru` round to nearest, toward zero, down and up; conversions to integers give the nearest one
+beyond their range, and 0 for a NaN. The `fast_` functions are a GPU's own instructions.
 """
 
 from __future__ import annotations
