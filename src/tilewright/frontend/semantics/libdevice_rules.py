@@ -156,12 +156,8 @@ def _of(*dtypes: dtype) -> Prepare:
 
 
 def to_integer(round_: Formula, target: dtype, x: tensor) -> tensor:
-    """A float rounded to an integer, the nearest end of its range beyond that; a NaN is 0."""
-    whole = round_(x.to(tl.float64))
-    low, high = target.get_int_min_value(), target.get_int_max_value()
-    # 2^bits is a float, the largest 64-bit integer is not.
-    inside = tl.where((whole >= low) & (whole < float(high + 1)), whole, 0.0).to(target)
-    return tl.where(whole >= float(high + 1), high, tl.where(whole < low, low, inside))
+    """A float rounded to an integer, which saturates and takes NaNs as conversions do."""
+    return round_(x).to(target)
 
 
 def _from_integer(mode: str, target: dtype, x: tensor) -> tensor:

@@ -3,7 +3,8 @@
 Functions of floats take tensors and literals as those of `tl.math` do, and those that are in both
 are the same, but for `exp`. docs/libdevice.md lists the worst errors. `_rn`, `_rz`, `_rd` and
 `_ru` round to nearest, toward zero, down and up; conversions to integers give the nearest one
-beyond their range, and 0 for a NaN. The `fast_` functions are a GPU's own instructions.
+beyond their range, and for a NaN what a GPU's instruction gives. The `fast_` functions are a GPU's
+own instructions.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ saturatef = _unary("saturatef", "x within [0, 1] as fp32; 0 for a NaN.")
 rint = _unary("rint", "x rounded to an integer, halves to even.")
 round = _unary("round", "x rounded to an integer, halves away from zero.")
 trunc = _unary("trunc", "x rounded to an integer, toward zero.")
-llrint = _unary("llrint", "As `rint`, as int64; the nearest of these beyond them, 0 for a NaN.")
+llrint = _unary("llrint", "As `rint`, as int64; the nearest of these beyond them.")
 llround = _unary("llround", "As `round`, as int64.")
 fmod = _binary("fmod", "Remainder of x / y with the sign of x.")
 remainder = _binary(
