@@ -14,6 +14,8 @@ from tilewright.frontend.semantics.single.single_notation import (
 from tilewright.language import tensor
 
 PI = 3.1415927410125732
+LEAST = 1e-30
+"""Makes a reciprocal of 0 finite."""
 HALF_PI_FACTORS = (0.9331894516944885, 1.6832555532455444)
 """Numbers of fp32 whose product is pi / 2 to 46 bits, as a fused product and sum takes it."""
 
@@ -23,24 +25,26 @@ def _half_pi_less(x: tensor) -> tensor:
     return tl.fma(*HALF_PI_FACTORS, -x)
 
 
-def _arc(x: tensor) -> tuple[tensor, tensor]:
-    """Whether |x| > 1/2, and asin(|x|), or where it is asin(sqrt((1 - |x|) / 2)), half of acos."""
+def _arc(x: tensor) -> tuple[tensor, tensor, tensor]:
+    """Whether |x| > 1/2; asin(|x|), or where it is asin(y), y = sqrt((1 - |x|) / 2), half of acos;
+    and what y, as computed, lacks of the root, twice."""
     size = tl.abs(x)
     is_large = size > 0.5
     square = tl.where(is_large, tl.fma(size, -0.5, 0.5), x * x)
     y = tl.where(is_large, tl.sqrt(square), size)
-    return is_large, tl.fma(square * polynomial(fits.ASIN, square), y, y)
+    lack = tl.fma(-y, y, square) * reciprocal(y + LEAST)
+    return is_large, tl.fma(square * polynomial(fits.ASIN, square), y, y), lack
 
 
 def asin(x: tensor) -> tensor:
     """asin(a) = pi / 2 - 2 asin(sqrt((1 - a) / 2)) for a > 1/2."""
-    is_large, arc = _arc(x)
-    return with_sign(tl.where(is_large, _half_pi_less(arc + arc), arc), x)
+    is_large, arc, lack = _arc(x)
+    return with_sign(tl.where(is_large, _half_pi_less(tl.fma(arc, 2.0, lack)), arc), x)
 
 
 def acos(x: tensor) -> tensor:
     """2 asin(sqrt((1 - a) / 2)) for a = |x| > 1/2, from pi if x < 0, else pi / 2 - asin(x)."""
-    is_large, arc = _arc(x)
+    is_large, arc, _ = _arc(x)
     signed = with_sign(arc, x)
     far = tl.fma(signed, 2.0, tl.where(x < 0.0, PI, 0.0))
     return tl.where(is_large, far, _half_pi_less(signed))
