@@ -120,7 +120,7 @@ def begins_a_sum_with_an_integer(out, n):
     total = 0
     for _ in range(n):
         total += 0.5
-    tl.store(out, total.to(tl.int32))
+    tl.store(out, total.to(tl.int32))  # pyright: ignore[reportAttributeAccessIssue]
 
 
 @beyond("'total', which the loop changes from int32 to <[4], int32>, is not", "steps < n")

@@ -53,7 +53,7 @@ from tilewright.frontend.semantics import (
     truth,
     unary,
 )
-from tilewright.interp import ConcreteValue, Machine, access_errors, numpy_dtype
+from tilewright.interp import BOUND, CONDITION, ConcreteValue, Machine, numpy_dtype
 from tilewright.ir import Value
 from tilewright.language import (
     ACTIVE,
@@ -160,7 +160,7 @@ class EagerDispatcher:
         if name == "bool":
             condition = truth(self._context, args[0])
             elements = _elements(condition)
-            self._decide(access_errors.CONDITION, condition)
+            self._decide(CONDITION, condition)
             return bool(elements)
         return self._convert(name, args[0])
 
@@ -235,7 +235,7 @@ class EagerDispatcher:
         bounds = [cast_to(ctx, part, type_of(dtype)) for part in (start, end)]
         parts = (*bounds, materialize(ctx, step))
         for part in parts:
-            self._decide(access_errors.BOUND, part.handle)
+            self._decide(BOUND, part.handle)
         first, last, amount = (self._convert("index", part) for part in parts)
         sign = cast("ConcreteValue", bounds[0].handle).sign if amount > 0 else Sign.UNKNOWN
         for number in range(first, last, amount):

@@ -14,6 +14,7 @@ from tilewright.interp import (
     numpy_rules_sorting,
 )
 from tilewright.interp.access_checks import AccessChecks
+from tilewright.interp.access_errors import BOUND, CONDITION
 from tilewright.interp.concrete_value import ConcreteValue
 from tilewright.interp.foreign_memory import mapped_range, mapped_ranges
 from tilewright.interp.grid_execution import array_value, program_id, run_function, scalar_value
@@ -29,6 +30,8 @@ from tilewright.interp.program_state import (
 from tilewright.interp.rounding import convert, round_float
 
 __all__ = [
+    "BOUND",
+    "CONDITION",
     "MACHINE_RULES",
     "NUMPY_DTYPES",
     "Array",
