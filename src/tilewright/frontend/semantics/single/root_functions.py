@@ -19,20 +19,26 @@ from tilewright.language import tensor
 lib = tl.extra.libdevice
 
 EXPONENT, LEAST_EXPONENT, GREATEST_EXPONENT = 0x7F800000, 0x00800000, 0x7E800000
+SMALL_CUBE = 2.0**-100
+"""Below it the difference of a cube and its root's would be subnormal."""
 SUM_OF_INVERSES = 0x7F000000
 """Of the bits of 2^n and 2^-n."""
 
 
 def cbrt(x: tensor) -> tensor:
-    """2^(log2(a) / 3), a little too large, and Newton's step y - max(y - a / y^2, 0) / 3.
+    """2^(log2(a) / 3), a little too large, and Newton's step y - max((y^3 - a) / y^2, 0) / 3.
 
-    The maximum is 0 where a is 0 or infinite, and the difference NaN.
+    y^2 is a sum of two numbers, so that y^3 - a is exact to its own last bits. The maximum is 0
+    where a is 0 or infinite, and the quotient NaN.
     """
     size = tl.abs(x)
-    is_small = size < LEAST_NORMAL
+    is_small = size < SMALL_CUBE
     size = tl.where(is_small, size * 2.0**24, size)
     y = tl.exp2(tl.fma(lib.fast_log2f(size), 1.0 / 3.0, 2.0**-15))
-    y = tl.fma(tl.maximum(tl.fma(-size, reciprocal(y * y), y), 0.0), -1.0 / 3.0, y)
+    square = y * y
+    rest = tl.fma(y, y, -square)
+    excess = tl.fma(rest, y, tl.fma(square, y, -size))
+    y = tl.fma(tl.maximum(excess * reciprocal(square), 0.0), -1.0 / 3.0, y)
     return with_sign(tl.where(is_small, y * 2.0**-8, y), x)
 
 
