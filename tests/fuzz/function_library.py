@@ -43,7 +43,7 @@ LIBRARY: dict[str, Library] = {
     "product": Library(_library("product", "a, b", "a * b"), np.multiply),
     "total_in_steps": Library(
         "@tilewright.jit\ndef total_in_steps(a, b):\n"
-        "    for k in range(2):\n        a += b * k\n    return a\n",
+        "    for k in range(2):\n        a = (a + b * k).to(b.dtype)\n    return a\n",
         np.add,
     ),
     "parity_while": Library(
