@@ -9,19 +9,13 @@ Masks are left out, so the ranges are those of whole tiles.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from math import prod
-from typing import Any, cast
+from collections.abc import Collection
+from typing import cast
 
 from tilewright.analysis.access_overlap import Access, is_program_number
 from tilewright.analysis.affine_addresses import Kind, Monomial
+from tilewright.analysis.reached_bytes import Reach, ReachTerm
 from tilewright.ir import Value
-
-ReachTerm = tuple[int, tuple[int, ...], tuple[int, ...]]
-"""The largest value of a part of an address: a number, times arguments by their positions, times
-the last program along axes of the grid."""
-Reach = tuple[int, tuple[ReachTerm, ...]]
-"""Of an access: bytes of an element, and the parts of its address."""
 
 
 def reach_of(access: Access, parameters: Collection[Value]) -> Reach | None:
@@ -47,19 +41,3 @@ def _term(
         else:
             return None
     return coefficient, tuple(arguments), tuple(axes)
-
-
-def bytes_reached(
-    reaches: Sequence[Reach], values: Sequence[Any], grid: Sequence[int]
-) -> tuple[int, int]:
-    """The bytes from an argument's address that accesses may touch: from, and up to but not
-    including. values: of the arguments of a launch, by position."""
-    low, high = 0, 0
-    for size, terms in reaches:
-        parts = [
-            factor * prod(int(values[i]) for i in places) * prod(grid[axis] - 1 for axis in axes)
-            for factor, places, axes in terms
-        ]
-        low = min(low, sum(part for part in parts if part < 0))
-        high = max(high, size + sum(part for part in parts if part > 0))
-    return low, high

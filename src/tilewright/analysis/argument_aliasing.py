@@ -19,9 +19,10 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from tilewright.analysis.access_forms import MemoryForms
-from tilewright.analysis.access_reach import Reach, reach_of
+from tilewright.analysis.access_reach import reach_of
 from tilewright.analysis.argument_pair import ELEMENT_WISE, ArgumentPair, Sum
 from tilewright.analysis.argument_uses import ArgumentUses, Use
+from tilewright.analysis.reached_bytes import Reach
 from tilewright.ir import Function
 from tilewright.ir.types import PointerType
 from tilewright.ops import AtomicCasOp, AtomicOp, BarrierOp, LoadOp, StoreOp

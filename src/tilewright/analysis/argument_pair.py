@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from tilewright.analysis.access_reach import Reach, bytes_reached
+from tilewright.analysis.reached_bytes import Reach, bytes_reached
 from tilewright.support.data_class import dataclass
 
 Sum = tuple[tuple[int, tuple[int, ...]], ...]

@@ -58,7 +58,7 @@ RARE = (
     *(("llvmlite.binding", "llvmlite.ir") if operating_system.IS_LINUX_X86_64 else ()),
 )
 """What most kernels are compiled without."""
-ALLOWED = ("tilewright.analysis.argument_pair",)
+ALLOWED = ("tilewright.analysis.argument_pair", "tilewright.analysis.reached_bytes")
 
 ADD = """
 import numpy, sys, tilewright

@@ -38,14 +38,9 @@ def cpu_pipeline(
     rounds_bf16: bool = False,
 ) -> Pipeline:
     """The pipeline of a CPU; see `Legalize`. check: kinds of `InstrumentAccesses`, if any."""
-    instrument = Step(
-        transforms.InstrumentAccesses(check),
-        f"instrument the kernel's accesses to check {check}",
-        needs=(AS_WRITTEN, POINTERS),
-    )
     steps = (
         LOWER_DESCRIPTORS,
-        *((instrument,) if check else ()),
+        *_instrumentation(check),
         *CLEAN_UP,
         Step(LeaveIdlePrograms(), "exit early where the mask of a whole program is false"),
         Step(
@@ -74,6 +69,13 @@ def cpu_pipeline(
     )
     given = (AS_WRITTEN, DESCRIPTORS, NO_LAYOUTS, _WHOLE_FUNCTIONS, _FRONT_END)
     return Pipeline("cpu", steps, given, ensures=(_LEGALIZED,))
+
+
+def _instrumentation(check: str) -> tuple[Step, ...]:
+    if not check:
+        return ()  # most kernels are compiled without importing the pass
+    does = f"instrument the kernel's accesses to check {check}"
+    return (Step(transforms.InstrumentAccesses(check), does, needs=(AS_WRITTEN, POINTERS)),)
 
 
 def pipeline_of(cpu: TargetCpu, check: str = "") -> Pipeline:

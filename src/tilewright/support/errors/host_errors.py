@@ -37,7 +37,7 @@ class UnsupportedArgument(LaunchError, TypeError):
 class IntegerTooLarge(UnsupportedArgument, OverflowError):
     """An integer that no 64 bits hold."""
 
-    code = "TW225"
+    code = "TW226"
 
 
 @dataclass(eq=False)
