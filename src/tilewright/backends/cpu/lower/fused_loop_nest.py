@@ -132,11 +132,11 @@ class _NestEmitter:
                 best, best_cost = dim, cost
         return best, lanes_along(self.state, self.nest, best)
 
-    def cost(self) -> float:
-        """Of the chosen step, per element."""
-        return self._probe(self.vector_dim)
+    def cost(self, inside: bool = False) -> float:
+        """Of the chosen step, per element. inside: where the masks of its stores hold."""
+        return self._probe(self.vector_dim, inside)
 
-    def _probe(self, dim: int) -> float:
+    def _probe(self, dim: int, inside: bool = False) -> float:
         """Instructions per element with lanes along `dim`, a gather counting as its lanes."""
         width = lanes_along(self.state, self.nest, dim)
         # Emitted into a module that is thrown away: the instructions are only counted.
@@ -154,6 +154,9 @@ class _NestEmitter:
             )
             for d in range(len(self.nest.shape))
         )
+        for op in self.stores:
+            if inside and op.mask is not None:
+                ev.assume_from_now_on(op.mask, coords)
         for value in self.inputs():
             ev.at(value, coords)
         for op in self.stores:

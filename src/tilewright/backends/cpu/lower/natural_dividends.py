@@ -56,7 +56,7 @@ def counting_dividends(state: CpuLowering, values: Iterable[Value]) -> list[Coun
 
 def _dividends(state: CpuLowering, values: Iterable[Value]) -> Iterator[Value]:
     """Signed integer tiles that constants divide, and that may be negative."""
-    reached: set[Value] = set()
+    reached, divided = set[Value](), set[Value]()
     stack = list(values)
     while stack:
         value = stack.pop()
@@ -65,7 +65,8 @@ def _dividends(state: CpuLowering, values: Iterable[Value]) -> Iterator[Value]:
             continue
         reached.add(value)
         stack += op.operands
-        if isinstance(op, DivOp | RemOp) and op.lhs not in reached and _is_index(op):
+        if isinstance(op, DivOp | RemOp) and op.lhs not in divided and _is_index(op):
+            divided.add(op.lhs)
             if not state.env.is_natural(op.lhs):
                 yield op.lhs
 

@@ -33,7 +33,7 @@ class NestCode(Protocol):
     results: list[tuple[Value, Buffer | None]]
 
     def inputs(self) -> list[Value]: ...
-    def cost(self) -> float: ...
+    def cost(self, inside: bool = False) -> float: ...
     def emit(self) -> None: ...
     def variant(self, shifts: Mapping[Value, Lanes]) -> NestCode: ...
 
@@ -74,13 +74,16 @@ def usual_variant(nest: NestCode) -> UsualVariant | None:
 
 
 def _cheaper_if_natural(nest: NestCode) -> list[CountingDividend]:
-    """The dividends without a negative element of which a nest is cheaper."""
+    """The dividends without a negative element of which a nest is cheaper.
+
+    In steps that masks do not cut: in others an address that all lanes share is gathered, too.
+    """
     env = nest.state.env
     found = counting_dividends(nest.state, nest.inputs())
-    cost, kept = nest.cost() if found else 0.0, list[CountingDividend]()
+    cost, kept = nest.cost(inside=True) if found else 0.0, list[CountingDividend]()
     for dividend in found:
         with env.where_natural(d.value for d in (*kept, dividend)):
-            cheaper = nest.variant({}).cost()
+            cheaper = nest.variant({}).cost(inside=True)
         if cheaper < _WORTH_TWO_VARIANTS * cost:
             kept.append(dividend)
             cost = cheaper
