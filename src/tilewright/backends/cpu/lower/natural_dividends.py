@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering
 from tilewright.backends.cpu.lower.evaluate_lanes import Evaluator
-from tilewright.backends.cpu.lower.fusion import is_inlinable
 from tilewright.backends.cpu.lower.lane_values import Lanes, literal
+from tilewright.backends.cpu.lower.wrapped_tiles import evaluated_ops
 from tilewright.ir import Value
 from tilewright.ir.types import DType, dtype_of, element_of, shape_of
 from tilewright.llvm import Code, ModuleText, Val, integer_literal
@@ -56,15 +56,8 @@ def counting_dividends(state: CpuLowering, values: Iterable[Value]) -> list[Coun
 
 def _dividends(state: CpuLowering, values: Iterable[Value]) -> Iterator[Value]:
     """Signed integer tiles that constants divide, and that may be negative."""
-    reached, divided = set[Value](), set[Value]()
-    stack = list(values)
-    while stack:
-        value = stack.pop()
-        op = value.op
-        if value in reached or value in state.env.buffers or op is None or not is_inlinable(op):
-            continue
-        reached.add(value)
-        stack += op.operands
+    divided: set[Value] = set()
+    for op in evaluated_ops(state, values):
         if isinstance(op, DivOp | RemOp) and op.lhs not in divided and _is_index(op):
             divided.add(op.lhs)
             if not state.env.is_natural(op.lhs):

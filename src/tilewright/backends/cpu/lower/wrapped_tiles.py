@@ -14,7 +14,7 @@ chooses (`fused_loop_nest.py`). Nothing is assumed of x and n: below zero a tile
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering
@@ -22,7 +22,7 @@ from tilewright.backends.cpu.lower.evaluate_lanes import Environment, Evaluator
 from tilewright.backends.cpu.lower.fusion import is_inlinable
 from tilewright.backends.cpu.lower.lane_values import Lanes, literal, uniform
 from tilewright.backends.cpu.lower.loop_clipping import IndexedValue
-from tilewright.ir import Trait, Value
+from tilewright.ir import Op, Trait, Value
 from tilewright.ir.types import DType, dtype_of, element_of, shape_of
 from tilewright.llvm import Code, ModuleText, Val, integer_literal, lower_elementwise
 from tilewright.ops import RemOp
@@ -67,8 +67,18 @@ def run_remainders(state: CpuLowering, values: Iterable[Value]) -> list[RunRemai
 
 def _remainders(state: CpuLowering, values: Iterable[Value]) -> list[RemOp]:
     """The integer tiles that are remainders."""
+    found: list[RemOp] = []
+    for op in evaluated_ops(state, values):
+        element = element_of(op.results[0].type)
+        if isinstance(op, RemOp) and isinstance(element, DType) and element.is_integer:
+            found.append(op)
+    return found
+
+
+def evaluated_ops(state: CpuLowering, values: Iterable[Value]) -> Iterator[Op]:
+    """The ops that a nest evaluates for some values, each once, users before operands."""
     reached: set[Value] = set()
-    stack, found = list(values), list[RemOp]()
+    stack = list(values)
     while stack:
         value = stack.pop()
         op = value.op
@@ -76,10 +86,7 @@ def _remainders(state: CpuLowering, values: Iterable[Value]) -> list[RemOp]:
             continue
         reached.add(value)
         stack += op.operands
-        element = element_of(value.type)
-        if isinstance(op, RemOp) and isinstance(element, DType) and element.is_integer:
-            found.append(op)
-    return found
+        yield op
 
 
 def _greatest(op: RemOp) -> int:
