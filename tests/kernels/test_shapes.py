@@ -393,3 +393,24 @@ def test_rows_that_are_summed_as_matrices(device: Device, rng: np.random.Generat
     out = device.empty((3, 64), np.float32)
     device.run(sums_of_row_kernel, (3,), device.array(x), out, ROWS=32, COLUMNS=64)
     assert_same(out, x.astype(np.float32).sum((1, 2)))
+
+
+@jit
+def high_products_kernel(x, largest, out):
+    zero = tl.full((16, 4), 0, tl.int32)
+    factor = tl.max(tl.full((2, 2), 1 << 20, tl.float32), axis=None).to(tl.int32)
+    high = tl.umulhi(tl.load(x + zero).to(tl.int32), tl.broadcast_to(factor, (16, 4)))
+    both = tl.cat(high, zero + 1, dim=1)
+    square = tl.arange(0, 2)[:, None] + tl.arange(0, 2)[None, :] * 2
+    tl.store(largest + square, tl.full((2, 2), 1 << 20, tl.float32))
+    tl.store(out + tl.arange(0, 16)[:, None] * 8 + tl.arange(0, 8)[None, :], both)
+
+
+def test_high_products_of_which_half_the_lanes_count(device: Device):
+    """LLVM aborted on CPUs with AVX-512: an extension of half of a hidden vector."""
+    x = np.full(4, 5 << 20, np.int64)
+    largest, out = device.empty(4, np.float32), device.empty(128, np.int32)
+    device.run(high_products_kernel, (1,), device.array(x), largest, out)
+    high = (5 << 40) >> 32
+    assert_same(out, np.tile(np.repeat([high, 1], 4), 16).astype(np.int32))
+    assert_same(largest, np.full(4, 1 << 20, np.float32))

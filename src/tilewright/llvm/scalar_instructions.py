@@ -138,7 +138,9 @@ def _mul_high(code: Code, op: Op, operands: list[Val]) -> Val:
     lhs, rhs = (code.convert(extend, v, wide) for v in hidden)
     shift = splat_constant(integer_literal(kind.bits, wide), lhs.width)
     high = code.binary("lshr", code.binary("mul", lhs, rhs), shift)
-    return code.convert("trunc", high, llvm_type(kind))
+    result = code.convert("trunc", high, llvm_type(kind))
+    # All lanes are wanted: of a hidden vector LLVM 22 cannot select the extension of half of them.
+    return _hidden(code, result) if kind.bits == 32 else result
 
 
 def _hidden(code: Code, value: Val) -> Val:
