@@ -1,4 +1,4 @@
-"""What copies of the copy engine to shared memory need is missed wherever it is left out."""
+"""Each synchronization of TMA loads is reported where it is left out."""
 
 import re
 

@@ -38,7 +38,7 @@ Guard = AbstractContextManager[object]
 
 class ForkLock(_thread.RLock):  # pyright: ignore[reportGeneralTypeIssues] -- final in stubs only
     """A reentrant lock, used in `with`. What it guards must be sound between any two statements:
-    a fork may come there, and the child goes on without the thread that was inside.
+    a fork may come there, and the child continues without the thread that was inside.
 
     It inherits `__enter__`, which is written in C: Python runs no signal handler between taking the
     lock and entering the block, so that what a handler raises always releases it.

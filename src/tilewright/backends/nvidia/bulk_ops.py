@@ -153,8 +153,8 @@ class BulkStoreWaitOp(Op, opcode="nvidia.bulk_store_wait", effects=(Effect.SHARE
 
 
 class ProxyFenceOp(Op, opcode="nvidia.proxy_fence", effects=(Effect.SHARED,)):
-    """What a thread has stored to global memory, or if `shared` to shared memory, comes before what
-    the copy engine is asked for behind a barrier."""
+    """A thread's writes to global memory, or if `shared` to shared memory, come before TMA accesses
+    that are issued after the next barrier."""
 
     shared: bool = attr(default=False)
 

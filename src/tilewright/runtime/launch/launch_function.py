@@ -89,7 +89,7 @@ class LaunchFunction:
         metadata = LaunchMetadata(describe, call.host_arrays)
         launch_enter(metadata)
         launch = variant.launch
-        # a check for races is told where the arrays are, and finds what does go wrong
+        # A check for races gets the addresses of the arrays, and reports what does go wrong.
         if variant.pairs and "race" not in variant.kernel.metadata.options.check:
             launch = self._launch_for(variant, extents, call.args, call.values)
         values = variant.pick(call.values)

@@ -20,7 +20,7 @@ __all__ = ["OWNER_ONLY", "cache_folder", "distrust", "in_cache_folder"]
 OWNER_ONLY = 0o700
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _TRIES = 5
-"""Of using a folder that others remove meanwhile."""
+"""Attempts to use a folder that others may remove."""
 _MAX_LINKS = 40
 """As Linux follows."""
 
@@ -58,7 +58,7 @@ def cache_folder(kind: str, root: Path | None = None) -> Path | None:
 def in_cache_folder(
     kind: str, write: Callable[[Path], object], root: Path | None = None
 ) -> Path | None:
-    """Call `write` with `cache_folder(kind, root)`, again if the folder is removed meanwhile.
+    """Call `write` with `cache_folder(kind, root)`, again if the folder was removed.
 
     Returns the folder, or None where nothing was written. Errors: OSErrors of `write`, except for
     FileNotFoundError.

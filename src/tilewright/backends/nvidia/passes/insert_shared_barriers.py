@@ -19,7 +19,7 @@ slots that are filled and slots that are read differ, so these do not meet; but 
 again after it was read in an earlier iteration. Products of warpgroups may read until they are
 waited for; then their reads are those of the threads that waited.
 
-What the copy engine brings is there for all threads behind `nvidia.mbarrier_wait`, without a
+TMA loads are visible to all threads after `nvidia.mbarrier_wait`, without a
 barrier; only that a slot is filled again needs one. It writes through the asynchronous proxy: what
 threads have written to the same bytes comes first only if each of them has fenced it, and a barrier
 follows (PTX ISA, "Async proxy").
@@ -86,7 +86,7 @@ _ORDERING = (BarrierOp, WarpBarrierOp, ProxyFenceOp, AssertOp, WaitOp, WgmmaWait
 """Ops that use no bytes, and order what does."""
 
 _OF_PROXIES = (Kind.UNFENCED, Kind.FENCED)
-"""For the copy engine alone: no barrier ends the first, which threads must fence."""
+"""For TMA only: no barrier ends the first, which threads must fence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +211,7 @@ class _Ordering:
         copies = (op for op in function.walk() if isinstance(op, BulkCopyOp))
         filled = [self._of_buffer(op, alloc_of(op.target), True) for op in copies]
         self._filled = {use.buffer: use for use in filled}
-        """Where the copy engine writes, by buffer."""
+        """The bytes that TMA writes, by buffer."""
 
     @nested
     def block(self, block: Block, pending: Pending) -> _Walked:
@@ -284,7 +284,7 @@ class _Ordering:
         return copy
 
     def _unfenced(self, uses: Iterable[Use]) -> Iterator[Use]:
-        """What threads have written where the copy engine writes, too."""
+        """The uses by threads of bytes that TMA writes as well."""
         for use in uses:
             is_met = any(use.overlaps(other) for other in self._filled.values())
             if use.kind is Kind.WRITTEN and is_met and use.buffer not in self._filled:
