@@ -206,7 +206,7 @@ class Pipeline:
 
 
 def _declared(step: Step) -> Declared:
-    return Declared(str(step.work), step.needs, step.gives, step.ends)
+    return Declared(step.work, step.needs, step.gives, step.ends)
 
 
 def _latest_contract(properties: Iterable[Property]) -> Contract | None:

@@ -39,9 +39,9 @@ class Property:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A step as far as its order is concerned. text: of its pass."""
+    """A step as far as its order is concerned. work: its pass, whose text messages need alone."""
 
-    text: str
+    work: object
     needs: Sequence[Property]
     gives: Sequence[Property]
     ends: Sequence[Property]
@@ -58,22 +58,23 @@ def require_order(
     Raises InternalCompilerError where a step, or the end, needs a property that does not hold.
     """
     held = {each.name: each for each in given}
-    ended: dict[str, str] = {}
+    ended: dict[str, object] = {}
     for step in steps:
-        _require(step.needs, held, ended, f"{pipeline}: the pass {step.text}")
+        for each in step.needs:
+            if each.name not in held:
+                raise _missing(each, ended, f"{pipeline}: the pass {step.work}")
         for each in step.ends:
             held.pop(each.name, None)
-            ended[each.name] = step.text
-        held |= {each.name: each for each in step.gives}
-    _require(ensures, held, ended, f"{pipeline}: its end")
+            ended[each.name] = step.work
+        for each in step.gives:
+            held[each.name] = each
+    for each in ensures:
+        if each.name not in held:
+            raise _missing(each, ended, f"{pipeline}: its end")
     return tuple(held.values())
 
 
-def _require(
-    needs: Iterable[Property], held: dict[str, Property], ended: dict[str, str], who: str
-) -> None:
-    for each in needs:
-        if each.name not in held:
-            by = ended.get(each.name)
-            why = f"which the pass {by} ends" if by else "which no earlier pass gives"
-            raise InternalCompilerError(f"{who} needs the property {each.name!r}, {why}")
+def _missing(each: Property, ended: dict[str, object], who: str) -> InternalCompilerError:
+    by = ended.get(each.name)
+    why = f"which the pass {by} ends" if by else "which no earlier pass gives"
+    return InternalCompilerError(f"{who} needs the property {each.name!r}, {why}")
