@@ -14,7 +14,7 @@ from tilewright.backends.nvidia.layouts.layout_propagation import (
     default_layout,
     with_vector,
 )
-from tilewright.backends.nvidia.layouts.select_mma import DotLayouts
+from tilewright.backends.nvidia.layouts.mma_layouts import DotLayouts
 from tilewright.backends.nvidia.layouts.select_wgmma import wgmma_result
 from tilewright.ir import Function, Op, Value
 from tilewright.ir.types import element_of, shape_of

@@ -44,7 +44,7 @@ from tilewright.backends.nvidia.layouts.layout_propagation import (
     without_half,
     without_pair,
 )
-from tilewright.backends.nvidia.layouts.select_mma import is_product_layout, product_operand
+from tilewright.backends.nvidia.layouts.mma_layouts import is_product_layout, product_operand
 from tilewright.backends.nvidia.layouts.select_wgmma import wgmma_left, wgmma_result
 from tilewright.backends.nvidia.layouts.store_lines import line_layout, run_layout
 from tilewright.backends.nvidia.ops import ConvertOp, FmaDotOp

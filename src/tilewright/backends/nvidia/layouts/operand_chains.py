@@ -24,7 +24,7 @@ from collections.abc import Iterator, Mapping
 
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp
 from tilewright.backends.nvidia.layouts.layout_rules import rule_of
-from tilewright.backends.nvidia.layouts.select_mma import DotLayouts
+from tilewright.backends.nvidia.layouts.mma_layouts import DotLayouts
 from tilewright.backends.nvidia.layouts.select_wgmma import WARPS, wgmma_left
 from tilewright.ir import Block, Function, Op, Trait, Value
 from tilewright.ir.types import TileType, element_of, shape_of

@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from tilewright.analysis import Alignment
 from tilewright.backends.nvidia.layouts.infer_layouts import LayoutInference, yielded_values
 from tilewright.backends.nvidia.layouts.layout_cost import LayoutCost
-from tilewright.backends.nvidia.layouts.select_mma import (
+from tilewright.backends.nvidia.layouts.mma_layouts import (
     DotLayouts,
     dot_layouts,
     fragment_for,

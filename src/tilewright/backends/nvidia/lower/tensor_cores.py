@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.backends.nvidia.arch import Arch
-from tilewright.backends.nvidia.layouts.select_mma import fragment_for
+from tilewright.backends.nvidia.layouts.mma_layouts import fragment_for
 from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, layout_of, lowering
 from tilewright.backends.nvidia.lower.register_packing import pack
 from tilewright.ir import Value

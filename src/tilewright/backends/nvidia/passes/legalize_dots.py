@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.backends.nvidia.arch import Arch, row_for
-from tilewright.backends.nvidia.layouts.select_mma import find_fragment
+from tilewright.backends.nvidia.layouts.mma_layouts import find_fragment
 from tilewright.backends.nvidia.ops import FmaDotOp
 from tilewright.backends.nvidia.passes.pad_dots import can_be_padded, padded_dot
 from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value

@@ -13,7 +13,7 @@ the inner dimension is filled with zeros on both sides, and nothing else is.
 
 from __future__ import annotations
 
-from tilewright.backends.nvidia.layouts.select_mma import smallest_product
+from tilewright.backends.nvidia.layouts.mma_layouts import smallest_product
 from tilewright.ir import Builder, Value
 from tilewright.ir.types import TileType, dtype_of, i32, shape_of
 from tilewright.ops import (
