@@ -51,7 +51,7 @@ PASS_MODULES = {
     "nvidia-specialize-warps": f"{_NVIDIA}.specialize_warps",
     "nvidia-split-products": f"{_NVIDIA}.split_products",
     "nvidia-split-reductions": f"{_NVIDIA}.split_reductions",
-    "nvidia-split-tiles": f"{_NVIDIA}.split_tiles",
+    "nvidia-decompose-tiles": f"{_NVIDIA}.decompose_tiles",
     "nvidia-version-iterations": f"{_NVIDIA}.version_iterations",
 }
 """Passes of other packages are known when their modules have been imported."""

@@ -38,6 +38,7 @@ from tilewright.backends.nvidia.ir_properties import (
     bound,
 )
 from tilewright.backends.nvidia.passes.assign_layouts import AssignLayouts
+from tilewright.backends.nvidia.passes.decompose_tiles import DecomposeTiles
 from tilewright.backends.nvidia.passes.delay_product_waits import DelayProductWaits
 from tilewright.backends.nvidia.passes.expand_conversions import ExpandConversions
 from tilewright.backends.nvidia.passes.expand_exchanges import ExpandExchanges
@@ -63,7 +64,6 @@ from tilewright.backends.nvidia.passes.software_pipeline import SoftwarePipeline
 from tilewright.backends.nvidia.passes.specialize_warps import SpecializeWarps
 from tilewright.backends.nvidia.passes.split_products import SplitProducts
 from tilewright.backends.nvidia.passes.split_reductions import SplitReductions
-from tilewright.backends.nvidia.passes.split_tiles import SplitTiles
 from tilewright.backends.nvidia.passes.version_iterations import VersionIterations
 from tilewright.ir import Pass, Pipeline, Property, Step
 from tilewright.support.data_class import dataclass
@@ -166,7 +166,7 @@ _FRONT: tuple[_Entry | Step, ...] = (
         gives=(POWER_OF_TWO_BLOCKS,),
     ),
     _Entry(
-        lambda c: SplitTiles(),
+        lambda c: DecomposeTiles(),
         "decompose odd tiles that feed a dot into power-of-two tiles",
         needs=(SOURCE_SHAPES,),
     ),

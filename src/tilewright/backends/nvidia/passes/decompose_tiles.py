@@ -1,4 +1,4 @@
-"""Tiles beside products whose extents are sums of powers of two, in parts (`nvidia-split-tiles`).
+"""Tiles beside products whose extents are sums of powers of two, in parts (`nvidia-decompose-tiles`).
 
     %k = mem.load %p : tile<128x96xf16>          %k = mem.load %p : tile<128x64xf16>
                                                  %l = mem.load %q : tile<128x32xf16>
@@ -49,7 +49,7 @@ _LEAST_BITS = 256  # along what a product sums over, of an instruction
 _MOST_PIECES = 3
 
 
-class SplitTiles(Pass, name="nvidia-split-tiles"):
+class DecomposeTiles(Pass, name="nvidia-decompose-tiles"):
     """Compute products of any columns and sums without padding."""
 
     def run(self, function: Function) -> bool:
