@@ -18,7 +18,7 @@ PASS_MODULES = {
     "leave-idle-programs": f"{_SHARED}.leave_idle_programs",
     "licm": f"{_SHARED}.licm",
     "narrow-integers": f"{_SHARED}.narrow_integers",
-    "uniform-induction": f"{_SHARED}.uniform_induction",
+    "strength-reduce": f"{_SHARED}.strength_reduce",
     "unroll": f"{_SHARED}.unroll",
     "cpu-legalize": f"{_CPU}.legalize",
     "cpu-select-branches": f"{_CPU}.select_branches",

@@ -31,7 +31,7 @@ from tilewright.transforms.shared_pipeline import (
     SHARED,
     layout_problem,
 )
-from tilewright.transforms.uniform_induction import UniformInduction
+from tilewright.transforms.strength_reduce import StrengthReduce
 from tilewright.transforms.unroll import Unroll
 
 __all__ = [
@@ -55,7 +55,7 @@ __all__ = [
     "NarrowIntegers",
     "Dce",
     "ExpandDescriptors",
-    "UniformInduction",
+    "StrengthReduce",
     "Unroll",
     "add_choice",
     "add_slot",

@@ -10,7 +10,7 @@ from tilewright.transforms.dce import Dce
 from tilewright.transforms.expand_descriptors import ExpandDescriptors
 from tilewright.transforms.licm import Licm
 from tilewright.transforms.narrow_integers import NarrowIntegers
-from tilewright.transforms.uniform_induction import UniformInduction
+from tilewright.transforms.strength_reduce import StrengthReduce
 from tilewright.transforms.unroll import Unroll
 
 
@@ -52,7 +52,7 @@ CLEAN_UP = (
     Step(NarrowIntegers(), "undo C's integer promotion", ends=(CANONICAL,)),
     Step(Licm(), "hoist loop-invariant values", gives=(INVARIANTS_HOISTED,)),
     Step(
-        UniformInduction(),
+        StrengthReduce(),
         "make addresses in loops affine in a scalar induction variable",
         needs=(INVARIANTS_HOISTED,),
         ends=(CANONICAL,),

@@ -65,7 +65,7 @@ from tilewright.transforms.region_slots import (
 )
 
 
-class UniformInduction(Pass, name="uniform-induction"):
+class StrengthReduce(Pass, name="strength-reduce"):
     """Carry scalar induction variables instead of tiles that move uniformly."""
 
     def run(self, function: Function) -> bool:

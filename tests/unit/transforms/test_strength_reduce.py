@@ -12,9 +12,9 @@ from tests.unit.transforms.execute import carried_tiles, lower, ops, unchanged_b
 from tilewright.ir import Function
 from tilewright.ir.types import PointerType, element_of, i8, i64
 from tilewright.ops import AddOp, ForOp, IfOp, MulOp, WhileOp
-from tilewright.transforms import SHARED, Canonicalize, Cse, Licm, UniformInduction
+from tilewright.transforms import SHARED, Canonicalize, Cse, Licm, StrengthReduce
 
-PASSES = (Canonicalize(), Cse(), Licm(), UniformInduction())
+PASSES = (Canonicalize(), Cse(), Licm(), StrengthReduce())
 
 
 def carried(function: Function) -> list[str]:
@@ -109,7 +109,7 @@ func @f(%x: ptr<i32>, %y: ptr<i32>, %n: i32, %step: u32) {
 
 def test_unsigned_amounts_are_not_sign_extended():
     args = [numbers(8), np.zeros(8, np.int32), 3, 2**32 - 1]
-    after = unchanged_by([UniformInduction()], UNSIGNED, args)
+    after = unchanged_by([StrengthReduce()], UNSIGNED, args)
     assert carried(after) == ["i64"]
 
 
