@@ -15,7 +15,7 @@ PASS_MODULES = {
     "dce": f"{_SHARED}.dce",
     "expand-descriptors": f"{_SHARED}.expand_descriptors",
     "instrument-accesses": f"{_SHARED}.checks.instrument_accesses",
-    "leave-idle-programs": f"{_SHARED}.leave_idle_programs",
+    "guard-inactive-programs": f"{_SHARED}.guard_inactive_programs",
     "licm": f"{_SHARED}.licm",
     "narrow-integers": f"{_SHARED}.narrow_integers",
     "strength-reduce": f"{_SHARED}.strength_reduce",

@@ -10,7 +10,7 @@ from tilewright.transforms.count_trips import trip_count
 from tilewright.transforms.cse import Cse
 from tilewright.transforms.dce import Dce, backward_slice, is_root, keep_slice
 from tilewright.transforms.expand_descriptors import ExpandDescriptors
-from tilewright.transforms.leave_idle_programs import LeaveIdlePrograms
+from tilewright.transforms.guard_inactive_programs import GuardInactivePrograms
 from tilewright.transforms.licm import Licm
 from tilewright.transforms.narrow_integers import NarrowIntegers
 from tilewright.transforms.region_slots import (
@@ -49,7 +49,7 @@ __all__ = [
     "POINTERS",
     "SHARED",
     "Canonicalize",
-    "LeaveIdlePrograms",
+    "GuardInactivePrograms",
     "Licm",
     "Cse",
     "NarrowIntegers",

@@ -21,7 +21,7 @@ from tilewright.transforms import (
     Canonicalize,
     Cse,
     Dce,
-    LeaveIdlePrograms,
+    GuardInactivePrograms,
 )
 
 _FRONT_END = Property("ops are those that front ends make, without layouts", front_end())
@@ -42,7 +42,7 @@ def cpu_pipeline(
         LOWER_DESCRIPTORS,
         *_instrumentation(check),
         *CLEAN_UP,
-        Step(LeaveIdlePrograms(), "exit early where the mask of a whole program is false"),
+        Step(GuardInactivePrograms(), "exit early where the mask of a whole program is false"),
         Step(
             SelectBranches(),
             "select between both sides of branches that compute little",

@@ -79,7 +79,7 @@ from tilewright.transforms import (
     Cse,
     Dce,
     ExpandDescriptors,
-    LeaveIdlePrograms,
+    GuardInactivePrograms,
     Licm,
     Unroll,
 )
@@ -191,7 +191,7 @@ _FRONT: tuple[_Entry | Step, ...] = (
     LOWER_DESCRIPTORS,
     *CLEAN_UP,
     _Entry(
-        lambda c: LeaveIdlePrograms(),
+        lambda c: GuardInactivePrograms(),
         "exit early where the mask of a whole program is false",
         needs=(PADDED,),
     ),

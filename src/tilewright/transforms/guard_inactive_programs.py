@@ -29,7 +29,7 @@ from tilewright.ops import (
 )
 
 
-class LeaveIdlePrograms(Pass, name="leave-idle-programs"):
+class GuardInactivePrograms(Pass, name="guard-inactive-programs"):
     """Branch around all that follows a condition which all stores depend on."""
 
     def run(self, function: Function) -> bool:
