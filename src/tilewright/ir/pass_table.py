@@ -35,7 +35,7 @@ PASS_MODULES = {
     "nvidia-legalize-arithmetic": f"{_NVIDIA}.legalize_arithmetic",
     "nvidia-legalize-casts": f"{_NVIDIA}.legalize_casts",
     "nvidia-legalize-dots": f"{_NVIDIA}.legalize_dots",
-    "nvidia-mark-read-only-loads": f"{_NVIDIA}.mark_read_only_loads",
+    "nvidia-infer-noncoherent-loads": f"{_NVIDIA}.infer_noncoherent_loads",
     "nvidia-order-bulk-stores": f"{_NVIDIA}.order_bulk_stores",
     "nvidia-pad-tiles": f"{_NVIDIA}.pad_tiles",
     "nvidia-promote-copies": f"{_NVIDIA}.promote_copies",

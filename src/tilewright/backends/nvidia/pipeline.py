@@ -42,13 +42,13 @@ from tilewright.backends.nvidia.passes.decompose_tiles import DecomposeTiles
 from tilewright.backends.nvidia.passes.delay_product_waits import DelayProductWaits
 from tilewright.backends.nvidia.passes.expand_conversions import ExpandConversions
 from tilewright.backends.nvidia.passes.expand_exchanges import ExpandExchanges
+from tilewright.backends.nvidia.passes.infer_noncoherent_loads import InferNoncoherentLoads
 from tilewright.backends.nvidia.passes.infer_quotient_rounding import InferQuotientRounding
 from tilewright.backends.nvidia.passes.insert_global_barriers import InsertGlobalBarriers
 from tilewright.backends.nvidia.passes.insert_shared_barriers import InsertSharedBarriers
 from tilewright.backends.nvidia.passes.legalize_arithmetic import LegalizeArithmetic
 from tilewright.backends.nvidia.passes.legalize_casts import LegalizeCasts
 from tilewright.backends.nvidia.passes.legalize_dots import LegalizeDots
-from tilewright.backends.nvidia.passes.mark_read_only_loads import MarkReadOnlyLoads
 from tilewright.backends.nvidia.passes.order_bulk_stores import OrderBulkStores
 from tilewright.backends.nvidia.passes.pad_tiles import PadTiles
 from tilewright.backends.nvidia.passes.promote_copies import PromoteCopies
@@ -238,7 +238,7 @@ _FRONT_ENSURES = (PADDED, POINTERS, LEGAL_CASTS)
 
 _LAYOUT: tuple[_Entry, ...] = (
     _Entry(
-        lambda c: MarkReadOnlyLoads(),
+        lambda c: InferNoncoherentLoads(),
         "mark loads of memory that the kernel never writes, for ld.global.nc",
         needs=(OWN_BARRIERS,),
     ),

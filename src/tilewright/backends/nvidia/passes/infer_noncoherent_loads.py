@@ -29,7 +29,7 @@ from tilewright.support.data_class import dataclass
 
 
 @dataclass(frozen=True)
-class MarkReadOnlyLoads(Pass, name="nvidia-mark-read-only-loads"):
+class InferNoncoherentLoads(Pass, name="nvidia-infer-noncoherent-loads"):
     """Mark the loads that stores of the kernel cannot change."""
 
     def run(self, function: Function) -> bool:
@@ -76,4 +76,4 @@ def _read_only_arguments(function: Function) -> frozenset[Value]:
     )
 
 
-__all__ = ["MarkReadOnlyLoads"]
+__all__ = ["InferNoncoherentLoads"]
