@@ -43,7 +43,7 @@ PASS_MODULES = {
     "nvidia-rotate-products": f"{_NVIDIA}.rotate_products",
     "nvidia-select-bulk-loads": f"{_NVIDIA}.select_bulk_loads",
     "nvidia-select-bulk-stores": f"{_NVIDIA}.select_bulk_stores",
-    "nvidia-select-products": f"{_NVIDIA}.select_products",
+    "nvidia-select-mma": f"{_NVIDIA}.select_mma",
     "nvidia-share-copies": f"{_NVIDIA}.share_copies",
     "nvidia-shorten-divisions": f"{_NVIDIA}.shorten_divisions",
     "nvidia-skip-full-masks": f"{_NVIDIA}.skip_full_masks",

@@ -7,7 +7,7 @@ nvidia-pad-tiles            extents are powers of two
 nvidia-legalize-dots        products that tensor cores compute, or nvidia.dot_fma
 nvidia-legalize-arithmetic  and arithmetic that is an instruction
 nvidia-legalize-casts       and casts that are instructions
-nvidia-select-products      and products of warpgroups, with their operands in buffers
+nvidia-select-mma      and products of warpgroups, with their operands in buffers
 nvidia-assign-layouts       and every tile has a layout, such as lowering the op relies on
 nvidia-software-pipeline    and buffers that are copied ahead
 nvidia-expand-conversions   and those through which conversions go, also without pipelines
@@ -115,9 +115,9 @@ def legal_instructions(arch: Arch) -> Contract:
 
 @cache
 def selected_products(arch: Arch) -> Contract:
-    """After nvidia-select-products."""
+    """After nvidia-select-mma."""
     ops = legal_ops(FmaDotOp, ShareOp, WgmmaOp)
-    return Contract("nvidia-select-products", ops, _extent_problem, _is_no_instruction(arch))
+    return Contract("nvidia-select-mma", ops, _extent_problem, _is_no_instruction(arch))
 
 
 @cache

@@ -56,7 +56,7 @@ from tilewright.backends.nvidia.passes.restart_sums import RestartSums
 from tilewright.backends.nvidia.passes.rotate_products import RotateProducts
 from tilewright.backends.nvidia.passes.select_bulk_loads import CheckBulkLoads, SelectBulkLoads
 from tilewright.backends.nvidia.passes.select_bulk_stores import CheckBulkStores, SelectBulkStores
-from tilewright.backends.nvidia.passes.select_products import SelectProducts
+from tilewright.backends.nvidia.passes.select_mma import SelectMma
 from tilewright.backends.nvidia.passes.share_copies import ShareCopies
 from tilewright.backends.nvidia.passes.shorten_divisions import ShortenDivisions
 from tilewright.backends.nvidia.passes.skip_full_masks import SkipFullMasks
@@ -243,7 +243,7 @@ _LAYOUT: tuple[_Entry, ...] = (
         needs=(OWN_BARRIERS,),
     ),
     _Entry(
-        lambda c: SelectProducts(warps=c.warps, capability=c.capability),
+        lambda c: SelectMma(warps=c.warps, capability=c.capability),
         "select wgmma or mma for each dot, and put wgmma's operands in shared memory",
         needs=(LEGAL_CASTS, NO_LAYOUTS),
         gives=(SELECTED_MMA,),

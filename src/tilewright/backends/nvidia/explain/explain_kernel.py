@@ -11,7 +11,7 @@ from tilewright.backends.nvidia.explain.op_rows import Obstacles, op_rows
 from tilewright.backends.nvidia.explain.roofline import bound_of
 from tilewright.backends.nvidia.passes.legalize_dots import fma_reason
 from tilewright.backends.nvidia.passes.promote_copies import OUTSIDE_OF_LOOPS, PromoteCopies
-from tilewright.backends.nvidia.passes.select_products import product_obstacles
+from tilewright.backends.nvidia.passes.select_mma import product_obstacles
 from tilewright.backends.nvidia.passes.share_copies import ShareCopies
 from tilewright.backends.nvidia.pipeline import choices_of, front_pipeline, layout_pipeline
 from tilewright.backends.nvidia.role_ops import RolesOp

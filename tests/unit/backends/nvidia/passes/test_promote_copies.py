@@ -12,7 +12,7 @@ from tests.unit.backends.nvidia.test_code_dots import persistent
 from tilewright import jit
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.passes.promote_copies import PromoteCopies
-from tilewright.backends.nvidia.passes.select_products import SelectProducts
+from tilewright.backends.nvidia.passes.select_mma import SelectMma
 from tilewright.backends.nvidia.pipeline import Choices, front_pipeline
 from tilewright.compiler import ASTSource
 from tilewright.frontend.semantics import FrontendOptions
@@ -24,7 +24,7 @@ def reasons(kernel: Any, *args: Any, warps: int = 4, stages: int = 3, **words: A
     signature = kernel.launch_function.bind(*args, **words).signature
     module = ASTSource.of(kernel, signature).lower(FrontendOptions(backend="cuda"))
     front_pipeline(Choices(row_for(90))).run(module)
-    SelectProducts(warps=warps).run(module.kernel)
+    SelectMma(warps=warps).run(module.kernel)
     return list(PromoteCopies(stages=stages).promote(module.kernel).values())
 
 

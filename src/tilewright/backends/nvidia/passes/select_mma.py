@@ -44,7 +44,7 @@ Facts = dict[Value, Alignment]
 
 
 @dataclass(frozen=True)
-class SelectProducts(Pass, name="nvidia-select-products"):
+class SelectMma(Pass, name="nvidia-select-mma"):
     """Let warpgroups compute the products that they can.
 
     warps: of a program instance; capability: of the architecture.
