@@ -39,7 +39,7 @@ PASS_MODULES = {
     "nvidia-order-bulk-stores": f"{_NVIDIA}.order_bulk_stores",
     "nvidia-pad-tiles": f"{_NVIDIA}.pad_tiles",
     "nvidia-promote-copies": f"{_NVIDIA}.promote_copies",
-    "nvidia-restart-sums": f"{_NVIDIA}.restart_sums",
+    "nvidia-predicate-accumulator-init": f"{_NVIDIA}.predicate_accumulator_init",
     "nvidia-rotate-products": f"{_NVIDIA}.rotate_products",
     "nvidia-select-bulk-loads": f"{_NVIDIA}.select_bulk_loads",
     "nvidia-select-bulk-stores": f"{_NVIDIA}.select_bulk_stores",

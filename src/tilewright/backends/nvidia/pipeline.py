@@ -51,8 +51,8 @@ from tilewright.backends.nvidia.passes.legalize_casts import LegalizeCasts
 from tilewright.backends.nvidia.passes.legalize_dots import LegalizeDots
 from tilewright.backends.nvidia.passes.order_bulk_stores import OrderBulkStores
 from tilewright.backends.nvidia.passes.pad_tiles import PadTiles
+from tilewright.backends.nvidia.passes.predicate_accumulator_init import PredicateAccumulatorInit
 from tilewright.backends.nvidia.passes.promote_copies import PromoteCopies
-from tilewright.backends.nvidia.passes.restart_sums import RestartSums
 from tilewright.backends.nvidia.passes.rotate_products import RotateProducts
 from tilewright.backends.nvidia.passes.select_bulk_loads import CheckBulkLoads, SelectBulkLoads
 from tilewright.backends.nvidia.passes.select_bulk_stores import CheckBulkStores, SelectBulkStores
@@ -277,7 +277,7 @@ _LAYOUT: tuple[_Entry, ...] = (
         when=lambda c: c.arch.tma,
     ),
     _Entry(
-        lambda c: RestartSums(),
+        lambda c: PredicateAccumulatorInit(),
         "predicate the initialization of accumulators",
         needs=(SELECTED_MMA, NO_LAYOUTS),
     ),

@@ -26,7 +26,7 @@ from tilewright.transforms import add_slot, defining_block, set_operands, yield_
 
 
 @dataclass(frozen=True)
-class RestartSums(Pass, name="nvidia-restart-sums"):
+class PredicateAccumulatorInit(Pass, name="nvidia-predicate-accumulator-init"):
     """Let products of warpgroups start sums again."""
 
     def run(self, function: Function) -> bool:
