@@ -40,7 +40,7 @@ PASS_MODULES = {
     "nvidia-pad-tiles": f"{_NVIDIA}.pad_tiles",
     "nvidia-promote-copies": f"{_NVIDIA}.promote_copies",
     "nvidia-predicate-accumulator-init": f"{_NVIDIA}.predicate_accumulator_init",
-    "nvidia-rotate-products": f"{_NVIDIA}.rotate_products",
+    "nvidia-skew-dependent-dots": f"{_NVIDIA}.skew_dependent_dots",
     "nvidia-select-bulk-loads": f"{_NVIDIA}.select_bulk_loads",
     "nvidia-select-bulk-stores": f"{_NVIDIA}.select_bulk_stores",
     "nvidia-select-mma": f"{_NVIDIA}.select_mma",

@@ -53,12 +53,12 @@ from tilewright.backends.nvidia.passes.order_bulk_stores import OrderBulkStores
 from tilewright.backends.nvidia.passes.pad_tiles import PadTiles
 from tilewright.backends.nvidia.passes.predicate_accumulator_init import PredicateAccumulatorInit
 from tilewright.backends.nvidia.passes.promote_copies import PromoteCopies
-from tilewright.backends.nvidia.passes.rotate_products import RotateProducts
 from tilewright.backends.nvidia.passes.select_bulk_loads import CheckBulkLoads, SelectBulkLoads
 from tilewright.backends.nvidia.passes.select_bulk_stores import CheckBulkStores, SelectBulkStores
 from tilewright.backends.nvidia.passes.select_mma import SelectMma
 from tilewright.backends.nvidia.passes.share_copies import ShareCopies
 from tilewright.backends.nvidia.passes.shorten_divisions import ShortenDivisions
+from tilewright.backends.nvidia.passes.skew_dependent_dots import SkewDependentDots
 from tilewright.backends.nvidia.passes.skip_full_masks import SkipFullMasks
 from tilewright.backends.nvidia.passes.software_pipeline import SoftwarePipeline
 from tilewright.backends.nvidia.passes.specialize_warps import SpecializeWarps
@@ -282,7 +282,7 @@ _LAYOUT: tuple[_Entry, ...] = (
         needs=(SELECTED_MMA, NO_LAYOUTS),
     ),
     _Entry(
-        lambda c: RotateProducts(c.stages, c.warps, c.capability, c.most_registers),
+        lambda c: SkewDependentDots(c.stages, c.warps, c.capability, c.most_registers),
         "skew dependent dots into the next iteration",
         needs=(SELECTED_MMA, NO_LAYOUTS, TMA_ONLY),
         when=lambda c: c.arch.wgmma,

@@ -297,7 +297,7 @@ class _Scheduler:
 def carried_zeros(load: DescriptorLoadOp) -> Value | None:
     """What a block that the copy engine loads is in the next iteration, if that uses it.
 
-    It begins as zeros, since nvidia-rotate-products alone makes such loads.
+    It begins as zeros, since nvidia-skew-dependent-dots alone makes such loads.
     """
     tile = carried_tile(load)
     if tile is not None:

@@ -45,7 +45,7 @@ _OTHER_REGISTERS = 72
 
 
 @dataclass(frozen=True)
-class RotateProducts(Pass, name="nvidia-rotate-products"):
+class SkewDependentDots(Pass, name="nvidia-skew-dependent-dots"):
     """Let dependent products of warpgroups run beside the first one of the next iteration.
 
     stages: slots of a loop's buffers, where the loop does not say; warps: of a program instance;
