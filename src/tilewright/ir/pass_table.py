@@ -46,7 +46,7 @@ PASS_MODULES = {
     "nvidia-select-mma": f"{_NVIDIA}.select_mma",
     "nvidia-share-copies": f"{_NVIDIA}.share_copies",
     "nvidia-shorten-divisions": f"{_NVIDIA}.shorten_divisions",
-    "nvidia-skip-full-masks": f"{_NVIDIA}.skip_full_masks",
+    "nvidia-peel-mask-selects": f"{_NVIDIA}.peel_mask_selects",
     "nvidia-software-pipeline": f"{_NVIDIA}.software_pipeline",
     "nvidia-specialize-warps": f"{_NVIDIA}.specialize_warps",
     "nvidia-split-products": f"{_NVIDIA}.split_products",

@@ -51,6 +51,7 @@ from tilewright.backends.nvidia.passes.legalize_casts import LegalizeCasts
 from tilewright.backends.nvidia.passes.legalize_dots import LegalizeDots
 from tilewright.backends.nvidia.passes.order_bulk_stores import OrderBulkStores
 from tilewright.backends.nvidia.passes.pad_tiles import PadTiles
+from tilewright.backends.nvidia.passes.peel_mask_selects import PeelMaskSelects
 from tilewright.backends.nvidia.passes.predicate_accumulator_init import PredicateAccumulatorInit
 from tilewright.backends.nvidia.passes.promote_copies import PromoteCopies
 from tilewright.backends.nvidia.passes.select_bulk_loads import CheckBulkLoads, SelectBulkLoads
@@ -59,7 +60,6 @@ from tilewright.backends.nvidia.passes.select_mma import SelectMma
 from tilewright.backends.nvidia.passes.share_copies import ShareCopies
 from tilewright.backends.nvidia.passes.shorten_divisions import ShortenDivisions
 from tilewright.backends.nvidia.passes.skew_dependent_dots import SkewDependentDots
-from tilewright.backends.nvidia.passes.skip_full_masks import SkipFullMasks
 from tilewright.backends.nvidia.passes.software_pipeline import SoftwarePipeline
 from tilewright.backends.nvidia.passes.specialize_warps import SpecializeWarps
 from tilewright.backends.nvidia.passes.split_products import SplitProducts
@@ -288,7 +288,7 @@ _LAYOUT: tuple[_Entry, ...] = (
         when=lambda c: c.arch.wgmma,
     ),
     _Entry(
-        lambda c: SkipFullMasks(warps=c.warps),
+        lambda c: PeelMaskSelects(warps=c.warps),
         "branch around selects whose mask is true for the whole tile",
         needs=(NO_LAYOUTS,),
         when=lambda c: c.arch.wgmma,

@@ -41,7 +41,7 @@ _LEAST_ELEMENTS = 4
 
 
 @dataclass(frozen=True)
-class SkipFullMasks(Pass, name="nvidia-skip-full-masks"):
+class PeelMaskSelects(Pass, name="nvidia-peel-mask-selects"):
     """Branch around masks that are often true for all elements. warps: of a program instance."""
 
     warps: int = 4
