@@ -44,7 +44,7 @@ PASS_MODULES = {
     "nvidia-select-bulk-loads": f"{_NVIDIA}.select_bulk_loads",
     "nvidia-select-bulk-stores": f"{_NVIDIA}.select_bulk_stores",
     "nvidia-select-mma": f"{_NVIDIA}.select_mma",
-    "nvidia-share-copies": f"{_NVIDIA}.share_copies",
+    "nvidia-multicast-tma": f"{_NVIDIA}.multicast_tma",
     "nvidia-shorten-divisions": f"{_NVIDIA}.shorten_divisions",
     "nvidia-peel-mask-selects": f"{_NVIDIA}.peel_mask_selects",
     "nvidia-software-pipeline": f"{_NVIDIA}.software_pipeline",

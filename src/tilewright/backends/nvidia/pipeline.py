@@ -49,6 +49,7 @@ from tilewright.backends.nvidia.passes.insert_shared_barriers import InsertShare
 from tilewright.backends.nvidia.passes.legalize_arithmetic import LegalizeArithmetic
 from tilewright.backends.nvidia.passes.legalize_casts import LegalizeCasts
 from tilewright.backends.nvidia.passes.legalize_dots import LegalizeDots
+from tilewright.backends.nvidia.passes.multicast_tma import MulticastTma
 from tilewright.backends.nvidia.passes.order_bulk_stores import OrderBulkStores
 from tilewright.backends.nvidia.passes.pad_tiles import PadTiles
 from tilewright.backends.nvidia.passes.peel_mask_selects import PeelMaskSelects
@@ -57,7 +58,6 @@ from tilewright.backends.nvidia.passes.promote_copies import PromoteCopies
 from tilewright.backends.nvidia.passes.select_bulk_loads import CheckBulkLoads, SelectBulkLoads
 from tilewright.backends.nvidia.passes.select_bulk_stores import CheckBulkStores, SelectBulkStores
 from tilewright.backends.nvidia.passes.select_mma import SelectMma
-from tilewright.backends.nvidia.passes.share_copies import ShareCopies
 from tilewright.backends.nvidia.passes.shorten_divisions import ShortenDivisions
 from tilewright.backends.nvidia.passes.skew_dependent_dots import SkewDependentDots
 from tilewright.backends.nvidia.passes.software_pipeline import SoftwarePipeline
@@ -322,7 +322,7 @@ _LAYOUT: tuple[_Entry, ...] = (
         when=lambda c: c.has_roles,
     ),
     _Entry(
-        lambda c: ShareCopies(c.capability),
+        lambda c: MulticastTma(c.capability),
         "multicast TMA loads of adjacent programs in a cluster",
         needs=(ROLES,),
         when=lambda c: c.has_roles,

@@ -10,9 +10,9 @@ from tilewright.backends.nvidia.explain.occupancy import resources_of
 from tilewright.backends.nvidia.explain.op_rows import Obstacles, op_rows
 from tilewright.backends.nvidia.explain.roofline import bound_of
 from tilewright.backends.nvidia.passes.legalize_dots import fma_reason
+from tilewright.backends.nvidia.passes.multicast_tma import MulticastTma
 from tilewright.backends.nvidia.passes.promote_copies import OUTSIDE_OF_LOOPS, PromoteCopies
 from tilewright.backends.nvidia.passes.select_mma import product_obstacles
-from tilewright.backends.nvidia.passes.share_copies import ShareCopies
 from tilewright.backends.nvidia.pipeline import choices_of, front_pipeline, layout_pipeline
 from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.ir import Function, Module
@@ -52,7 +52,7 @@ def _refusals(trial: Function, context: StageContext) -> tuple[Obstacles, str]:
     blocks of clusters share no copies, of which nothing may be known. The function is changed."""
     not_promoted: Obstacles = {}
     for step in layout_pipeline(choices_of(context)).steps:
-        if isinstance(step.work, ShareCopies):
+        if isinstance(step.work, MulticastTma):
             return not_promoted, step.work.obstacle(trial)
         if isinstance(step.work, PromoteCopies):
             not_promoted = step.work.promote(trial.clone())

@@ -88,7 +88,7 @@ def test_blocks_that_run_several_programs_are_few(
     [((2, 1, 1), 2), ((5, 3, 1), 16), ((3, 2, 3), 18), ((1, 1, 1), 2), ((1, 1, 21), 20),
      ((2**31 - 1, 1, 1), 20)],
 )  # fmt: skip
-def test_blocks_that_share_copies_are_pairs(
+def test_blocks_that_multicast_tma_are_pairs(
     driver: FakeDriver, grid: tuple[int, int, int], blocks: int
 ) -> None:
     """20 blocks at most are resident."""

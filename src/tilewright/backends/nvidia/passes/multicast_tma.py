@@ -51,7 +51,7 @@ _MOST_KNOWN = 16
 
 
 @dataclass(frozen=True)
-class ShareCopies(Pass, name="nvidia-share-copies"):
+class MulticastTma(Pass, name="nvidia-multicast-tma"):
     """Share the copies of a producer that runs several programs, where rows begin between sectors.
 
     capability: of the architecture.
