@@ -26,7 +26,7 @@ PASS_MODULES = {
     "nvidia-assign-layouts": f"{_NVIDIA}.assign_layouts",
     "nvidia-check-bulk-loads": f"{_NVIDIA}.select_bulk_loads",
     "nvidia-check-bulk-stores": f"{_NVIDIA}.select_bulk_stores",
-    "nvidia-delay-product-waits": f"{_NVIDIA}.delay_product_waits",
+    "nvidia-sink-wgmma-waits": f"{_NVIDIA}.sink_wgmma_waits",
     "nvidia-expand-conversions": f"{_NVIDIA}.expand_conversions",
     "nvidia-expand-exchanges": f"{_NVIDIA}.expand_exchanges",
     "nvidia-infer-quotient-rounding": f"{_NVIDIA}.infer_quotient_rounding",

@@ -39,7 +39,6 @@ from tilewright.backends.nvidia.ir_properties import (
 )
 from tilewright.backends.nvidia.passes.assign_layouts import AssignLayouts
 from tilewright.backends.nvidia.passes.decompose_tiles import DecomposeTiles
-from tilewright.backends.nvidia.passes.delay_product_waits import DelayProductWaits
 from tilewright.backends.nvidia.passes.expand_conversions import ExpandConversions
 from tilewright.backends.nvidia.passes.expand_exchanges import ExpandExchanges
 from tilewright.backends.nvidia.passes.infer_noncoherent_loads import InferNoncoherentLoads
@@ -59,6 +58,7 @@ from tilewright.backends.nvidia.passes.select_bulk_loads import CheckBulkLoads, 
 from tilewright.backends.nvidia.passes.select_bulk_stores import CheckBulkStores, SelectBulkStores
 from tilewright.backends.nvidia.passes.select_mma import SelectMma
 from tilewright.backends.nvidia.passes.shorten_divisions import ShortenDivisions
+from tilewright.backends.nvidia.passes.sink_wgmma_waits import SinkWgmmaWaits
 from tilewright.backends.nvidia.passes.skew_dependent_dots import SkewDependentDots
 from tilewright.backends.nvidia.passes.software_pipeline import SoftwarePipeline
 from tilewright.backends.nvidia.passes.specialize_warps import SpecializeWarps
@@ -341,7 +341,7 @@ _LAYOUT: tuple[_Entry, ...] = (
         when=lambda c: c.arch.cp_async,
     ),
     _Entry(
-        lambda c: DelayProductWaits(),
+        lambda c: SinkWgmmaWaits(),
         "sink waits for wgmma to the first use of their results",
         needs=(SCHEDULED,),
         gives=(WGMMA_WAITS,),

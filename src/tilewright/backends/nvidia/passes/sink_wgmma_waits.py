@@ -34,7 +34,7 @@ from tilewright.support.data_class import dataclass
 
 
 @dataclass(frozen=True)
-class DelayProductWaits(Pass, name="nvidia-delay-product-waits"):
+class SinkWgmmaWaits(Pass, name="nvidia-sink-wgmma-waits"):
     """Wait for products where they are used."""
 
     def run(self, function: Function) -> bool:
