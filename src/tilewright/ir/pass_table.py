@@ -52,6 +52,6 @@ PASS_MODULES = {
     "nvidia-split-products": f"{_NVIDIA}.split_products",
     "nvidia-split-reductions": f"{_NVIDIA}.split_reductions",
     "nvidia-decompose-tiles": f"{_NVIDIA}.decompose_tiles",
-    "nvidia-version-iterations": f"{_NVIDIA}.version_iterations",
+    "nvidia-version-loop-body": f"{_NVIDIA}.version_loop_body",
 }
 """Passes of other packages are known when their modules have been imported."""

@@ -64,7 +64,7 @@ from tilewright.backends.nvidia.passes.software_pipeline import SoftwarePipeline
 from tilewright.backends.nvidia.passes.specialize_warps import SpecializeWarps
 from tilewright.backends.nvidia.passes.split_products import SplitProducts
 from tilewright.backends.nvidia.passes.split_reductions import SplitReductions
-from tilewright.backends.nvidia.passes.version_iterations import VersionIterations
+from tilewright.backends.nvidia.passes.version_loop_body import VersionLoopBody
 from tilewright.ir import Pass, Pipeline, Property, Step
 from tilewright.support.data_class import dataclass
 from tilewright.transforms import (
@@ -348,7 +348,7 @@ _LAYOUT: tuple[_Entry, ...] = (
         when=lambda c: c.arch.wgmma,
     ),
     _Entry(
-        lambda c: VersionIterations(),
+        lambda c: VersionLoopBody(),
         "version loop bodies: without masks, and general",
         needs=(WGMMA_WAITS,),
         when=lambda c: c.arch.wgmma,

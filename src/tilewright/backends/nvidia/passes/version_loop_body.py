@@ -34,7 +34,7 @@ from tilewright.transforms import set_operands
 
 
 @dataclass(frozen=True)
-class VersionIterations(Pass, name="nvidia-version-iterations"):
+class VersionLoopBody(Pass, name="nvidia-version-loop-body"):
     """Branch once in an iteration, in front of its last product."""
 
     def run(self, function: Function) -> bool:
