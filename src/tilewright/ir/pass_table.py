@@ -49,7 +49,7 @@ PASS_MODULES = {
     "nvidia-peel-mask-selects": f"{_NVIDIA}.peel_mask_selects",
     "nvidia-software-pipeline": f"{_NVIDIA}.software_pipeline",
     "nvidia-specialize-warps": f"{_NVIDIA}.specialize_warps",
-    "nvidia-split-products": f"{_NVIDIA}.split_products",
+    "nvidia-split-dot-k": f"{_NVIDIA}.split_dot_k",
     "nvidia-split-reductions": f"{_NVIDIA}.split_reductions",
     "nvidia-decompose-tiles": f"{_NVIDIA}.decompose_tiles",
     "nvidia-version-loop-body": f"{_NVIDIA}.version_loop_body",

@@ -62,7 +62,7 @@ from tilewright.backends.nvidia.passes.sink_wgmma_waits import SinkWgmmaWaits
 from tilewright.backends.nvidia.passes.skew_dependent_dots import SkewDependentDots
 from tilewright.backends.nvidia.passes.software_pipeline import SoftwarePipeline
 from tilewright.backends.nvidia.passes.specialize_warps import SpecializeWarps
-from tilewright.backends.nvidia.passes.split_products import SplitProducts
+from tilewright.backends.nvidia.passes.split_dot_k import SplitDotK
 from tilewright.backends.nvidia.passes.split_reductions import SplitReductions
 from tilewright.backends.nvidia.passes.version_loop_body import VersionLoopBody
 from tilewright.ir import Pass, Pipeline, Property, Step
@@ -354,7 +354,7 @@ _LAYOUT: tuple[_Entry, ...] = (
         when=lambda c: c.arch.wgmma,
     ),
     _Entry(
-        lambda c: SplitProducts(),
+        lambda c: SplitDotK(),
         "split mma along K, to interleave ldmatrix with them",
         needs=(SCHEDULED,),
     ),

@@ -28,7 +28,7 @@ from tilewright.support.data_class import dataclass
 
 
 @dataclass(frozen=True)
-class SplitProducts(Pass, name="nvidia-split-products"):
+class SplitDotK(Pass, name="nvidia-split-dot-k"):
     """Read operands of products in shared memory where these need them."""
 
     def run(self, function: Function) -> bool:
