@@ -36,7 +36,7 @@ PASS_MODULES = {
     "nvidia-legalize-casts": f"{_NVIDIA}.legalize_casts",
     "nvidia-legalize-dots": f"{_NVIDIA}.legalize_dots",
     "nvidia-infer-noncoherent-loads": f"{_NVIDIA}.infer_noncoherent_loads",
-    "nvidia-order-bulk-stores": f"{_NVIDIA}.order_bulk_stores",
+    "nvidia-insert-tma-store-waits": f"{_NVIDIA}.insert_tma_store_waits",
     "nvidia-pad-tiles": f"{_NVIDIA}.pad_tiles",
     "nvidia-promote-copies": f"{_NVIDIA}.promote_copies",
     "nvidia-predicate-accumulator-init": f"{_NVIDIA}.predicate_accumulator_init",

@@ -45,11 +45,11 @@ from tilewright.backends.nvidia.passes.infer_noncoherent_loads import InferNonco
 from tilewright.backends.nvidia.passes.infer_quotient_rounding import InferQuotientRounding
 from tilewright.backends.nvidia.passes.insert_global_barriers import InsertGlobalBarriers
 from tilewright.backends.nvidia.passes.insert_shared_barriers import InsertSharedBarriers
+from tilewright.backends.nvidia.passes.insert_tma_store_waits import InsertTmaStoreWaits
 from tilewright.backends.nvidia.passes.legalize_arithmetic import LegalizeArithmetic
 from tilewright.backends.nvidia.passes.legalize_casts import LegalizeCasts
 from tilewright.backends.nvidia.passes.legalize_dots import LegalizeDots
 from tilewright.backends.nvidia.passes.multicast_tma import MulticastTma
-from tilewright.backends.nvidia.passes.order_bulk_stores import OrderBulkStores
 from tilewright.backends.nvidia.passes.pad_tiles import PadTiles
 from tilewright.backends.nvidia.passes.peel_mask_selects import PeelMaskSelects
 from tilewright.backends.nvidia.passes.predicate_accumulator_init import PredicateAccumulatorInit
@@ -366,7 +366,7 @@ _LAYOUT: tuple[_Entry, ...] = (
         ends=(OWN_BARRIERS,),
     ),
     _Entry(
-        lambda c: OrderBulkStores(),
+        lambda c: InsertTmaStoreWaits(),
         "wait for TMA stores before their buffers are written again",
         gives=(STORE_WAITS,),
         when=lambda c: c.arch.tma,

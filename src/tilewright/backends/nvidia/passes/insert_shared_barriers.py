@@ -294,7 +294,7 @@ class _Ordering:
         panel = panel_used(op, self._machine)
         if panel is not None:
             # The engine reads what it stores: waits for it, which others know behind a barrier,
-            # stand before what writes there (order_bulk_stores.py, expand_exchanges.py).
+            # stand before what writes there (insert_tma_store_waits.py, expand_exchanges.py).
             first, end, writes = panel
             kind, start = Kind.WRITTEN if writes else Kind.READ, self._offsets[op]
             return [Use(kind, start + first, start + end)]

@@ -76,7 +76,7 @@ class _State:
         return replace(self, pending=frozenset(replace(p, earlier=True) for p in self.pending))
 
 
-class OrderBulkStores(Pass, name="nvidia-order-bulk-stores"):
+class InsertTmaStoreWaits(Pass, name="nvidia-insert-tma-store-waits"):
     """Wait for stores by the copy engine where what follows needs it."""
 
     def run(self, function: Function) -> bool:
