@@ -45,7 +45,7 @@ PASS_MODULES = {
     "nvidia-select-bulk-stores": f"{_NVIDIA}.select_bulk_stores",
     "nvidia-select-mma": f"{_NVIDIA}.select_mma",
     "nvidia-multicast-tma": f"{_NVIDIA}.multicast_tma",
-    "nvidia-shorten-divisions": f"{_NVIDIA}.shorten_divisions",
+    "nvidia-simplify-pid-division": f"{_NVIDIA}.simplify_pid_division",
     "nvidia-peel-mask-selects": f"{_NVIDIA}.peel_mask_selects",
     "nvidia-software-pipeline": f"{_NVIDIA}.software_pipeline",
     "nvidia-specialize-warps": f"{_NVIDIA}.specialize_warps",

@@ -57,7 +57,7 @@ from tilewright.backends.nvidia.passes.promote_copies import PromoteCopies
 from tilewright.backends.nvidia.passes.select_bulk_loads import CheckBulkLoads, SelectBulkLoads
 from tilewright.backends.nvidia.passes.select_bulk_stores import CheckBulkStores, SelectBulkStores
 from tilewright.backends.nvidia.passes.select_mma import SelectMma
-from tilewright.backends.nvidia.passes.shorten_divisions import ShortenDivisions
+from tilewright.backends.nvidia.passes.simplify_pid_division import SimplifyPidDivision
 from tilewright.backends.nvidia.passes.sink_wgmma_waits import SinkWgmmaWaits
 from tilewright.backends.nvidia.passes.skew_dependent_dots import SkewDependentDots
 from tilewright.backends.nvidia.passes.software_pipeline import SoftwarePipeline
@@ -372,7 +372,7 @@ _LAYOUT: tuple[_Entry, ...] = (
         when=lambda c: c.arch.tma,
     ),
     _Entry(
-        lambda c: ShortenDivisions(),
+        lambda c: SimplifyPidDivision(),
         "divide program ids on a fast path",
         needs=(GLOBAL_ORDER,),
         ends=(PROGRAM_ADDRESSES,),

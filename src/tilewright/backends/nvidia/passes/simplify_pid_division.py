@@ -51,7 +51,7 @@ from tilewright.ops import (
 Division = DivOp | RemOp
 
 
-class ShortenDivisions(Pass, name="nvidia-shorten-divisions"):
+class SimplifyPidDivision(Pass, name="nvidia-simplify-pid-division"):
     """Divide scalars as unsigned numbers where they are such, and as a rule not at all."""
 
     def run(self, function: Function) -> bool:
