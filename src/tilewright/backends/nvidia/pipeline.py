@@ -40,7 +40,6 @@ from tilewright.backends.nvidia.ir_properties import (
 from tilewright.backends.nvidia.passes.assign_layouts import AssignLayouts
 from tilewright.backends.nvidia.passes.decompose_tiles import DecomposeTiles
 from tilewright.backends.nvidia.passes.expand_conversions import ExpandConversions
-from tilewright.backends.nvidia.passes.expand_exchanges import ExpandExchanges
 from tilewright.backends.nvidia.passes.infer_noncoherent_loads import InferNoncoherentLoads
 from tilewright.backends.nvidia.passes.infer_quotient_rounding import InferQuotientRounding
 from tilewright.backends.nvidia.passes.insert_global_barriers import InsertGlobalBarriers
@@ -49,6 +48,7 @@ from tilewright.backends.nvidia.passes.insert_tma_store_waits import InsertTmaSt
 from tilewright.backends.nvidia.passes.legalize_arithmetic import LegalizeArithmetic
 from tilewright.backends.nvidia.passes.legalize_casts import LegalizeCasts
 from tilewright.backends.nvidia.passes.legalize_dots import LegalizeDots
+from tilewright.backends.nvidia.passes.lower_exchanges import LowerExchanges
 from tilewright.backends.nvidia.passes.multicast_tma import MulticastTma
 from tilewright.backends.nvidia.passes.pad_tiles import PadTiles
 from tilewright.backends.nvidia.passes.peel_mask_selects import PeelMaskSelects
@@ -378,7 +378,7 @@ _LAYOUT: tuple[_Entry, ...] = (
         ends=(PROGRAM_ADDRESSES,),
     ),
     _Entry(
-        lambda c: ExpandExchanges(warps=c.warps, capability=c.capability),
+        lambda c: LowerExchanges(warps=c.warps, capability=c.capability),
         "lower exchanges between warps to reads and writes of buffers",
         needs=(LAYOUTS, STORE_WAITS),
         gives=(NO_EXCHANGES,),

@@ -1,7 +1,7 @@
 """Stores and reductions of whole blocks by the copy engine (TMA).
 
 All threads write a panel to shared memory; behind a barrier one asks for it to be stored, while all
-write the next one (expand_exchanges.py). Sources: PTX ISA, "cp.async.bulk.tensor",
+write the next one (lower_exchanges.py). Sources: PTX ISA, "cp.async.bulk.tensor",
 "cp.reduce.async.bulk.tensor", "Async proxy".
 """
 

@@ -4,7 +4,7 @@ Three kinds of op use it:
 
 * An *exchange* between threads: all write, a barrier, all read. It needs its bytes only while it
   runs, but a thread may still read when others go on. Until it is expanded to ops on buffers
-  (expand_conversions.py, expand_exchanges.py), it is one op, of which the bytes are known here.
+  (expand_conversions.py, lower_exchanges.py), it is one op, of which the bytes are known here.
 * A *buffer* lives longer. Asynchronous copies may write it from `nvidia.async_copy` until the
   `nvidia.wait` that their group is waited for, warpgroup products read it until they have ended.
 * *Stores by the copy engine*: it reads what threads have written until `nvidia.bulk_store_wait`.
@@ -111,7 +111,7 @@ def exchange_bytes(op: Op, machine: Machine) -> int:
 
 
 def exchange_buffers(op: Op) -> tuple[BufferType, ...]:
-    """The buffers through which threads exchange what an op computes (expand_exchanges.py)."""
+    """The buffers through which threads exchange what an op computes (lower_exchanges.py)."""
     found = _BUFFERS.get(type(op))
     return () if found is None else found(op)
 

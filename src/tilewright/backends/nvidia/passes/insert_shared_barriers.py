@@ -8,7 +8,7 @@
 
 Walks the program with the bytes that threads have read or written since the last barrier, and puts
 one before an op that would write what others may still read, or read what they have written. What
-threads exchange to compute one op is ops on buffers by now (expand_exchanges.py): no op that is
+threads exchange to compute one op is ops on buffers by now (lower_exchanges.py): no op that is
 lowered to code has a barrier inside, but assertions, which are one.
 
 Where each warp reads only what it wrote itself, barriers of warps suffice.
@@ -294,7 +294,7 @@ class _Ordering:
         panel = panel_used(op, self._machine)
         if panel is not None:
             # The engine reads what it stores: waits for it, which others know behind a barrier,
-            # stand before what writes there (insert_tma_store_waits.py, expand_exchanges.py).
+            # stand before what writes there (insert_tma_store_waits.py, lower_exchanges.py).
             first, end, writes = panel
             kind, start = Kind.WRITTEN if writes else Kind.READ, self._offsets[op]
             return [Use(kind, start + first, start + end)]

@@ -73,7 +73,7 @@ from tilewright.support.data_class import dataclass
 
 
 @dataclass(frozen=True)
-class ExpandExchanges(Pass, name="nvidia-expand-exchanges"):
+class LowerExchanges(Pass, name="nvidia-lower-exchanges"):
     """Write and read buffers in place of ops that exchange what they compute.
 
     warps: of a program instance; capability: of the architecture.
