@@ -124,7 +124,7 @@ def test_a_pair_whose_order_no_property_checks_is_found() -> None:
     steps = (*layouts.steps[:-2], replace(expand, ends=()), replace(insert, needs=()))
     module = run(case.pipelines[0].steps, case.module())
     found, _ = differing_swaps(replace(layouts, steps=steps), module)
-    assert ("nvidia-expand-conversions", "nvidia-insert-shared-barriers") in found
+    assert ("nvidia-lower-conversions", "nvidia-insert-shared-barriers") in found
 
 
 def test_a_missing_barrier_is_reported_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ PASS_MODULES = {
     "nvidia-check-bulk-loads": f"{_NVIDIA}.select_bulk_loads",
     "nvidia-check-bulk-stores": f"{_NVIDIA}.select_bulk_stores",
     "nvidia-sink-wgmma-waits": f"{_NVIDIA}.sink_wgmma_waits",
-    "nvidia-expand-conversions": f"{_NVIDIA}.expand_conversions",
+    "nvidia-lower-conversions": f"{_NVIDIA}.lower_conversions",
     "nvidia-lower-exchanges": f"{_NVIDIA}.lower_exchanges",
     "nvidia-infer-quotient-rounding": f"{_NVIDIA}.infer_quotient_rounding",
     "nvidia-insert-global-barriers": f"{_NVIDIA}.insert_global_barriers",

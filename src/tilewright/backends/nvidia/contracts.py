@@ -10,7 +10,7 @@ nvidia-legalize-casts       and casts that are instructions
 nvidia-select-mma      and products of warpgroups, with their operands in buffers
 nvidia-assign-layouts       and every tile has a layout, such as lowering the op relies on
 nvidia-software-pipeline    and buffers that are copied ahead
-nvidia-expand-conversions   and those through which conversions go, also without pipelines
+nvidia-lower-conversions   and those through which conversions go, also without pipelines
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def legal_layouts(arch: Arch, warps: int) -> Contract:
 
 @cache
 def legal_copies(arch: Arch, warps: int) -> Contract:
-    """After nvidia-software-pipeline, and nvidia-expand-conversions; warps: of an instance."""
+    """After nvidia-software-pipeline, and nvidia-lower-conversions; warps: of an instance."""
     buffers = (AllocOp, ViewOp, TransposeViewOp, WriteOp, ReadOp, PartOp)
     exchanges = (ReadAtOp, CountOp, SharedFmaDotOp, WriteLastOp, ScanJoinOp)
     steps_of_sorts = (ReadPartnerOp, OrderPairsOp, MergeRunsOp, KeepBetterOp)

@@ -39,7 +39,6 @@ from tilewright.backends.nvidia.ir_properties import (
 )
 from tilewright.backends.nvidia.passes.assign_layouts import AssignLayouts
 from tilewright.backends.nvidia.passes.decompose_tiles import DecomposeTiles
-from tilewright.backends.nvidia.passes.expand_conversions import ExpandConversions
 from tilewright.backends.nvidia.passes.infer_noncoherent_loads import InferNoncoherentLoads
 from tilewright.backends.nvidia.passes.infer_quotient_rounding import InferQuotientRounding
 from tilewright.backends.nvidia.passes.insert_global_barriers import InsertGlobalBarriers
@@ -48,6 +47,7 @@ from tilewright.backends.nvidia.passes.insert_tma_store_waits import InsertTmaSt
 from tilewright.backends.nvidia.passes.legalize_arithmetic import LegalizeArithmetic
 from tilewright.backends.nvidia.passes.legalize_casts import LegalizeCasts
 from tilewright.backends.nvidia.passes.legalize_dots import LegalizeDots
+from tilewright.backends.nvidia.passes.lower_conversions import LowerConversions
 from tilewright.backends.nvidia.passes.lower_exchanges import LowerExchanges
 from tilewright.backends.nvidia.passes.multicast_tma import MulticastTma
 from tilewright.backends.nvidia.passes.pad_tiles import PadTiles
@@ -385,7 +385,7 @@ _LAYOUT: tuple[_Entry, ...] = (
         ends=(SHARED_ORDER,),
     ),
     _Entry(
-        lambda c: ExpandConversions(capability=c.capability),
+        lambda c: LowerConversions(capability=c.capability),
         "lower layout conversions across warps to reads and writes of buffers",
         needs=(LAYOUTS,),
         gives=(NO_CONVERSIONS,),

@@ -1,6 +1,6 @@
 """Layout conversion as `layout.plan` planned it: renaming or shuffles.
 
-Those through shared memory are ops of their own by now (expand_conversions.py); how tiles in
+Those through shared memory are ops of their own by now (lower_conversions.py); how tiles in
 registers are written there and read.
 """
 

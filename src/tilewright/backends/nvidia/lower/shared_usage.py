@@ -4,7 +4,7 @@ Three kinds of op use it:
 
 * An *exchange* between threads: all write, a barrier, all read. It needs its bytes only while it
   runs, but a thread may still read when others go on. Until it is expanded to ops on buffers
-  (expand_conversions.py, lower_exchanges.py), it is one op, of which the bytes are known here.
+  (lower_conversions.py, lower_exchanges.py), it is one op, of which the bytes are known here.
 * A *buffer* lives longer. Asynchronous copies may write it from `nvidia.async_copy` until the
   `nvidia.wait` that their group is waited for, warpgroup products read it until they have ended.
 * *Stores by the copy engine*: it reads what threads have written until `nvidia.bulk_store_wait`.

@@ -5,7 +5,7 @@
                                           %a = nvidia.convert %w                    all in a thread
                                           %s = tile.reduce %a {axis = 0}
 
-The conversion goes through shared memory, as any other (expand_conversions.py). Where warps do not
+The conversion goes through shared memory, as any other (lower_conversions.py). Where warps do not
 lie along the axis in one run, its elements are put in another order first, each in its thread.
 
 What n warps leave is in n registers of each thread, which takes n - 1 combinations; or, where these

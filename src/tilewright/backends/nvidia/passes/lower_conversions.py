@@ -37,7 +37,7 @@ _TOGETHER_BYTES = 4096
 
 
 @dataclass(frozen=True)
-class ExpandConversions(Pass, name="nvidia-expand-conversions"):
+class LowerConversions(Pass, name="nvidia-lower-conversions"):
     """Write and read buffers in place of conversions through shared memory.
 
     capability: of the architecture.
