@@ -13,7 +13,7 @@ PASS_MODULES = {
     "canonicalize": f"{_SHARED}.canonicalize",
     "cse": f"{_SHARED}.cse",
     "dce": f"{_SHARED}.dce",
-    "expand-descriptors": f"{_SHARED}.expand_descriptors",
+    "lower-descriptors": f"{_SHARED}.lower_descriptors",
     "instrument-accesses": f"{_SHARED}.checks.instrument_accesses",
     "guard-inactive-programs": f"{_SHARED}.guard_inactive_programs",
     "licm": f"{_SHARED}.licm",

@@ -7,7 +7,7 @@ its first element, and `numbers`, which are in this order
     strides    i64, elements, of all dimensions but the last, where it is 1
     offsets    i32, where the block begins; they may lie outside of the array, below 0 too
 
-Machines with a copy engine take these ops as they are; for others the pass `expand-descriptors`
+Machines with a copy engine take these ops as they are; for others the pass `lower-descriptors`
 makes loads and stores with masks of them. Where an argument `base` has the fact `descriptor`, which
 is the rank, it was given by the host together with the shape and the strides, the arguments after
 it: aligned and checked, so that a launch may prepare what a copy engine needs.

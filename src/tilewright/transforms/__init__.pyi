@@ -9,9 +9,9 @@ from tilewright.transforms.checks import (
 from tilewright.transforms.count_trips import trip_count
 from tilewright.transforms.cse import Cse
 from tilewright.transforms.dce import Dce, backward_slice, is_root, keep_slice
-from tilewright.transforms.expand_descriptors import ExpandDescriptors
 from tilewright.transforms.guard_inactive_programs import GuardInactivePrograms
 from tilewright.transforms.licm import Licm
+from tilewright.transforms.lower_descriptors import LowerDescriptors
 from tilewright.transforms.narrow_integers import NarrowIntegers
 from tilewright.transforms.region_slots import (
     add_choice,
@@ -54,7 +54,7 @@ __all__ = [
     "Cse",
     "NarrowIntegers",
     "Dce",
-    "ExpandDescriptors",
+    "LowerDescriptors",
     "StrengthReduce",
     "Unroll",
     "add_choice",

@@ -7,8 +7,8 @@ from tilewright.ir.types import TileType, Type
 from tilewright.transforms.canonicalize import Canonicalize
 from tilewright.transforms.cse import Cse
 from tilewright.transforms.dce import Dce
-from tilewright.transforms.expand_descriptors import ExpandDescriptors
 from tilewright.transforms.licm import Licm
+from tilewright.transforms.lower_descriptors import LowerDescriptors
 from tilewright.transforms.narrow_integers import NarrowIntegers
 from tilewright.transforms.strength_reduce import StrengthReduce
 from tilewright.transforms.unroll import Unroll
@@ -33,7 +33,7 @@ GIVEN = (NO_LAYOUTS, AS_WRITTEN, DESCRIPTORS)
 """Properties of the front end's IR."""
 
 LOWER_DESCRIPTORS = Step(
-    ExpandDescriptors(),
+    LowerDescriptors(),
     "lower descriptor accesses to masked pointer accesses",
     needs=(DESCRIPTORS,),
     gives=(POINTERS,),

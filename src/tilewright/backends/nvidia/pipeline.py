@@ -78,9 +78,9 @@ from tilewright.transforms import (
     Canonicalize,
     Cse,
     Dce,
-    ExpandDescriptors,
     GuardInactivePrograms,
     Licm,
+    LowerDescriptors,
     Unroll,
 )
 
@@ -160,7 +160,7 @@ class _Entry:
 
 _FRONT: tuple[_Entry | Step, ...] = (
     _Entry(
-        lambda c: ExpandDescriptors(odd_blocks=True),
+        lambda c: LowerDescriptors(odd_blocks=True),
         "lower descriptor accesses of odd blocks to masked pointer accesses",
         needs=(DESCRIPTORS,),
         gives=(POWER_OF_TWO_BLOCKS,),
@@ -270,7 +270,7 @@ _LAYOUT: tuple[_Entry, ...] = (
     ),
     _Entry(
         # Not canonicalized afterwards: that would merge legalized casts.
-        lambda c: ExpandDescriptors(),
+        lambda c: LowerDescriptors(),
         "lower descriptor accesses that TMA does not issue",
         needs=(TMA_LOADS, TMA_STORES),
         gives=(TMA_ONLY,),

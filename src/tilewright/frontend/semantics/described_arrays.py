@@ -4,7 +4,7 @@
     d.load((m, k))
         mem.descriptor_load base, M, K, sm, m, k {block_shape = [BM, BK]}
 
-Masks and pointers are made later, by `expand-descriptors`, unless a machine does without them.
+Masks and pointers are made later, by `lower-descriptors`, unless a machine does without them.
 """
 
 from __future__ import annotations

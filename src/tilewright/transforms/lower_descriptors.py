@@ -46,7 +46,7 @@ from tilewright.support.data_class import dataclass
 
 
 @dataclass(frozen=True)
-class ExpandDescriptors(Pass, name="expand-descriptors"):
+class LowerDescriptors(Pass, name="lower-descriptors"):
     """Expand every access by a descriptor but what a back end has copied as a whole.
 
     odd_blocks: only those of blocks with an extent that is no power of two.
