@@ -19,6 +19,7 @@ PASS_MODULES = {
     "licm": f"{_SHARED}.licm",
     "narrow-integers": f"{_SHARED}.narrow_integers",
     "strength-reduce": f"{_SHARED}.strength_reduce",
+    "full-unroll": f"{_SHARED}.full_unroll",
     "unroll": f"{_SHARED}.unroll",
     "cpu-legalize": f"{_CPU}.legalize",
     "cpu-select-branches": f"{_CPU}.select_branches",

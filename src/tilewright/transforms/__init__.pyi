@@ -9,6 +9,7 @@ from tilewright.transforms.checks import (
 from tilewright.transforms.count_trips import trip_count
 from tilewright.transforms.cse import Cse
 from tilewright.transforms.dce import Dce, backward_slice, is_root, keep_slice
+from tilewright.transforms.full_unroll import FullUnroll
 from tilewright.transforms.guard_inactive_programs import GuardInactivePrograms
 from tilewright.transforms.licm import Licm
 from tilewright.transforms.lower_descriptors import LowerDescriptors
@@ -56,6 +57,7 @@ __all__ = [
     "Dce",
     "LowerDescriptors",
     "StrengthReduce",
+    "FullUnroll",
     "Unroll",
     "add_choice",
     "add_slot",

@@ -78,10 +78,10 @@ from tilewright.transforms import (
     Canonicalize,
     Cse,
     Dce,
+    FullUnroll,
     GuardInactivePrograms,
     Licm,
     LowerDescriptors,
-    Unroll,
 )
 
 _SHORT_LOOP = 1024
@@ -196,7 +196,7 @@ _FRONT: tuple[_Entry | Step, ...] = (
         needs=(PADDED,),
     ),
     _Entry(
-        lambda c: Unroll(short=_SHORT_LOOP * 32 * c.warps),
+        lambda c: FullUnroll(limit=_SHORT_LOOP * 32 * c.warps),
         "fully unroll short loops, so that loads of all iterations are in flight",
         ends=(CANONICAL,),
     ),

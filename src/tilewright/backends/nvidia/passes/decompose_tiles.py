@@ -1,4 +1,4 @@
-"""Tiles beside products whose extents are sums of powers of two, in parts (`nvidia-decompose-tiles`).
+"""Decompose tiles next to dots into power-of-two tiles (`nvidia-decompose-tiles`).
 
     %k = mem.load %p : tile<128x96xf16>          %k = mem.load %p : tile<128x64xf16>
                                                  %l = mem.load %q : tile<128x32xf16>
