@@ -42,7 +42,7 @@ docs:
 
 # Benchmarks of the CPU backend against NumPy and torch.
 bench *arguments:
-    {{python}} benchmarks/cpu.py {{arguments}}
+    {{python}} -m benchmarks.cpu {{arguments}}
 
 # What CI does: a fresh environment, the installed package, all tests.
 ci:

@@ -1,6 +1,6 @@
 """Keep a run of a benchmark as one CSV row per case, in place of the machine's earlier run.
 
-    python benchmarks/keep_results.py RUN.json [RUN.json ...] --suite cpu --machine zen5
+    python -m benchmarks.keep_results RUN.json [RUN.json ...] --suite cpu --machine zen5
 
 writes `results/cpu-zen5.csv`. The JSON of a run has every sample; a row has what a reader compares:
 the baseline's time, ours, their ratio within rounds with its 95 % interval, and the ratios of other

@@ -1,25 +1,47 @@
-"""The kernels of `tilewright.kernels`, or of another folder, as Triton's: the same source.
+"""Kernels by name under either compiler; Triton's are made of the same source.
 
-Imports neither tilewright nor, before the first twin is asked for, triton: it also runs in an
-environment that holds Triton alone.
+A kernel is named as "softmax.softmax_kernel": a file in `benchmarks/kernels` or
+`tilewright.kernels`, and its function. This module imports triton with the first twin, and
+tilewright with its first kernel: it also runs in an environment that holds Triton alone.
 """
 
 from __future__ import annotations
 
 import ast
+import importlib
 import importlib.util
 import tempfile
 from pathlib import Path
 from typing import Any
 
-KERNELS = Path(__file__).resolve().parent.parent / "src" / "tilewright" / "kernels"
+OWN_KERNELS = Path(__file__).resolve().with_name("kernels")
+KERNELS = OWN_KERNELS.parents[1] / "src" / "tilewright" / "kernels"
 
 HEAD = "import triton\nimport triton.language as tl\n"
 DECORATOR = "\n\n@triton.jit\n"
 
 
-def twin(name: str, folder: Path | None = None, sources: Path = KERNELS) -> Any:
-    """Triton's JITFunction of a kernel named as "softmax.softmax_kernel", of a file in `sources`.
+def kernel_of(side: str, name: str) -> Any:
+    """The kernel of a compiler, "tilewright" or "triton"."""
+    if side == "triton":
+        return twin(name)
+    module, _, function = name.partition(".")
+    package = (
+        "benchmarks.kernels"
+        if source_file(module).parent == OWN_KERNELS
+        else ("tilewright.kernels")
+    )
+    return getattr(importlib.import_module(f"{package}.{module}"), function)
+
+
+def source_file(module: str) -> Path:
+    """The file of a module of kernels."""
+    own = OWN_KERNELS / f"{module}.py"
+    return own if own.exists() else KERNELS / f"{module}.py"
+
+
+def twin(name: str, folder: Path | None = None) -> Any:
+    """Triton's JITFunction of a kernel.
 
     folder: where its source is written, since Triton reads the source of a kernel from its file;
         a new temporary folder if not given.
@@ -27,7 +49,7 @@ def twin(name: str, folder: Path | None = None, sources: Path = KERNELS) -> Any:
     module, _, function = name.partition(".")
     place = Path(tempfile.mkdtemp(prefix="twins-")) if folder is None else folder
     path = place / f"{function}.py"
-    path.write_text(source_with_callees(sources / f"{module}.py", function))
+    path.write_text(source_with_callees(source_file(module), function))
     spec = importlib.util.spec_from_file_location(function, path)
     assert spec is not None and spec.loader is not None
     loaded = importlib.util.module_from_spec(spec)

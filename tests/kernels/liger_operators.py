@@ -1,6 +1,6 @@
 """Operators of Liger-Kernel, torch's formulas of them, and small inputs.
 
-The tests run them with the small inputs, `benchmarks/liger.py` with those of a 7B model.
+The tests run them with the small inputs, `benchmarks.torch.liger` with those of a 7B model.
 """
 
 # pyright: reportMissingImports=false

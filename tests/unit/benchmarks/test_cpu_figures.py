@@ -1,26 +1,18 @@
-"""What `benchmarks/cpu.py` makes of samples: fractions of limits, predictions, the file of runs."""
+"""The CPU comparisons: fractions of limits, predictions, the file of runs."""
 
 from __future__ import annotations
 
 import json
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from benchmarks.cpu import against_torch
+from benchmarks.cpu.machine_limits import SIZES, Limits, Sample
 from benchmarks.harness import Case, Timing, Work
-from benchmarks.machine_limits import SIZES, Limits, Sample
 
 PEAK, BYTES = 200.0, SIZES[2]
-
-
-@pytest.fixture
-def cpu(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """A script, which finds its neighbours in its own folder."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[3] / "benchmarks"))
-    return import_module("benchmarks.cpu")
 
 
 def limits_of(rate: float) -> Limits:
@@ -31,7 +23,7 @@ def limits_of(rate: float) -> Limits:
     return limits
 
 
-def figure_of(cpu: ModuleType, limits: Limits) -> Any:
+def figure_of(limits: Limits) -> Any:
     """A kernel that moves 1 GB in 20 ms at best, where torch takes 25."""
     timings = {
         "tilewright": Timing("tilewright", 1, (22.0, 20.0)),
@@ -42,46 +34,46 @@ def figure_of(cpu: ModuleType, limits: Limits) -> Any:
     def limit(of: Limits, threads: int) -> float:
         return of.bandwidth("triad", threads, BYTES)
 
-    return cpu.Figure(case, "rows", "turns", 2, limit(limits, 2), BYTES, BYTES / 4, limit)
+    return against_torch.Figure(case, "rows", "turns", 2, limit(limits, 2), BYTES, BYTES / 4, limit)
 
 
 def test_a_figure_is_a_fraction_of_its_limit_and_a_ratio_to_torch(
-    cpu: ModuleType, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    figure = figure_of(cpu, limits_of(100.0))
+    figure = figure_of(limits_of(100.0))
     assert figure.fraction("tilewright") == pytest.approx(0.5)
     assert figure.as_json()["fractions"] == pytest.approx({"tilewright": 0.5, "torch": 0.4})
-    cpu.show(figure)
+    against_torch.show(figure)
     printed = capsys.readouterr().out
     assert "0.50 of limit (torch  0.40)" in printed
     assert "1.19 x torch" in printed
     assert "below torch" not in printed
 
 
-def test_another_machine_is_predicted_to_reach_the_same_fraction(cpu: ModuleType) -> None:
-    figure = figure_of(cpu, limits_of(100.0))
+def test_another_machine_is_predicted_to_reach_the_same_fraction() -> None:
+    figure = figure_of(limits_of(100.0))
     run = {"limits": limits_of(30.0).as_json(), "figures": [figure.as_json()]}
-    (prediction,) = cpu.predict([figure], run)
+    (prediction,) = against_torch.predict([figure], run)
     assert prediction["predicted"] == pytest.approx(15.0)
     assert prediction["measured"] == pytest.approx([50.0])
 
 
-def test_the_file_keeps_all_runs(cpu: ModuleType, tmp_path: Path) -> None:
+def test_the_file_keeps_all_runs(tmp_path: Path) -> None:
     path = tmp_path / "runs.json"
     for number in range(3):
-        cpu.append_run(path, {"number": number})
+        against_torch.append_run(path, {"number": number})
     assert [run["number"] for run in json.loads(path.read_text())["runs"]] == [0, 1, 2]
     assert [*tmp_path.iterdir()] == [path]
 
 
 def test_the_plot_has_a_roof_for_each_level_and_a_point_for_each_figure(
-    cpu: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pyplot = pytest.importorskip("matplotlib.pyplot")
     axes = pyplot.figure().subplots()
     monkeypatch.setattr(pyplot, "subplots", lambda **_: (axes.figure, axes))
     limits = limits_of(100.0)
-    cpu.plot([figure_of(cpu, limits)], limits, 2, tmp_path / "roofs.svg")
+    against_torch.plot([figure_of(limits)], limits, 2, tmp_path / "roofs.svg")
     assert (tmp_path / "roofs-2-threads.svg").stat().st_size > 1000
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
     assert "DRAM, 100 GB/s" in labels

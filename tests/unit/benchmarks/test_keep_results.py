@@ -1,14 +1,14 @@
-"""benchmarks/keep_results.py: one row per case, of each form that benchmarks write."""
+"""`python -m benchmarks.keep_results`: one row per case, of each form that benchmarks write."""
 
 import csv
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-FOLDER = Path(__file__).parents[3] / "benchmarks"
+from benchmarks import keep_results
+
 MOST_LINES = 3000
 CASE: dict[str, Any] = {
     "name": "add",
@@ -24,30 +24,18 @@ CASE: dict[str, Any] = {
 }
 
 
-@pytest.fixture(scope="module")
-def keep_results() -> Any:
-    sys.path.insert(0, str(FOLDER))
-    try:
-        import keep_results  # pyright: ignore[reportMissingImports]  # noqa: PLC0415
-    finally:
-        sys.path.remove(str(FOLDER))
-    return keep_results
-
-
-def kept(module: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record: Any) -> list[Any]:
-    monkeypatch.setattr(module, "RESULTS", tmp_path)
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record: Any) -> list[Any]:
+    monkeypatch.setattr(keep_results, "RESULTS", tmp_path)
     run = tmp_path / "run.json"
     run.write_text(json.dumps(record))
-    module.main([str(run), "--suite", "s", "--machine", "m"])
+    keep_results.main([str(run), "--suite", "s", "--machine", "m"])
     with (tmp_path / "s-m.csv").open() as file:
         return list(csv.DictReader(file))
 
 
-def test_a_case_of_the_harness_is_a_row(
-    keep_results: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_case_of_the_harness_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     record = {"date": "2026-11-24T01:02:03+00:00", "commit": "abc", "cases": [CASE]}
-    assert kept(keep_results, tmp_path, monkeypatch, record) == [
+    assert kept(tmp_path, monkeypatch, record) == [
         {
             "date": "2026-11-24", "commit": "abc", "case": "add", "baseline": "torch",
             "baseline_ms": "0.5", "tilewright_ms": "0.25", "ratio": "2", "low95": "1.9",
@@ -67,22 +55,20 @@ def test_a_case_of_the_harness_is_a_row(
     ],
 )  # fmt: skip
 def test_other_forms_are_rows_too(
-    keep_results: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row: Any, expected: Any
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row: Any, expected: Any
 ) -> None:
-    (found,) = kept(keep_results, tmp_path, monkeypatch, {"runs": [{"rows": [row]}]})
+    (found,) = kept(tmp_path, monkeypatch, {"runs": [{"rows": [row]}]})
     names = ("case", "baseline", "baseline_ms", "tilewright_ms", "ratio", "low95")
     assert tuple(found[name] for name in names) == expected
 
 
-def test_a_file_without_cases_is_refused(
-    keep_results: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_without_cases_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SystemExit):
-        kept(keep_results, tmp_path, monkeypatch, {"cases": []})
+        kept(tmp_path, monkeypatch, {"cases": []})
     assert not (tmp_path / "s-m.csv").exists()
 
 
 def test_results_stay_small_tables() -> None:
-    files = sorted((FOLDER / "results").iterdir())
+    files = sorted(keep_results.RESULTS.iterdir())
     assert {file.suffix for file in files} == {".csv"}
     assert sum(len(file.read_text("utf-8").splitlines()) for file in files) < MOST_LINES

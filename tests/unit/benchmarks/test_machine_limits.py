@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from benchmarks import cpu_scaling, machine_limits
-from benchmarks.machine_limits import SIZES, Limits, Sample
+from benchmarks.cpu import machine_limits, scaling
+from benchmarks.cpu.machine_limits import SIZES, Limits, Sample
 from tilewright.llvm import emit_assembly, host_cpu, host_target
 
 
@@ -61,8 +61,8 @@ def test_the_last_cache_is_shared_and_the_others_are_each_cores():
 
 
 def test_the_scalability_law_is_found_again():
-    law = cpu_scaling.Scaling("x", {}, contention=0.1, coherence=10**-2.5)
+    law = scaling.Scaling("x", {}, contention=0.1, coherence=10**-2.5)
     times = {t: 100.0 / law.speedup(t) for t in (1, 2, 4, 8)}
-    found = cpu_scaling.fitted("x", times)
+    found = scaling.fitted("x", times)
     assert found.speedup(64) == pytest.approx(law.speedup(64), rel=0.02)
-    assert cpu_scaling.fitted("y", {1: 10.0, 2: 5.0}).speedup(64) == pytest.approx(64.0)
+    assert scaling.fitted("y", {1: 10.0, 2: 5.0}).speedup(64) == pytest.approx(64.0)

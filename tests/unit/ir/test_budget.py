@@ -1,6 +1,6 @@
 """An op's time budget holds, with a factor of 3 for slow and shared machines."""
 
-from benchmarks.ir_ops import BUDGET, PROGRAMS, measure, table
+from benchmarks.compile_time.ir_ops import BUDGET, PROGRAMS, measure, table
 
 SLACK = 3.0
 

@@ -14,7 +14,7 @@ kernels with products import, emits them (`assembled_product.py` some of them in
             C[panel] += accumulators                 # C is read and written once a call
 
 Choices, and what was measured for them (fp32, 128x128x64 in hot scratch, one core of a
-Zen 5 with 512-bit units, whose peak is 262 GFLOP/s at 4.1 GHz; see `benchmarks/microkernel.py`):
+Zen 5 with 512-bit units, whose peak is 262 GFLOP/s at 4.1 GHz; see `benchmarks.cpu.microkernel`):
 
 * Panels of 8x2, 12x2, 14x2 and 6x4 vectors all come within 2 % of the peak: a core that does two
   loads and two multiply-adds a cycle has time for the ten loads of sixteen multiply-adds. A power

@@ -1,0 +1,1 @@
+"""The time of compilations, and of operations on tile IR."""

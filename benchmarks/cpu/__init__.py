@@ -1,0 +1,1 @@
+"""The CPU backend versus torch and the limits of the machine."""

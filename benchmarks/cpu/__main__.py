@@ -1,0 +1,5 @@
+"""`python -m benchmarks.cpu`"""
+
+from benchmarks.cpu.against_torch import main
+
+main()

@@ -1,0 +1,1 @@
+"""The NVIDIA backend versus Triton and torch."""

@@ -1,0 +1,1 @@
+"""Kernels as users write them; `triton_twins` makes Triton's kernels of the same text."""

@@ -1,0 +1,1 @@
+"""Tilewright under torch: `torch.compile` and Liger-Kernel."""
