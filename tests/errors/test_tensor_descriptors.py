@@ -12,8 +12,8 @@ import pytest
 import tilewright.language as tl
 from tests.errors.python_mistakes import Mistakes
 from tilewright import jit
+from tilewright.language import TensorDescriptor
 from tilewright.support import errors
-from tilewright.tools.tensor_descriptor import TensorDescriptor
 
 mistake = Mistakes()
 

@@ -8,7 +8,7 @@ import pytest
 import tilewright.language as tl
 from tests.kernels.devices import Device
 from tilewright import jit
-from tilewright.tools.tensor_descriptor import TensorDescriptor
+from tilewright.language import TensorDescriptor
 
 
 @jit

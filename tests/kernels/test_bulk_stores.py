@@ -10,7 +10,7 @@ import pytest
 import tilewright.language as tl
 from tests.kernels.devices import Device
 from tilewright import jit
-from tilewright.tools.tensor_descriptor import TensorDescriptor
+from tilewright.language import TensorDescriptor
 
 BF16 = ml_dtypes.bfloat16
 

@@ -11,7 +11,7 @@ import pytest
 import tilewright
 import tilewright.language as tl
 from tilewright import jit
-from tilewright.tools.tensor_descriptor import TensorDescriptor
+from tilewright.language import TensorDescriptor
 
 ROWS, COLUMNS = 2**15 + 40, 2**16
 ROW, COLUMN = ROWS - 33, COLUMNS - 40

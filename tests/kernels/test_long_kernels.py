@@ -18,7 +18,7 @@ import pytest
 
 import tilewright
 import tilewright.language as tl
-from tilewright.backends.compiler import GPUTarget
+from tilewright.backends import GPUTarget
 from tilewright.compiler import ASTSource, compile
 
 

@@ -10,7 +10,7 @@ import tilewright.language as tl
 from tests.kernels.data import ALL, BOOL, FLOATS, INTEGERS, assert_same
 from tests.kernels.devices import Array, Device
 from tilewright import cdiv, jit
-from tilewright.tools.tensor_descriptor import TensorDescriptor
+from tilewright.language import TensorDescriptor
 
 
 def block_of(x: Array, at: tuple[int, ...], shape: tuple[int, ...], fill: Any = 0) -> Array:

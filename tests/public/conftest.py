@@ -18,9 +18,9 @@ import tilewright
 from tests.emulator.launch import run_once
 from tests.guarded_devices import OnGpu, exact_products
 from tests.unit.triton_alias.alias_fixture import triton_alias
+from tilewright.language import TensorDescriptor
 from tilewright.runtime import autotuner
 from tilewright.runtime.jit import JITFunction
-from tilewright.tools.tensor_descriptor import TensorDescriptor
 
 RUN = JITFunction.run
 EXECUTIONS = ["interpreter", "cpu", "emulated", pytest.param("cuda", marks=pytest.mark.gpu)]

@@ -16,6 +16,7 @@ PLACES = {
     "tilewright.testing": "do_bench do_bench_cudagraph perf_report Benchmark Mark assert_close",
     "tilewright.compiler": "compile ASTSource IRSource CompiledKernel",
     "tilewright.backends.compiler": "GPUTarget",
+    "tilewright.tools.tensor_descriptor": "TensorDescriptor",
     "tilewright.runtime": "JITFunction jit autotune Autotuner heuristics Config driver",
     "tilewright.runtime.jit": "JITFunction jit",
 }

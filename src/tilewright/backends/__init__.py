@@ -1,4 +1,9 @@
-"""Backends: each a folder with a manifest; `base` is what the rest of the compiler sees."""
+"""Backends: each a folder with a manifest; the names below are for the rest of the compiler.
+
+`compiler`, a module that Triton has here, is in `triton_alias/backends`.
+"""
+
+import os
 
 from tilewright.backends.explanation import Bound, Explanation, LaunchSizes, OpRow, Resources
 from tilewright.backends.manifest import (
@@ -21,6 +26,8 @@ from tilewright.backends.manifest import (
     load_ops,
     packages_apart,
 )
+
+__path__.append(os.path.join(os.path.dirname(__path__[0]), "triton_alias", "backends"))
 
 __all__ = [
     "DEVICE_PROPERTIES",

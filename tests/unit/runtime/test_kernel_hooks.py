@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import tilewright.language as tl
+from tilewright.language import TensorDescriptor
 from tilewright.runtime import (
     AsyncCompileMode,
     Config,
@@ -25,7 +26,6 @@ from tilewright.runtime import (
     profiled_launches,
 )
 from tilewright.support import TilewrightWarning, errors, kernel_hooks, settings
-from tilewright.tools.tensor_descriptor import TensorDescriptor
 
 
 @pytest.fixture(autouse=True)

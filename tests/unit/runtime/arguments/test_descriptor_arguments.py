@@ -7,9 +7,9 @@ import pytest
 
 import tilewright.language as tl
 from tilewright import ASTSource, Config, MockTensor, autotune, compile, jit
+from tilewright.language import TensorDescriptor
 from tilewright.runtime import argument_key
 from tilewright.support import errors
-from tilewright.tools.tensor_descriptor import TensorDescriptor
 
 
 @jit

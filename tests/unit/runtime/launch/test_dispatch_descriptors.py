@@ -9,9 +9,9 @@ import pytest
 
 import tilewright.language as tl
 from tests.unit.runtime.launch.test_native_dispatch import settle
+from tilewright.language import TensorDescriptor
 from tilewright.runtime import JITFunction, jit
 from tilewright.support import errors
-from tilewright.tools.tensor_descriptor import TensorDescriptor
 
 
 def new_twice() -> JITFunction:

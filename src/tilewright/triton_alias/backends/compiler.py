@@ -1,0 +1,5 @@
+"""`tilewright.backends.compiler`: `GPUTarget` where Triton has it."""
+
+from tilewright.backends.manifest import GPUTarget
+
+__all__ = ["GPUTarget"]
