@@ -1,4 +1,4 @@
-"""Checks the budgets on size, of Python and LLVM IR: lines per file and function, and file names.
+"""Checks the budgets on size of Python, C and hand-written LLVM IR, and the names of files.
 
     python scripts/budgets.py [ROOT]        # checks ROOT/src, ROOT/tests, ROOT/scripts ...
 
@@ -8,6 +8,7 @@ so an entry that is larger than the code needs is a violation as well.
 """
 
 import ast
+import itertools
 import re
 import sys
 import tomllib
@@ -19,8 +20,13 @@ FILE_LINES = 600
 FUNCTION_LINES = 60
 CHECKED = ("src", "tests", "scripts", "benchmarks", "examples")
 EXCEPTIONS = Path(__file__).with_name("budgets.toml")
-_FILE_NAME = re.compile(r"[a-z_][a-z0-9_]*\.(py|ll)")
-_NATIVE_FUNCTION = re.compile(r"^define [^@]*(@[\w.]+)\(.*?^\}", re.MULTILINE | re.DOTALL)
+_FILE_NAME = re.compile(r"[a-z_][a-z0-9_]*\.(py|c|h|ll)")
+_IR_FUNCTION = re.compile(r"^define [^@]*(@[\w.]+)\(.*?^\}", re.MULTILINE | re.DOTALL)
+_C_FUNCTION = re.compile(
+    r"^[^\s/#}][^\n;{}=]*?\b(\w+)\([^;{}]*\) \{\n.*?^\}", re.MULTILINE | re.DOTALL
+)
+_NATIVE_FUNCTIONS = {".c": _C_FUNCTION, ".h": _C_FUNCTION, ".ll": _IR_FUNCTION}
+_GENERATED = "; Generated from "
 _BANNED_NAMES = {"utils.py", "util.py", "helpers.py", "misc.py", "common.py"}
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -72,10 +78,11 @@ def check(root: Path, exceptions: dict[str, Exemption]) -> list[str]:
 
 
 def source_files(root: Path) -> Iterator[Path]:
-    """Every file of Python or LLVM IR in the checked folders of `root`, sorted."""
-    for folder in CHECKED:
-        for pattern in ("*.py", "*.ll"):
-            yield from sorted((root / folder).rglob(pattern))
+    """Every file of Python, C or hand-written LLVM IR in the checked folders of `root`, sorted."""
+    for folder, suffix in itertools.product(CHECKED, (".py", *_NATIVE_FUNCTIONS)):
+        for path in sorted((root / folder).rglob(f"*{suffix}")):
+            if suffix != ".ll" or not path.read_text("utf-8").startswith(_GENERATED):
+                yield path
 
 
 def measure(path: Path, root: Path) -> Iterator[Size]:
@@ -83,17 +90,17 @@ def measure(path: Path, root: Path) -> Iterator[Size]:
     text = path.read_text("utf-8")
     name = path.relative_to(root).as_posix()
     yield Size(name, 1, text.count("\n"), FILE_LINES)
-    if path.suffix == ".ll":
-        yield from _native_functions(name, text)
+    if path.suffix in _NATIVE_FUNCTIONS:
+        yield from _native_functions(name, text, _NATIVE_FUNCTIONS[path.suffix])
         return
     for qualified, node in _functions(ast.parse(text), ""):
         lines = (node.end_lineno or node.lineno) - node.lineno + 1
         yield Size(f"{name}::{qualified}", node.lineno, lines, FUNCTION_LINES)
 
 
-def _native_functions(name: str, text: str) -> Iterator[Size]:
-    """Functions of LLVM IR, from `define` to the brace that closes them."""
-    for match in _NATIVE_FUNCTION.finditer(text):
+def _native_functions(name: str, text: str, pattern: re.Pattern[str]) -> Iterator[Size]:
+    """Functions of C or LLVM IR, up to the brace that closes them."""
+    for match in pattern.finditer(text):
         line = text.count("\n", 0, match.start()) + 1
         yield Size(f"{name}::{match[1]}", line, match[0].count("\n") + 1, FUNCTION_LINES)
 

@@ -49,6 +49,20 @@ def test_finds_a_long_function_of_llvm_ir(tmp_path: Path) -> None:
     assert budgets.check(tmp_path, {}) == ["src/a.ll:62: @g has 61 lines; the limit is 60"]
 
 
+def test_finds_a_long_function_of_c(tmp_path: Path) -> None:
+    write(tmp_path, "a.py", 0)
+    short, long = ("    g();\n" * lines for lines in (58, 59))
+    text = f"void f(void) {{\n{short}}}\n// g\nstatic int *g(int x,\n    int y) {{\n{long}}}\n"
+    (tmp_path / "src" / "a.c").write_text(text, "utf-8")
+    assert budgets.check(tmp_path, {}) == ["src/a.c:62: g has 62 lines; the limit is 60"]
+
+
+def test_generated_ir_has_no_budget(tmp_path: Path) -> None:
+    write(tmp_path, "a.py", 0)
+    (tmp_path / "src" / "a.ll").write_text("; Generated from a.c\n" + "; line\n" * 700, "utf-8")
+    assert budgets.check(tmp_path, {}) == []
+
+
 @pytest.mark.parametrize("name", ["utils.py", "CamelCase.py", "two-words.py"])
 def test_finds_a_bad_file_name(tmp_path: Path, name: str) -> None:
     write(tmp_path, name, 1)

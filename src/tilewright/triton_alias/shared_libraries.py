@@ -21,7 +21,7 @@ from typing import Any
 
 from tilewright.compiler import CompiledKernel
 from tilewright.llvm import link_shared_library
-from tilewright.native import NativeProgram
+from tilewright.native import CProgram, constant
 from tilewright.support import errors
 from tilewright.support.data_class import dataclass
 
@@ -61,26 +61,30 @@ class Launch:
         """The library. Errors: NotInLibrary, ToolMissing."""
         return link_shared_library([self.program().compile()])
 
-    def program(self) -> NativeProgram:
+    def program(self) -> CProgram:
         """Its code."""
         if self.places is None:
             raise errors.NotInLibrary(f"{self.title} takes tuples or tensor descriptors")
         title = self.title.encode() + b"\0"
         text = "".join(f"\\{byte:02X}" for byte in title)
-        return NativeProgram(
-            files=[Path(__file__).with_name("library_launcher.ll")],
+        numbers = {
+            "slot_count": len(self.parameters),
+            "scratch_bytes": self.scratch,
+            "alone": self.alone,
+            "together": int(self.together),
+        }
+        # the defaults serve Windows only, where PyTorch refuses such libraries
+        flags = getattr(os, "RTLD_NOLOAD", 4) | getattr(os, "RTLD_LAZY", 1)
+        return CProgram(
+            source=Path(__file__).with_name("library_launcher.c"),
             exports=[ENTRY],
             structures=[LibraryJob],
-            constants={
-                "SLOTS": len(self.parameters),
-                "SCRATCH": self.scratch,
-                "ALONE": self.alone,
-                "TOGETHER": int(self.together),
-                # the defaults serve Windows only, where PyTorch refuses such libraries
-                "LOADED_ALREADY": getattr(os, "RTLD_NOLOAD", 4) | getattr(os, "RTLD_LAZY", 1),
+            definitions={
+                "pack": _pack_function(self.parameters, self.places),
+                "kernel_title": f'@kernel_title = private constant [{len(title)} x i8] c"{text}"',
+                "loaded_already": constant("loaded_already", flags, bits=32),
+                **{name: constant(name, number) for name, number in numbers.items()},
             },
-            extra=f'@kernel.title = private constant [{len(title)} x i8] c"{text}"\n'
-            + _pack_function(self.parameters, self.places),
         )
 
 

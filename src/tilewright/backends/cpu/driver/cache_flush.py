@@ -5,6 +5,7 @@ Dropping 1 MB takes 30 us on one core of a Zen 4, less than reading it from memo
 of the pool share the work.
 """
 
+import ctypes
 import functools
 import struct
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from pathlib import Path
 from tilewright.backends.cpu.driver.kernel_record import KernelRecord, kernel_record
 from tilewright.backends.cpu.driver.thread_pool import shared_pool
 from tilewright.llvm import LoadedObject, host_cpu, load_object
-from tilewright.native import NativeProgram
+from tilewright.native import CProgram
 
 __all__ = ["CACHE_FLUSH", "drop_lines"]
 
@@ -24,12 +25,34 @@ _SMALLEST_BLOCK = 1 << 16
 _BLOCKS = 64
 """Parts that memory is cut into for the threads, unless they would be smaller than that."""
 
+
+class MemoryBlock(ctypes.Structure):
+    """The memory that one program of the grid flushes."""
+
+    _fields_ = (
+        ("first", ctypes.c_uint64),  # address
+        ("end", ctypes.c_uint64),  # the address after the last byte
+    )
+
+
 _SYMBOL = "tw_drop_lines"
-CACHE_FLUSH = NativeProgram(
-    files=[Path(__file__).with_name("cache_flush.ll")],
+CACHE_FLUSH = CProgram(
+    source=Path(__file__).with_name("cache_flush.c"),
     exports=[_SYMBOL],
+    structures=[MemoryBlock],
     constants={"LINE_BYTES": _LINE},
-    level=1,
+    definitions={
+        "flush_line": """declare void @llvm.x86.clflushopt(ptr)
+define internal void @flush_line(ptr %address) alwaysinline nounwind {
+  call void @llvm.x86.clflushopt(ptr %address)
+  ret void
+}""",
+        "fence": """declare void @llvm.x86.sse2.mfence()
+define internal void @fence() alwaysinline nounwind {
+  call void @llvm.x86.sse2.mfence()
+  ret void
+}""",
+    },
 )
 
 _Loaded = tuple[KernelRecord, LoadedObject]

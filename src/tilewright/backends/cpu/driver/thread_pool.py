@@ -33,11 +33,14 @@ from tilewright.backends.cpu.driver.kernel_record import KernelRecord
 from tilewright.backends.cpu.driver.thread_pool_program import (
     CHUNKS_PER_THREAD,
     MAX_THREADS,
+    NESTED,
+    NO_MEMORY,
+    WAITED,
     LatestKernels,
     pool_program,
 )
 from tilewright.llvm import LoadedObject, host_cpu, load_object
-from tilewright.native import METH_FASTCALL, NativeProgram, builtin_function
+from tilewright.native import METH_FASTCALL, CProgram, builtin_function
 from tilewright.support import ForkLock, operating_system, settings, thread_count
 from tilewright.support.asynchronous_exceptions import synchronous
 
@@ -73,10 +76,8 @@ _COUNT = ctypes.CFUNCTYPE(ctypes.c_int32)
 _LIMIT = ctypes.CFUNCTYPE(None, ctypes.c_int32)
 _INTO = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
-_NO_MEMORY, _RAISED, _NESTED, _WAITED = 1, 2, 3, 4
 _LOOKS_A_SECOND = 20
-"""Of the ticker, see `thread_pool_interrupt.ll`."""
-"""Results of `tw_launch` other than 0, which is success."""
+"""Of the ticker, see `thread_pool_signals.h`."""
 
 
 class Pool(Protocol):
@@ -172,14 +173,14 @@ class NativePool:
         """Raise what a launch has returned."""
         if status == 0:
             return
-        if status == _NO_MEMORY:
+        if status == NO_MEMORY:
             raise MemoryError(f"{scratch_bytes} bytes of scratch for {self.threads} threads each")
-        if status == _NESTED:
+        if status == NESTED:
             raise RuntimeError(
                 "the handler of a signal launched a kernel while a launch was under way; set a "
                 "flag in the handler, and launch when it has returned"
             )
-        if status == _WAITED:
+        if status == WAITED:
             raise WaitedInVain(self._waited())
         raised = (ctypes.c_void_p * 3)()
         self._raised(raised)
@@ -290,7 +291,7 @@ def _compiled_pool() -> bytes:
     return _program().compile()
 
 
-def _program() -> NativeProgram:
+def _program() -> CProgram:
     return pool_program(host_cpu().arch)
 
 

@@ -30,10 +30,19 @@ import sys
 from pathlib import Path
 
 from tilewright.backends.cpu.driver.kernel_record import KernelRecord, LaunchRecord
-from tilewright.native import NativeProgram
+from tilewright.native import CProgram, constant
 from tilewright.support import operating_system
 
-__all__ = ["CHUNKS_PER_THREAD", "MAX_THREADS", "LatestKernels", "pool_program"]
+__all__ = [
+    "CHUNKS_PER_THREAD",
+    "MAX_THREADS",
+    "NESTED",
+    "NO_MEMORY",
+    "RAISED",
+    "WAITED",
+    "LatestKernels",
+    "pool_program",
+]
 
 # Fixes the length of the tables of tickets and slots below.
 MAX_THREADS = 1024
@@ -43,25 +52,32 @@ _LINES_BYTES = 128
 """Two cache lines: processors fetch them in pairs."""
 
 LATEST_KERNELS = 4
-"""Of them a report of a later crash names."""
+"""How many kernels the report of a later crash names."""
+NO_MEMORY, RAISED, NESTED, WAITED = 1, 2, 3, 4
+"""Statuses of a launch other than 0, which is success."""
 
 _SYMBOLS = (
     "tw_launch", "tw_launch_words", "tw_start", "tw_configure", "tw_stop", "tw_reset", "tw_pause",
     "tw_workers", "tw_raised", "tw_report_crashes", "tw_limit_waits", "tw_waited",
 )  # fmt: skip
-_FILES = (
-    "thread_pool_state.ll",
-    "thread_pool_launch.ll",
-    "thread_pool_worker.ll",
-    "thread_pool_interrupt.ll",
-    "thread_pool_crash.ll",
-    "thread_pool_later_crash.ll",
-)
+_PAUSE = "define internal void @pause_once() alwaysinline nounwind {{\n{}  ret void\n}}"
 _PAUSES = {
-    "x86_64": "spin_pause_x86_64.ll",
-    "aarch64": "spin_pause_aarch64.ll",
-    "arm64": "spin_pause_aarch64.ll",
+    "x86_64": "declare void @llvm.x86.sse2.pause()\n"
+    + _PAUSE.format("  call void @llvm.x86.sse2.pause()\n"),
+    "aarch64": "declare void @llvm.aarch64.hint(i32)\n"
+    + _PAUSE.format("  call void @llvm.aarch64.hint(i32 1)\n"),  # yield
 }
+"""Instructions for loops that wait; other processors have none."""
+
+_NO_PLACEMENT = {
+    name: f"define internal i32 @{name}({parameters}) nounwind {{\n  ret i32 -1\n}}"
+    for name, parameters in (
+        ("sched_getcpu", ""),
+        ("pthread_getaffinity_np", "i64, i64, ptr"),
+        ("pthread_setaffinity_np", "i64, i64, ptr"),
+    )
+}
+"""Functions that fail, where the system does not place threads."""
 
 _MACOS = operating_system.IS_MACOS
 _FAULTS = ("SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV", "SIGSYS")
@@ -88,18 +104,6 @@ class ThreadSlot(ctypes.Structure):
     )
 
 
-class PoolTickets(ctypes.Structure):
-    """Of all ranges."""
-
-    _fields_ = (("tickets", Ticket * MAX_THREADS),)
-
-
-class PoolSlots(ctypes.Structure):
-    """Of all threads, the caller's first."""
-
-    _fields_ = (("slots", ThreadSlot * MAX_THREADS),)
-
-
 class RaisedError(ctypes.Structure):
     """What the handler of a signal has raised, as PyErr_Fetch gives it."""
 
@@ -110,72 +114,61 @@ class RaisedError(ctypes.Structure):
     )
 
 
-class SigAction(ctypes.Structure):
-    """struct sigaction: <bits/sigaction.h> of glibc and musl, <sys/signal.h> of macOS."""
-
-    _fields_ = (
-        ("handler", ctypes.c_void_p),
-        ("mask", ctypes.c_uint32 if _MACOS else ctypes.c_uint64 * 16),
-        ("flags", ctypes.c_int32),
-        *(() if _MACOS else (("restorer", ctypes.c_void_p),)),
-    )
-
-
-class SigInfo(ctypes.Structure):
-    """The beginning of siginfo_t, from the same headers."""
-
-    _fields_ = (
-        ("number", ctypes.c_int32),
-        ("error", ctypes.c_int32),
-        ("code", ctypes.c_int32),  # how it came: up to 0 where it was sent
-        ("rest", ctypes.c_char * (12 if _MACOS else 4)),
-        ("address", ctypes.c_void_p),
-    )
-
-
 class LatestKernels(ctypes.Structure):
     """The kernels that were launched last, by all pools of the process."""
 
     _fields_ = (
         ("count", ctypes.c_uint64),  # of launches that differ from the one before
         ("titles", ctypes.c_void_p * LATEST_KERNELS),  # of the kernel with number n at n % kept
-        ("told", ctypes.c_uint64),  # whether a report has named them
+        ("reported", ctypes.c_uint64),  # whether a report has named them
     )
 
 
-_SIGACTION_FLAGS = 0x40 | 0x1 | 0x10 if _MACOS else 0x04 | 0x08000000 | 0x40000000
-"""SA_SIGINFO, SA_ONSTACK (where the thread has an alternate stack) and SA_NODEFER."""
+_SIGNALS = {
+    # The defaults serve Windows only, where no native pool is made.
+    "sig_setmask": (int(getattr(signal, "SIG_SETMASK", 2)), 32),
+    "sigbus": (int(getattr(signal, "SIGBUS", 7)), 32),
+    # SA_SIGINFO, SA_ONSTACK (where the thread has an alternate stack) and SA_NODEFER
+    "sigaction_flags": (0x40 | 0x1 | 0x10 if _MACOS else 0x04 | 0x08000000 | 0x40000000, 32),
+    # of sa_flags in struct sigaction, which follows the handler and a sigset_t, and of si_addr in
+    # siginfo_t: <bits/sigaction.h> of glibc and musl, <sys/signal.h> of macOS
+    "sigaction_flags_at": (12 if _MACOS else 136, 64),
+    "fault_address_at": (24 if _MACOS else 16, 64),
+}
+"""Numbers of the system, and their bits."""
 
 
-def pool_program(arch: str, is_linux: bool = operating_system.IS_LINUX) -> NativeProgram:
+def pool_program(arch: str, is_linux: bool = operating_system.IS_LINUX) -> CProgram:
     """The pool's program for `arch`, the first part of a target triple."""
-    placement = "thread_placement_linux.ll" if is_linux else "thread_placement_other.ll"
-    own = _PAUSES.get(arch, "spin_pause_other.ll"), placement
-    files = (*own, *_FILES)
-    return NativeProgram(
-        files=[Path(__file__).with_name(name) for name in files],
+    return CProgram(
+        source=Path(__file__).with_name("thread_pool.c"),
         exports=_SYMBOLS,
         structures=[
             KernelRecord,
             LaunchRecord,
             Ticket,
             ThreadSlot,
-            PoolTickets,
-            PoolSlots,
             RaisedError,
-            SigAction,
-            SigInfo,
             LatestKernels,
         ],
         constants={
+            "LINES_BYTES": _LINES_BYTES,
+            "MAX_THREADS": MAX_THREADS,
             "CHUNKS_PER_THREAD": CHUNKS_PER_THREAD,
-            # The defaults serve Windows only, where no native pool is made.
-            "SIG_SETMASK": int(getattr(signal, "SIG_SETMASK", 2)),
-            "SIGBUS": int(getattr(signal, "SIGBUS", 7)),
-            "SIGACTION_FLAGS": _SIGACTION_FLAGS,
             "LATEST_KERNELS": LATEST_KERNELS,
+            "STATUS_DONE": 0,
+            "STATUS_NO_MEMORY": NO_MEMORY,
+            "STATUS_RAISED": RAISED,
+            "STATUS_NESTED": NESTED,
+            "STATUS_WAITED": WAITED,
         },
-        extra=f"@blocked = internal constant [128 x i8] [{_blocked_signals()}], align 16",
+        definitions={
+            "pause_once": _PAUSES.get(arch.replace("arm64", "aarch64"), _PAUSE.format("")),
+            "blocked_signals": f"@blocked_signals = internal constant [128 x i8] "
+            f"[{_blocked_signals()}], align 16",
+            **{name: constant(name, *number) for name, number in _SIGNALS.items()},
+            **({} if is_linux else _NO_PLACEMENT),
+        },
     )
 
 

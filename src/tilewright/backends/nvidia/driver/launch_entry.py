@@ -233,7 +233,7 @@ def make_entry(
         log=log.address,
         data_ptr=id(data_ptr),
         none=id(None),
-        int=id(int),
+        int_type=id(int),
         cluster=shape.cluster[0],
         resident=_most_blocks(shape, multiprocessors),
         pairs=int(shape.shares_copies),

@@ -30,11 +30,10 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Sequence
 from pathlib import Path
 
 from tilewright.llvm import LoadedObject
-from tilewright.native import NativeProgram
+from tilewright.native import OBJECT_LAYOUT, CProgram
 
 __all__ = [
     "CONSTEXPR",
@@ -70,8 +69,9 @@ CONSTEXPR = "constexpr"
 LAUNCH_SYMBOL = "tw_launch"
 
 _INTEGER, _HALF = 1, 5
+_NAMED_KINDS = {"pointer": 0, "integer": _INTEGER, "u64": 2, "f32": 3, "f64": 4}
 PARAMETER_KINDS = {"ptr": 0, "u64": 2, "f32": 3, "f64": 4, "f16": _HALF, "bf16": _HALF}
-"""Numbers of types in @fill of launch_arguments.ll; all other integers are `_INTEGER`."""
+"""Numbers of types in `fill` of launch.c; all other integers are `_INTEGER`."""
 
 MAP_BYTES = 128  # CUtensorMap
 MAP_WORDS = 10
@@ -119,7 +119,7 @@ class LaunchRecord(ctypes.Structure):
         ("failed", _Object),
         ("after", _Object),  # or null
         ("none", _Object),  # None
-        ("int", _Object),  # the type
+        ("int_type", _Object),  # int
         ("cluster", ctypes.c_int64),  # blocks along x that run one program
         ("resident", ctypes.c_int64),  # most blocks, where these run several; 0: no limit
         ("pairs", ctypes.c_int64),  # 1: these blocks are clusters of two; 0: they are not
@@ -140,8 +140,8 @@ class Parameter(ctypes.Structure):
         ("index", ctypes.c_int64),  # of the argument among the kernel's, ignored ones included; or
         # below 0, from the first of the kernel's on: the grid
         ("spare_bits", ctypes.c_int64),  # of an integer: 64 less those of its type
-        ("signed", ctypes.c_int64),  # whether an integer is
-        ("fill_half", _Address),  # of a 16-bit float: function of launch_half.ll
+        ("is_signed", ctypes.c_int64),  # whether an integer is
+        ("fill_half", _Address),  # of a 16-bit float: function of launch_half.c
     )
 
 
@@ -184,60 +184,27 @@ class LogMemory(ctypes.Structure):
     _fields_ = (("count", ctypes.c_uint64), ("entries", LogEntry * LOG_ENTRIES))
 
 
-class LaunchGrid(ctypes.Structure):
-    """Grid and stream of a launch, on the stack of the machine code."""
-
-    _fields_ = (
-        ("x", ctypes.c_int64),
-        ("y", ctypes.c_int64),
-        ("z", ctypes.c_int64),
-        ("stream", _Address),
-    )
-
-
-class PyObject(ctypes.Structure):
-    """The head of a Python object, in every build: the type stands at its end."""
-
-    _fields_ = (
-        ("before_type", ctypes.c_char * (object.__basicsize__ - ctypes.sizeof(_Object))),
-        ("type", _Object),
-    )
-
-
-def _program(files: Sequence[str], exports: Sequence[str]) -> NativeProgram:
-    return NativeProgram(
-        files=[Path(__file__).with_name(name) for name in files],
-        exports=exports,
-        structures=[
-            LaunchConfig,
-            LaunchRecord,
-            Parameter,
-            MapTable,
-            MapEntry,
-            LogEntry,
-            LogMemory,
-            LaunchGrid,
-            PyObject,
-        ],
-        constants={
-            "LEADING": LEADING,
-            "CONFIG_BYTES": ctypes.sizeof(LaunchConfig),
-            "LOG_MASK": LOG_ENTRIES - 1,
-            "PAGE_BITS": _PAGE_BITS,
-            "PAGE_MASK": PAGES - 1,
-            "MAP_BYTES": MAP_BYTES,
-            "MAP_WORDS": MAP_WORDS,
-            "MAP_SHIFT": 64 - (MAP_ENTRIES.bit_length() - 1),
-            "MAP_PROBES": MAP_PROBES,
-        },
-        level=1,
-    )
-
-
-LAUNCH = _program(
-    ["launch_handlers.ll", "launch_arguments.ll", "launch_maps.ll", "launch.ll"], [LAUNCH_SYMBOL]
+LAUNCH = CProgram(
+    source=Path(__file__).with_name("launch.c"),
+    exports=[LAUNCH_SYMBOL],
+    structures=[LaunchConfig, LaunchRecord, Parameter, MapTable, MapEntry, LogEntry, LogMemory],
+    constants={
+        "LEADING": LEADING,
+        **{f"KIND_{kind.upper()}": number for kind, number in _NAMED_KINDS.items()},
+        "LOG_MASK": LOG_ENTRIES - 1,
+        "PAGE_BITS": _PAGE_BITS,
+        "PAGE_MASK": PAGES - 1,
+        "MAP_BYTES": MAP_BYTES,
+        "MAP_WORDS": MAP_WORDS,
+        "MAP_SHIFT": 64 - (MAP_ENTRIES.bit_length() - 1),
+        "MAP_PROBES": MAP_PROBES,
+    },
+    definitions=OBJECT_LAYOUT,
 )
-LAUNCH_HALF = _program(["launch_handlers.ll", "launch_half.ll"], ["tw_fill_f16", "tw_fill_bf16"])
+LAUNCH_HALF = CProgram(
+    source=Path(__file__).with_name("launch_half.c"),
+    exports=["tw_fill_f16", "tw_fill_bf16"],
+)
 
 
 @functools.cache

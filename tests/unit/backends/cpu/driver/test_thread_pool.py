@@ -5,6 +5,7 @@ import functools
 import mmap
 import multiprocessing
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -308,9 +309,12 @@ def test_empty_grid_runs_nothing(pool: NativePool) -> None:
 def hesitant_pool_object() -> bytes:
     """A pool that waits between the steps by which a launch finds out whether it is nested."""
     text = pool_program(host_cpu().arch).text()
-    for step in ("%owner = load volatile i64, ptr", "%busy = load atomic i32, ptr"):
-        (line,) = [line for line in text.splitlines() if step in line]
-        text = text.replace(line, f"{line}\n  call i32 @usleep(i32 500)")
+    before, launch, after = text.partition("define i32 @tw_launch(")
+    for i, step in enumerate((" = load volatile i64, ptr .*", " = load atomic i32, ptr .*")):
+        hesitant = rf"\g<0>\n  %hesitation{i} = call i32 @usleep(i32 500)"
+        after, count = re.subn(step, hesitant, after, count=1)
+        assert count == 1
+    text = before + launch + after
     return compile_ir(text, host_target(effort=0), level=0, inline=True).obj
 
 

@@ -1,0 +1,73 @@
+// Structures and constants that thread_pool.c shares with Python; written by
+// scripts/compile_native.py from the classes of ctypes.
+// clang-format off
+#pragma once
+
+#include <stdint.h>
+
+enum {
+    LINES_BYTES = 128,
+    MAX_THREADS = 1024,
+    CHUNKS_PER_THREAD = 8,
+    LATEST_KERNELS = 4,
+    STATUS_DONE = 0,
+    STATUS_NO_MEMORY = 1,
+    STATUS_RAISED = 2,
+    STATUS_NESTED = 3,
+    STATUS_WAITED = 4,
+};
+
+// A kernel as it is launched; keep it, and what it points to, as long as the kernel may run.
+typedef struct {
+    void *code;        // its function
+    const char *title; // "the kernel 'add' (program.py:12)"
+    int64_t count;     // of parameters
+    void *names;
+    const char *kinds; // a byte for each: struct's codes; P or Q for a pointer
+    int64_t alone;     // programs of the largest grid that the caller runs alone
+    int64_t waits;     // whether programs may wait for each other
+} KernelRecord;
+static_assert(sizeof(KernelRecord) == 56);
+
+// What all launches of a kernel by machine code have in common.
+typedef struct {
+    void *kernel;     // KernelRecord
+    int64_t scratch;  // bytes for each thread
+    uint64_t console; // the word behind those of the arguments
+    int64_t count;    // of the arguments
+} LaunchRecord;
+static_assert(sizeof(LaunchRecord) == 32);
+
+// What is left of a range.
+typedef struct {
+    uint64_t left;
+    char padding[120];
+} Ticket;
+static_assert(sizeof(Ticket) == 128);
+
+// What a thread runs; `kernel` is null while it runs none. `thread` stands first.
+typedef struct {
+    uint64_t thread;  // pthread_self()
+    void *kernel;     // KernelRecord
+    void *args;
+    int64_t begin;    // programs
+    int64_t end;
+    char padding[88];
+} ThreadSlot;
+static_assert(sizeof(ThreadSlot) == 128);
+
+// What the handler of a signal has raised, as PyErr_Fetch gives it.
+typedef struct {
+    void *type;
+    void *value;
+    void *traceback;
+} RaisedError;
+static_assert(sizeof(RaisedError) == 24);
+
+// The kernels that were launched last, by all pools of the process.
+typedef struct {
+    uint64_t count;    // of launches that differ from the one before
+    void *titles[4];   // of the kernel with number n at n % kept
+    uint64_t reported; // whether a report has named them
+} LatestKernels;
+static_assert(sizeof(LatestKernels) == 48);

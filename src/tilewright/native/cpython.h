@@ -1,0 +1,44 @@
+// The functions of CPython's C API that the C sources call. A PyObject * that a function returns is
+// a new reference, or null with an error set, unless a comment says otherwise.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct PyObject PyObject; // its layout differs between builds of CPython
+
+extern PyObject *PyExc_TypeError;
+
+extern void *PyLong_AsVoidPtr(PyObject *object);
+extern int64_t PyLong_AsLongLong(PyObject *object);
+extern int64_t PyLong_AsLongLongAndOverflow(PyObject *object, int *overflow);
+extern uint64_t PyLong_AsUnsignedLongLong(PyObject *object);
+extern PyObject *PyLong_FromLongLong(int64_t value);
+extern PyObject *PyLong_FromUnsignedLongLong(uint64_t value);
+extern double PyFloat_AsDouble(PyObject *object);
+extern const char *PyBytes_AsString(PyObject *object); // the bytes themselves
+
+extern PyObject *PyErr_Occurred(void); // borrowed
+extern void PyErr_Clear(void);
+extern void PyErr_SetString(PyObject *type, const char *text);
+extern void PyErr_Fetch(PyObject **type, PyObject **value, PyObject **traceback);
+extern int PyErr_CheckSignals(void);
+
+extern PyObject *PyObject_Vectorcall(PyObject *function, PyObject *const *args, size_t count,
+                                     PyObject *names);
+extern PyObject *PyObject_VectorcallMethod(PyObject *name, PyObject *const *args, size_t count,
+                                           PyObject *names);
+extern void Py_IncRef(PyObject *object);
+extern void Py_DecRef(PyObject *object); // of null, too
+
+extern int PyGILState_Ensure(void);
+extern void PyGILState_Release(int state);
+extern void *PyEval_SaveThread(void);
+extern void PyEval_RestoreThread(void *state);
+
+// sizeof(PyObject), whose last field is the type in every build; defined when a program is loaded.
+extern const int64_t object_bytes;
+
+static inline PyObject *type_of(PyObject *object) { // borrowed
+    return *(PyObject **)((char *)object + object_bytes - sizeof(PyObject *));
+}
