@@ -4,7 +4,7 @@
     python scripts/code_diff.py BASE HEAD --show ptx     # two revisions, and one stage's diffs
     python scripts/code_diff.py BASE --kernels softmax   # a part of the corpus
     python scripts/code_diff.py BASE --tests tests/kernels tests/unit/backends
-    python scripts/code_diff.py --claims                 # the newest commits with the trailer
+    python scripts/code_diff.py --claims --sample 8      # the newest commits with the trailer
 
 Both sides compile the kernel corpus (`tests/corpus`) for every NVIDIA architecture and for this
 machine's CPU, or, with `--tests`, every kernel that these tests compile. A row of the report is a
@@ -31,6 +31,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import zlib
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -110,20 +111,32 @@ def _rank(stage: str) -> int:
 class Part:
     """The variants that one process compiles.
 
-    kernels: their names, all if there is none; sample: each sample-th variant is compiled;
-    index, count: of these, each count-th one from `index` on is this process's
+    kernels: their names, all if there is none; sample: one variant of `sample` is compiled, those
+    whose hash has the remainder `slot`; index, count: each count-th of these from `index` on is
+    this process's
     """
 
     index: int
     count: int
     kernels: Sequence[str]
     sample: int
+    slot: int
 
     def arguments(self, folder: Path) -> list[str]:
         """The command line by which a process learns its part."""
         named = ["--kernels", *self.kernels] if self.kernels else []
-        part = f"{self.index}/{self.count}"
+        part = f"{self.index}/{self.count}/{self.slot}"
         return ["--dump", str(folder), "--part", part, "--sample", str(self.sample), *named]
+
+    def variants(self, corpus: Mapping[str, Sequence[Any]]) -> list[tuple[str, Any]]:
+        """The kernels' names and variants. Other cases of a revision do not change the choice."""
+        names = self.kernels or list(corpus)
+        every = [(name, variant) for name in names for variant in corpus[name]]
+        return [case for case in every if self._is_sampled(*case)][self.index :: self.count]
+
+    def _is_sampled(self, name: str, variant: Any) -> bool:
+        key = f"{name} {variant.capability} {variant.label}"
+        return zlib.crc32(key.encode()) % self.sample == self.slot
 
 
 def dump_corpus(folder: Path, part: Part) -> None:
@@ -137,20 +150,19 @@ def dump_corpus(folder: Path, part: Part) -> None:
     corpus: Any = importlib.import_module("tests.corpus.variants").CORPUS
     gpu_target: Any = importlib.import_module("tilewright.backends").GPUTarget
     cpu = tilewright.backends.backend_named("cpu").target()
-    names = part.kernels or list(corpus)
-    variants = [(name, variant) for name in names for variant in corpus[name]]
-    mine = variants[:: part.sample][part.index :: part.count]
-    compiled: set[str] = set()
-    for name, variant in track(mine, "compiling", console=Console(stderr=True)):
+    compiled: set[tuple[str, Any]] = set()
+    for name, variant in track(part.variants(corpus), "compiling", console=Console(stderr=True)):
         source = figures.source_of(variant)
         gpu = gpu_target("cuda", variant.capability, 32)
         kernel = tilewright.compile(source, gpu, variant.options)
         kept = _texts(kernel) | {COUNTERS: _counters(kernel)}
         _write(folder, f"{name} sm_{variant.capability} {variant.label}", kept)
-        on_cpu = f"{name} cpu {variant.types} " + " ".join(map(str, sorted(variant.words)))
-        if on_cpu not in compiled:
-            compiled.add(on_cpu)
-            _write(folder, on_cpu, _texts(tilewright.compile(source, cpu)))
+        if (
+            variant.types,
+            variant.words,
+        ) not in compiled:  # one for all GPUs
+            compiled.add((variant.types, variant.words))
+            _write(folder, f"{name} cpu {variant.label}", _texts(tilewright.compile(source, cpu)))
 
 
 def _texts(kernel: Any) -> dict[str, str]:
@@ -225,13 +237,14 @@ class Request:
     kernels: Sequence[str] = ()
     sample: int = 1
     tests: Sequence[str] = ()
+    slot: int = 0
 
     def processes(self, folder: Path) -> list[list[str]]:
         """The arguments of the interpreters that compile one side, half of the processors each."""
         if self.tests:
             return [["-m", "pytest", "-q", "-p", "no:cacheprovider", *self.tests]]
         count = max(1, (os.cpu_count() or 1) // 2)
-        parts = [Part(index, count, self.kernels, self.sample) for index in range(count)]
+        parts = [Part(i, count, self.kernels, self.sample, self.slot) for i in range(count)]
         return [[__file__, *part.arguments(folder / f"part{part.index}")] for part in parts]
 
 
@@ -263,6 +276,16 @@ def differences_of(base: str, head: str | None, request: Request) -> tuple[list[
     return compare(*sides), len(before & after)
 
 
+def slot_of(revision: str | None, sample: int) -> int:
+    """The part of a sampled corpus that a revision's hash chooses; 0 outside of a repository.
+
+    Commits have parts in turn, and one commit has always the same.
+    """
+    command = ["git", "-C", str(ROOT), "rev-parse", "--verify", "-q", revision or "HEAD"]
+    found = subprocess.run(command, capture_output=True, text=True).stdout.strip()
+    return int(found or "0", 16) % sample
+
+
 def report(differences: Sequence[Difference], kernels: int) -> Table:
     """One row for each stage that differs."""
     counted = sum(difference.counts for difference in differences)
@@ -283,11 +306,11 @@ def arguments_of(texts: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("head", nargs="?", help="the same; default: the working tree")
     parser.add_argument("--show", metavar="STAGE", help="print the diffs of this stage, or of all")
     parser.add_argument("--kernels", nargs="+", default=[], metavar="NAME", help="of the corpus")
-    parser.add_argument("--sample", type=int, default=1, metavar="N", help="each N-th variant only")
+    parser.add_argument("--sample", type=int, default=1, metavar="N", help="one of N variants only")
     parser.add_argument("--tests", nargs="+", default=[], metavar="PATH", help="tests to run")
     parser.add_argument("--claims", action="store_true", help="judge commits with the trailer")
     parser.add_argument("--dump", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--part", default="0/1", help=argparse.SUPPRESS)
+    parser.add_argument("--part", default="0/1/0", help=argparse.SUPPRESS)
     chosen = parser.parse_args(texts)
     if chosen.base is None and chosen.dump is None and not chosen.claims:
         parser.error("name the revision to compare with")
@@ -298,8 +321,8 @@ def main(texts: Sequence[str] | None = None) -> int:
     """The exit status: 1 if any generated code differs."""
     chosen = arguments_of(texts)
     if chosen.dump is not None:
-        index, count = map(int, chosen.part.split("/"))
-        dump_corpus(chosen.dump, Part(index, count, chosen.kernels, chosen.sample))
+        index, count, slot = map(int, chosen.part.split("/"))
+        dump_corpus(chosen.dump, Part(index, count, chosen.kernels, chosen.sample, slot))
         return 0
     base, head = chosen.base, chosen.head
     if chosen.claims:
@@ -311,7 +334,10 @@ def main(texts: Sequence[str] | None = None) -> int:
             f"{claims.commits} commits up to {claims.head[:12]} claim to change no generated code"
         )
         base, head = claims.base, claims.head
-    request = Request(chosen.kernels, chosen.sample, chosen.tests)
+    slot = slot_of(head, chosen.sample)
+    if chosen.sample > 1:
+        print(f"slot {slot} of {chosen.sample}, by the hash of the commit")
+    request = Request(chosen.kernels, chosen.sample, chosen.tests, slot)
     differences, kernels = differences_of(base, head, request)
     Console().print(report(differences, kernels))
     for difference in differences:

@@ -2,14 +2,17 @@
 
 import shutil
 import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from scripts import code_diff
 from scripts.code_text import strip
 from scripts.commit_claims import Claims, newest_claims
+from tests.corpus.variants import CORPUS
 
 ROOT = code_diff.ROOT
 ADD = code_diff.Request(kernels=("add",), sample=2)
@@ -53,6 +56,26 @@ def test_a_planted_change_is_found(tmp_path: Path, capsys: pytest.CaptureFixture
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs the history")
 def test_head_equals_head() -> None:
     assert code_diff.main(["HEAD", "HEAD", "--kernels", "add", "--sample", "5"]) == 0
+
+
+def test_slots_hold_each_variant_once_whatever_else_a_revision_has() -> None:
+    def labels(slot: int, corpus: Mapping[str, Sequence[Any]]) -> list[str]:
+        parts = [code_diff.Part(index, 2, (), 3, slot) for index in range(2)]
+        return [v.label for part in parts for _, v in part.variants(corpus)]
+
+    slots = [labels(slot, {"users/scans": CORPUS["users/scans"][::3]}) for slot in range(3)]
+    assert all(slots)
+    assert sorted(sum(slots, [])) == sorted(v.label for v in CORPUS["users/scans"][::3])
+    fewer = {"users/scans": CORPUS["users/scans"][3::3]}
+    assert set(labels(1, fewer)) == set(slots[1]) - {CORPUS["users/scans"][0].label}
+
+
+def test_the_slot_is_the_commit_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = SimpleNamespace(stdout="00000000000000000000000000000000000000ff\n")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: found)
+    assert (code_diff.slot_of("HEAD", 8), code_diff.slot_of("HEAD", 1)) == (7, 0)
+    found.stdout = ""
+    assert code_diff.slot_of(None, 8) == 0
 
 
 def test_sides_without_a_common_kernel_are_not_equal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,11 @@ def figures_of(variant: Variant) -> Figures:
     """Compile and assemble it."""
     target = GPUTarget("cuda", variant.capability, 32)
     kernel = tilewright.compile(source_of(variant), target, variant.options)
+    return figures_of_code(kernel)
+
+
+def figures_of_code(kernel: Any) -> Figures:
+    """The figures of an assembled kernel."""
     assert kernel.asm["cubin"].startswith(b"\x7fELF")
     metadata, ptx = kernel.metadata, str(kernel.asm["ptx"])
     return Figures(

@@ -4,18 +4,18 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import astuple, fields
 from pathlib import Path
-
-from tests.corpus.figures import Figures
-from tests.corpus.variants import Variant
-
-COLUMNS = tuple(field.name for field in fields(Figures))
+from typing import Any
 
 
-def text_of(figures: Mapping[Variant, Figures], assembler: str) -> str:
-    """A line for each variant under the names of the columns."""
-    rows = [("row", "variant", *COLUMNS)]
-    for variant, found in figures.items():
-        rows.append((f"sm_{variant.capability}", variant.label, *map(str, astuple(found))))
+def text_of(figures: Mapping[tuple[str, str], Any], tool: str) -> str:
+    """A line for each target and label, with the fields of a dataclass as columns.
+
+    tool: what made the figures, named in the first line
+    """
+    columns = (field.name for field in fields(next(iter(figures.values()))))
+    rows = [("row", "variant", *columns)]
+    for names, found in figures.items():
+        rows.append((*names, *map(str, astuple(found))))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "  ".join(
@@ -24,7 +24,12 @@ def text_of(figures: Mapping[Variant, Figures], assembler: str) -> str:
         )
         for row in rows
     ]
-    return "\n".join([f"# ptxas {assembler}", *lines]) + "\n"
+    return "\n".join([f"# {tool}", *lines]) + "\n"
+
+
+def rows(text: str) -> set[str]:
+    """The lines of a table whatever the widths of its columns, the head among them."""
+    return {" ".join(line.split()) for line in text.splitlines()[1:]}
 
 
 def check(path: Path, actual: str, *, bless: bool = False) -> str | None:
@@ -33,6 +38,7 @@ def check(path: Path, actual: str, *, bless: bool = False) -> str | None:
     if actual == expected:
         return None
     if bless:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(actual)
         return None
     before, after = expected.splitlines(), actual.splitlines()

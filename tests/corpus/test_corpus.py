@@ -15,7 +15,7 @@ import tilewright
 from tests.corpus import table
 from tests.corpus.assembler import PACKAGE, VERSION, pinned_ptxas
 from tests.corpus.figures import Figures, count, figures_of, source_of, widest
-from tests.corpus.variants import CORPUS, HERE, Variant
+from tests.corpus.variants import HERE, READY_MADE, Variant
 from tilewright import kernels, settings
 from tilewright.backends import GPUTarget
 from tilewright.backends.nvidia.arch import ARCHITECTURES
@@ -37,12 +37,18 @@ def _wheel(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:  # pyright: ignor
 
 @cache
 def figures_of_kernel(name: str) -> dict[Variant, Figures]:
-    return {variant: figures_of(variant) for variant in CORPUS[name]}
+    return {variant: figures_of(variant) for variant in READY_MADE[name]}
 
 
-@pytest.mark.parametrize("name", CORPUS)
+def text_of(name: str) -> str:
+    """The table of a kernel."""
+    found = {(f"sm_{v.capability}", v.label): f for v, f in figures_of_kernel(name).items()}
+    return table.text_of(found, f"ptxas {VERSION}")
+
+
+@pytest.mark.parametrize("name", READY_MADE)
 def test_code_is_as_in_the_table(name: str, request: pytest.FixtureRequest) -> None:
-    text = table.text_of(figures_of_kernel(name), VERSION)
+    text = text_of(name)
     report = table.check(
         FOLDER / f"{name}.txt", text, bless=bool(request.config.getoption("--bless"))
     )
@@ -50,7 +56,7 @@ def test_code_is_as_in_the_table(name: str, request: pytest.FixtureRequest) -> N
         pytest.fail(report, pytrace=False)
 
 
-@pytest.mark.parametrize("name", CORPUS)
+@pytest.mark.parametrize("name", READY_MADE)
 def test_nothing_spills(name: str) -> None:
     spilled = {(v.capability, v.label) for v, f in figures_of_kernel(name).items() if f.spills}
     assert spilled == set()
@@ -75,17 +81,17 @@ class ToldChanges:
                 self.untold.append(event.pass_name)
 
 
-@pytest.mark.parametrize("name", CORPUS)
+@pytest.mark.parametrize("name", READY_MADE)
 def test_passes_say_when_they_change_a_kernel(name: str) -> None:
     told = ToldChanges()
     with settings().cache.scope(always_compile=True), recording(told):
-        figures_of(CORPUS[name][-1])
+        figures_of(READY_MADE[name][-1])
     assert told.passes > 20 and told.untold == []
 
 
-@pytest.mark.parametrize("name", CORPUS)
+@pytest.mark.parametrize("name", READY_MADE)
 def test_every_barrier_of_the_code_is_an_op(name: str) -> None:
-    variant = next(v for v in CORPUS[name] if v.capability == HERE)
+    variant = next(v for v in READY_MADE[name] if v.capability == HERE)
     target = GPUTarget("cuda", HERE, 32)
     made = tilewright.compile(source_of(variant), target, variant.options)
     ops, code = str(made.asm["ttgir"]), str(made.asm["llir"])
@@ -96,16 +102,16 @@ def test_every_barrier_of_the_code_is_an_op(name: str) -> None:
 
 
 def test_every_ready_made_kernel_is_in_the_corpus() -> None:
-    assert set(CORPUS) == {*kernels.__all__, "tutorial"}
-    assert {path.stem for path in FOLDER.iterdir()} == set(CORPUS)
+    assert set(READY_MADE) == {*kernels.__all__, "tutorial"}
+    assert {path.stem for path in FOLDER.iterdir()} == set(READY_MADE)
 
 
-@pytest.mark.parametrize("name", CORPUS)
+@pytest.mark.parametrize("name", READY_MADE)
 def test_every_kernel_is_compiled_for_every_architecture(name: str) -> None:
-    assert {variant.capability for variant in CORPUS[name]} == set(ARCHITECTURES)
-    assert len({(v.capability, v.label) for v in CORPUS[name]}) == len(CORPUS[name])
-    everywhere = {v.label for v in CORPUS[name]}
-    assert everywhere == {v.label for v in CORPUS[name] if v.capability == HERE}
+    assert {variant.capability for variant in READY_MADE[name]} == set(ARCHITECTURES)
+    assert len({(v.capability, v.label) for v in READY_MADE[name]}) == len(READY_MADE[name])
+    everywhere = {v.label for v in READY_MADE[name]}
+    assert everywhere == {v.label for v in READY_MADE[name] if v.capability == HERE}
 
 
 def test_the_assembler_is_the_one_of_the_tables() -> None:
@@ -120,7 +126,7 @@ def test_the_assembler_is_the_one_of_the_tables() -> None:
 
 
 def test_a_changed_row_fails_with_its_difference(tmp_path: Path) -> None:
-    text = table.text_of(figures_of_kernel("add"), VERSION)
+    text = text_of("add")
     row = next(line for line in text.splitlines() if line.split()[:2] == ["sm_90", "fp32"])
     registers = row.split()[2]
     other = row.replace(f" {registers} ", f" {int(registers) + 1} ", 1)
@@ -137,7 +143,7 @@ def test_a_changed_row_fails_with_its_difference(tmp_path: Path) -> None:
 
 
 def test_a_missing_or_added_row_fails(tmp_path: Path) -> None:
-    text = table.text_of(figures_of_kernel("add"), VERSION)
+    text = text_of("add")
     path = tmp_path / "add.txt"
     assert table.check(path, text) is not None
     path.write_text(text + "sm_90 one more\n")

@@ -1,13 +1,15 @@
-"""The corpus: every kernel of `tilewright.kernels`, as its ready-made function launches it, and the
-matrix product of the tutorials.
+"""The corpus: every kernel of `tilewright.kernels`, as its ready-made function launches it, the
+matmul of the tutorials, and users' kernels (`tests/corpus/users`).
 
-Each kernel has all its element types on one architecture, and some variants on all of them.
+Each ready-made kernel has all its element types on one architecture, and some variants on all of
+them. Users' kernels have all cases on the architectures `USERS_ON`.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tests.corpus.users import FAMILIES
 from tests.kernels.tutorial_matmul import tutorial_matmul
 from tilewright.backends.nvidia.arch import ARCHITECTURES
 from tilewright.kernels.attention import attention_kernel
@@ -38,6 +40,7 @@ from tilewright.kernels.transpose import transpose_kernel
 
 HERE = 90
 """The architecture with all element types."""
+USERS_ON = (80, 90, 120)
 OPTIONS = (
     "num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion", "debug",
     "launch_cooperative_grid", "bulk_loads", "persistent", "ieee_rounding",
@@ -375,7 +378,13 @@ def _attention_decode() -> Iterator[Variant]:
     yield from _on(_rows(True), "fp16 128 join", join_kernel, types, joined)
 
 
-CORPUS = {
+def _users(family: str) -> Iterator[Variant]:
+    for case in FAMILIES[family]:
+        for capability in USERS_ON:
+            yield Variant(capability, case.label, case.kernel, case.types, case.words)
+
+
+READY_MADE = {
     "add": tuple(_add()),
     "attention": tuple(_attention()),
     "attention_backward": tuple(_attention_backward()),
@@ -391,3 +400,5 @@ CORPUS = {
     "tutorial": tuple(_tutorial()),
 }
 """Variants by the name of the ready-made function; `tutorial` is a kernel as users write it."""
+USERS = {f"users/{family}": tuple(_users(family)) for family in FAMILIES}
+CORPUS = READY_MADE | USERS

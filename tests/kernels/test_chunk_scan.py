@@ -6,37 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tilewright.language as tl
+from tests.corpus.users.linear_attention import chunk_scan
 from tests.kernels.devices import Array, Device
-from tilewright import cdiv, jit
-
-
-@jit
-def chunk_scan(
-    scores, x, decay, step, c, state, out, CHUNK, HEAD, STATE,
-    M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, S: tl.constexpr,
-):  # fmt: skip
-    """out = (scores * exp(decay[i] - decay[k]) * step[k], causal) @ x + exp(decay) * c @ state."""
-    i = tl.program_id(0) * M + tl.arange(0, M)
-    j = tl.program_id(1) * N + tl.arange(0, N)
-    k, s = tl.arange(0, K), tl.arange(0, S)
-    rows, columns = i[:, None] < CHUNK, j[None, :] < HEAD
-    own = tl.load(decay + i, mask=i < CHUNK, other=0)
-    before = tl.load(c + i[:, None] * STATE + s, mask=rows & (s < STATE)[None, :], other=0)
-    at = state + j[None, :] * STATE + s[:, None]
-    acc = tl.dot(before, tl.load(at, mask=columns & (s < STATE)[:, None], other=0))
-    acc *= tl.exp(own)[:, None]
-    for first in range(0, min((tl.program_id(0) + 1) * M, CHUNK), K):
-        here = first + k
-        w = tl.load(
-            scores + i[:, None] * CHUNK + here, mask=rows & (here < CHUNK)[None, :], other=0
-        )
-        w *= tl.exp(own[:, None] - tl.load(decay + here, mask=here < CHUNK, other=0))
-        w *= tl.load(step + here, mask=here < CHUNK, other=0)
-        w = tl.where(i[:, None] >= here, w, 0).to(x.dtype.element_ty)
-        y = tl.load(x + here[:, None] * HEAD + j, mask=(here < CHUNK)[:, None] & columns, other=0)
-        acc = tl.dot(w, y, acc)
-    tl.store(out + i[:, None] * HEAD + j[None, :], acc, mask=rows & columns)
+from tilewright import cdiv
 
 
 def scanned(device: Device, rng: np.random.Generator, chunk: int, blocks: Any, **words: Any) -> Any:

@@ -352,7 +352,7 @@ def test_a_conversion_through_shared_memory_has_its_conflicts() -> None:
 
 # ---- beside the code -----------------------------------------------------------------------------
 
-CASES = [v for variants in CORPUS.values() for v in variants if v.capability in (80, 90)][::20]
+CASES = [v for variants in CORPUS.values() for v in variants if v.capability in (80, 90)][::60]
 
 
 @pytest.mark.parametrize("variant", CASES, ids=lambda v: f"{v.kernel.__name__}-{v.label}")
