@@ -178,7 +178,9 @@ def matmul(
     Raises ValueError for shapes that do not fit, an unknown activation, and one other than relu
     of an integer result. Sums of the same shapes are added in the same order in every run.
     """
-    if out is not None and not tune and _prepared.launch(a, b, out, bias, activation, slope):
+    findable = out is not None and not tune
+    layouts = _prepared.launch(a, b, out, bias, activation, slope) if findable else b""
+    if layouts is None:
         return out
     product = product_of(a, b, out, bias, activation, slope)
     result = product.c
@@ -187,7 +189,7 @@ def matmul(
     if tune:
         tuned_matmul_kernel[product.grid](*product.arguments, **product.constants)
     elif is_on_cpu(a):
-        multiply_on_cpu(product, activation, slope)
+        multiply_on_cpu(product, layouts, activation, slope)
     else:
         multiply_on_gpu(product)
     return result
@@ -197,10 +199,10 @@ _prepared = matmul_kernel.prepared_launches("a_ptr", "b_ptr", "c_ptr", "bias_ptr
 """Half of the time of 64^3 was to find out what to launch."""
 
 
-def multiply_on_cpu(product: Product, activation: str, slope: float | None) -> None:
+def multiply_on_cpu(product: Product, layouts: bytes, activation: str, slope: float | None) -> None:
     """Launch in blocks for the cores; the next time arrays lie so, the launch is prepared.
 
-    activation, slope: as they were given
+    layouts: what `_prepared` says of the arrays; activation, slope: as they were given
     """
     sizes, bias = product.sizes, product.bias
     blocks = blocks_for_threads(*sizes, int(product.a.itemsize), threads_for(*sizes))
@@ -213,7 +215,7 @@ def multiply_on_cpu(product: Product, activation: str, slope: float | None) -> N
     objects = product.a, product.b, product.c, bias, activation, slope
     # to ask takes half a microsecond, so small products, which one thread does, do not
     threads = [(_threads, None, settings().cpu.threads)] if is_worth_threads(*sizes) else []
-    _prepared.add(objects, grid, arguments, threads)
+    _prepared.add(layouts, objects, grid, arguments, threads)
 
 
 def _threads(_: object) -> int:

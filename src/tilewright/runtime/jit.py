@@ -22,6 +22,7 @@ from tilewright.compiler import (
 )
 from tilewright.frontend.python import Dependencies, function_of_text
 from tilewright.language import DeviceFunction
+from tilewright.runtime import launch
 from tilewright.runtime.arguments.kernel_parameters import (
     KernelParam,
     Selection,
@@ -35,8 +36,8 @@ from tilewright.runtime.kernel_interface import KernelInterface
 from tilewright.runtime.launch.bound_call import BoundCall
 from tilewright.runtime.launch.compile_hooks import CompileSkipped, full_name, read_value
 from tilewright.runtime.launch.launch_function import LaunchFunction
-from tilewright.runtime.launch.prepared_launches import NativeLaunches, PreparedLaunches
-from tilewright.runtime.launch.variant import RecordedLaunch
+from tilewright.runtime.launch.prepared_launches import PreparedLaunches
+from tilewright.runtime.launch.variant import LaunchState, RecordedLaunch
 from tilewright.runtime.launch.variant_cache import VariantCache
 from tilewright.runtime.launch_hooks import launch_enter, launch_exit
 from tilewright.runtime.replaceable_functions import FunctionText
@@ -311,39 +312,30 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
         what such a launch ran, None if others like it might run something else; by_value:
         parameters whose value, beyond its specialization, decides the variant.
         """
-        # Loaded late: it needs LLVM, which importing kernels does not.
-        module = import_late("tilewright.runtime.launch.native_dispatch")
-        dispatcher = module.Dispatcher(
-            self.__name__,
-            self.params,
-            python,
-            recorded_launch,
-            by_value=by_value,
-            assigned=self._assigned,
-            enter=launch_enter,
-            exit=launch_exit,
-            overlaps=self.variants.overlaps,
-            clock=self.variants.clock,
+        dispatcher = launch.Dispatcher(
+            self.__name__, self.params, python, recorded_launch, self.launch_state, by_value
         )
         self.variants.add(dispatcher)
         return dispatcher.launch
 
-    def prepared_launches(self, *parameters: str) -> PreparedLaunches:
-        """Launches that are found by the layouts of some objects, as many as parameters are named:
-        of each the parameter that it is passed for if it is an array, or ""."""
-        return PreparedLaunches(partial(self._prepared, parameters) if self.dispatchable else None)
-
-    def _prepared(self, parameters: Sequence[str]) -> NativeLaunches:
-        module = import_late("tilewright.runtime.launch.native_prepared")
-        return module.PreparedDispatcher(
-            self.__name__,
-            parameters,
-            self.recorded_launch,
+    @cached_property
+    def launch_state(self) -> LaunchState:
+        """What each launch looks at."""
+        return LaunchState(
             assigned=self._assigned,
             enter=launch_enter,
             exit=launch_exit,
             before=self.pre_run_hooks,
             overlaps=self.variants.overlaps,
+            clock=self.variants.clock,
+        )
+
+    def prepared_launches(self, *parameters: str) -> PreparedLaunches:
+        """Launches that are found by the layouts of some objects, as many as parameters are named:
+        of each the parameter that it is passed for if it is an array, or ""."""
+        state = self.launch_state if self.dispatchable else None
+        return PreparedLaunches(
+            self.__name__, parameters, self.recorded_launch, state, self.variants.add
         )
 
     def recorded_launch(

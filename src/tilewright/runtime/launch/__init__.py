@@ -13,9 +13,13 @@ The first launch of a variant goes down these files, and enters each once:
 
 Later launches of the variant end in the generated `launch` or, from the kernel's second launch on,
 in the table of `native_dispatch.py`: machine code that finds the variant by descriptors of the
-arguments and calls the driver. Functions over arrays keep launches that the layouts of these decide
-(`prepared_launches.py`). Only launches with arguments that may overlap pass
-`overlap_warning.py`.
+arguments and calls the driver. A function over arrays has a table of the same kind, whose
+descriptors hold the layouts of its arrays (`prepared_launches.py`). Only launches with arguments
+that may overlap pass `overlap_warning.py`.
 
 May import `runtime.arguments`; knows nothing of tuning.
 """
+
+from tilewright.support.lazy_facade import load_at_first_use
+
+load_at_first_use(globals())

@@ -181,6 +181,13 @@ describe:
   br i1 %fine, label %add, label %no
 add:
   call void @add_item(ptr %call, ptr %arg)
+  %layout = call i64 @LAYOUT()
+  %is_laid_out = call i1 @has_any(i64 %flags, i64 %layout)
+  br i1 %is_laid_out, label %dimensions, label %yes
+dimensions:
+  %laid_out = call i1 @describe_layout(ptr %call, ptr %arg)
+  ret i1 %laid_out
+yes:
   ret i1 true
 no:
   ret i1 false

@@ -307,6 +307,85 @@ define internal ptr @call_method(ptr %name, ptr %object) nounwind alwaysinline {
   ret ptr %result
 }
 
+; The layout of an array, after its own item: an item with the rank as its type, then one with the
+; size as its type and the stride as its value for each dimension. None has no such items; false for
+; any other object.
+define internal i1 @describe_layout(ptr %call, ptr %array) nounwind {
+  %tensor = alloca %DLTensor
+  %known = call ptr @DispatchCall.known(ptr %call)
+  %type = call ptr @PyObject.type(ptr %array)
+  %ndarray = call ptr @KnownObjects.ndarray(ptr %known)
+  %is_ndarray = icmp eq ptr %type, %ndarray
+  br i1 %is_ndarray, label %numpy, label %no_ndarray
+numpy:
+  %numpy_rank = call i32 @PyArray.rank(ptr %array)
+  %numpy_shape = call ptr @PyArray.shape(ptr %array)
+  %numpy_strides = call ptr @PyArray.strides(ptr %array)
+  br label %count
+no_ndarray:
+  %is_plain = call i1 @is_plain_type(ptr %known, ptr %type)
+  br i1 %is_plain, label %plain, label %no_array
+plain:
+  %read = call i1 @read_tensor(ptr %known, ptr %array, ptr %tensor)
+  br i1 %read, label %described, label %error
+described:
+  %tensor_rank = call i32 @DLTensor.rank(ptr %tensor)
+  %tensor_shape = call ptr @DLTensor.shape(ptr %tensor)
+  %tensor_strides = call ptr @DLTensor.strides(ptr %tensor)
+  %has_strides = icmp ne ptr %tensor_strides, null
+  br i1 %has_strides, label %count, label %no
+count:
+  %rank_32 = phi i32 [ %numpy_rank, %numpy ], [ %tensor_rank, %described ]
+  %shape = phi ptr [ %numpy_shape, %numpy ], [ %tensor_shape, %described ]
+  %strides = phi ptr [ %numpy_strides, %numpy ], [ %tensor_strides, %described ]
+  %rank = zext i32 %rank_32 to i64
+  %counted = call i1 @add_words(ptr %call, ptr %array, i64 %rank, i64 0)
+  br i1 %counted, label %test, label %no
+test:
+  %i = phi i64 [ 0, %count ], [ %next, %dimension ]
+  %more = icmp ult i64 %i, %rank
+  br i1 %more, label %dimension, label %yes
+dimension:
+  %next = add i64 %i, 1
+  %size_at = getelementptr i64, ptr %shape, i64 %i
+  %size = load i64, ptr %size_at
+  %stride_at = getelementptr i64, ptr %strides, i64 %i
+  %stride = load i64, ptr %stride_at
+  %added = call i1 @add_words(ptr %call, ptr %array, i64 %size, i64 %stride)
+  br i1 %added, label %test, label %no
+no_array:
+  %none = call ptr @KnownObjects.none(ptr %known)
+  %is_none = icmp eq ptr %array, %none
+  ret i1 %is_none
+yes:
+  ret i1 true
+error:
+  call void @PyErr_Clear()
+  br label %no
+no:
+  ret i1 false
+}
+
+; Adds an item of two words, of which nothing is passed; false: there are too many.
+define internal i1 @add_words(ptr %call, ptr %object, i64 %first, i64 %second)
+    nounwind alwaysinline {
+  %item = call ptr @new_item(ptr %call, ptr %object, ptr null)
+  %full = icmp eq ptr %item, null
+  br i1 %full, label %no, label %fill
+fill:
+  %type = inttoptr i64 %first to ptr
+  call void @ArgumentDescriptor.set_type(ptr %item, ptr %type)
+  call void @ArgumentDescriptor.set_value(ptr %item, i64 %second)
+  %value = call ptr @value_at(ptr %call)
+  store ptr null, ptr %value
+  %number = call ptr @number_at(ptr %call)
+  store i64 0, ptr %number
+  call void @add_item(ptr %call, ptr %object)
+  ret i1 true
+no:
+  ret i1 false
+}
+
 ; The address of a plain tensor, and what else decides of it; false, perhaps with an error set, if it
 ; cannot be described. Stores its reach; %number: where its address will stand.
 define internal { i64, i64, i1 } @plain_tensor(ptr %known, ptr %object, ptr %number)

@@ -1,8 +1,9 @@
 ; Launches by a cache entry:
 ;
 ;   hold the entry's memory, note the time of its use
-;   hooks, options, globals, the device: as they were?    else Python launches
-;   the grid: given, or asked for
+;   hooks, options, the device: as they were?             else Python launches
+;   globals: as they were?                                else as a launch without an entry
+;   the grid: the entry's, the given one, or what the given callable returns
 ;   arguments that may overlap?                           Python launches
 ;   the stream, then the call with the values of the entry's sources
 ;   errors lose the frames of the library
@@ -22,15 +23,34 @@ define internal ptr @launch_entry(ptr %call, ptr %entry) nounwind {
   ret ptr %result
 }
 
-; The same for an entry that stays; %asked is the grid that a callable has returned.
+; The same for an entry that stays, if it still decides what is launched.
 define internal ptr @launch_held_entry(ptr %call, ptr %entry) nounwind {
+  %usual = call i1 @is_usual(ptr %call, ptr %entry)
+  br i1 %usual, label %globals, label %python
+globals:
+  %same_globals = call i1 @are_globals_unchanged(ptr %entry)
+  br i1 %same_globals, label %launch, label %relearn
+launch:
+  %launched = call ptr @launch_valid_entry(ptr %call, ptr %entry)
+  ret ptr %launched
+relearn:
+  %slot = call i64 @CacheEntry.slot(ptr %entry)
+  %learned = call ptr @launch_new(ptr %call, i64 %slot)
+  ret ptr %learned
+python:
+  %result = call ptr @launch_by_python(ptr %call)
+  ret ptr %result
+}
+
+; Launches what an entry says; %asked is the grid that a callable has returned.
+define internal ptr @launch_valid_entry(ptr %call, ptr %entry) nounwind {
   %known = call ptr @DispatchCall.known(ptr %call)
   %passed = call ptr @DispatchCall.at_passed(ptr %call)
-  %usual = call i1 @is_as_learned(ptr %call, ptr %entry)
-  br i1 %usual, label %size, label %python
-size:
   %args = call ptr @DispatchCall.args(ptr %call)
-  %grid = load ptr, ptr %args
+  %given_grid = load ptr, ptr %args
+  %own_grid = call ptr @CacheEntry.grid(ptr %entry)
+  %has_grid = icmp ne ptr %own_grid, null
+  %grid = select i1 %has_grid, ptr %own_grid, ptr %given_grid
   %sized = call i1 @extents(ptr %known, ptr %grid, ptr %passed)
   br i1 %sized, label %watch, label %is_callable
 is_callable:
@@ -51,7 +71,7 @@ answered:
   %answer_sized = call i1 @extents(ptr %known, ptr %answer, ptr %passed)
   br i1 %answer_sized, label %watch, label %with_answer
 watch:
-  %owned = phi ptr [ null, %size ], [ %answer, %answered ]
+  %owned = phi ptr [ null, %0 ], [ %answer, %answered ]
   %suspect = call i1 @may_overlap(ptr %call, ptr %entry)
   br i1 %suspect, label %suspected, label %start
 suspected:
@@ -79,15 +99,11 @@ fail:
   ret ptr null
 }
 
-; Whether an entry still says what a launch does: no hooks or options, all globals and the current
-; context as they were.
-define internal i1 @is_as_learned(ptr %call, ptr %entry) nounwind alwaysinline {
+; Whether a launch is one of those that entries are for: no hooks or options, the current context as it was.
+define internal i1 @is_usual(ptr %call, ptr %entry) nounwind alwaysinline {
   %record = call ptr @DispatchCall.record(ptr %call)
   %none = call i1 @is_nothing_assigned(ptr %record)
-  br i1 %none, label %globals, label %no
-globals:
-  %same_globals = call i1 @are_globals_unchanged(ptr %entry)
-  br i1 %same_globals, label %context, label %no
+  br i1 %none, label %context, label %no
 context:
   %same_context = call i1 @is_context_current(ptr %entry)
   ret i1 %same_context
@@ -100,10 +116,13 @@ define internal i1 @is_nothing_assigned(ptr %record) nounwind alwaysinline {
   %assigned = call ptr @DispatchRecord.assigned(ptr %record)
   %options = call i64 @PyDict_Size(ptr %assigned)
   %enter = call ptr @DispatchRecord.enter(ptr %record)
-  %before = call i64 @PyList_Size(ptr %enter)
+  %before_all = call i64 @PyList_Size(ptr %enter)
   %exit = call ptr @DispatchRecord.exit(ptr %record)
   %after = call i64 @PyList_Size(ptr %exit)
-  %hooks = or i64 %before, %after
+  %own = call ptr @DispatchRecord.before(ptr %record)
+  %before_own = call i64 @PyList_Size(ptr %own)
+  %around = or i64 %before_all, %after
+  %hooks = or i64 %around, %before_own
   %any = or i64 %hooks, %options
   %none = icmp eq i64 %any, 0
   ret i1 %none

@@ -15,10 +15,6 @@ passed, what is called. Whatever it does not know goes to Python: a launch witho
 `add_entry`, a type that it has not met to `meet`, everything unusual to `python`, which does all
 that this code does, and more.
 
-A second C function makes launches that the layouts of some arrays decide (`prepared_launches`)::
-
-    launch_prepared(*objects) -> whether one was prepared, and is done
-
 `record` is a Python integer: the address of a `DispatchRecord`, one for each kernel. An address in
 an array is asked for through `data_ptr()`, `get_device()`, `is_neg()` and the attribute `dtype`; of
 a NumPy array it is read where NumPy's C interface has it, of a torch tensor as torch_tensors.py
@@ -35,14 +31,12 @@ from tilewright.native import NativeProgram
 __all__ = [
     "BY_VALUE",
     "CONSTEXPR",
-    "DESCRIBE_SYMBOL",
     "DISPATCH",
     "DISPATCH_SYMBOL",
     "FLOAT",
+    "LAYOUT",
     "MAX_ARGUMENTS",
-    "MAX_PREPARED",
     "MULTIPLE",
-    "PREPARED_SYMBOL",
     "PROBES",
     "RANGE",
     "SIGNED",
@@ -51,28 +45,23 @@ __all__ = [
     "TENSOR_TYPES",
     "UNALIGNED",
     "UNSPECIALIZED",
-    "ArrayPair",
     "CacheEntry",
     "DispatchRecord",
     "KnownObjects",
     "OverlapPair",
-    "PreparedLaunch",
-    "PreparedRecord",
 ]
 
 DISPATCH_SYMBOL = "tw_dispatch"
-PREPARED_SYMBOL, DESCRIBE_SYMBOL = "tw_launch_prepared", "tw_describe_layouts"
 MAX_ARGUMENTS = 64
 """A launch with more is left to Python. All that belongs to a tensor descriptor counts."""
-MAX_PREPARED, MAX_PREPARED_RANK = 8, 8
-"""Objects by which a prepared launch is found, and dimensions of an array among them."""
 TENSOR_TYPES = 8
 SLOTS, PROBES = 256, 8
 """Places in the table of a kernel where a search for an entry begins, and how far it goes."""
 
-CONSTEXPR, UNSPECIALIZED, UNALIGNED, BY_VALUE, FLOAT, SIGNED = 1, 2, 4, 8, 16, 32
+CONSTEXPR, UNSPECIALIZED, UNALIGNED, BY_VALUE, FLOAT, SIGNED, LAYOUT = 1, 2, 4, 8, 16, 32, 64
 """Flags of a parameter: compile-time; no fact about its value matters; alignment does not; numbers
-decide by their value, although they are passed; ints are passed as floats; its range has a sign."""
+decide by their value, although they are passed; ints are passed as floats; its range has a sign;
+of an array rank, shape and strides decide too."""
 SLOT_KINDS = ("word", "f32", "f64", "i1")
 """What a 64-bit slot holds: an integer or address as it is, the bits of a float, a truth value."""
 RANGE, MULTIPLE = 8, 32
@@ -98,8 +87,9 @@ class DispatchRecord(ctypes.Structure):
         ("flags", _Address),  # of a word for each
         ("names", _Address),  # of each one's interned name
         ("assigned", _Object),  # dict: options set by the program; Python launches if there are any
-        ("enter", _Object),  # list: launch hooks; Python launches if there are any
+        ("enter", _Object),  # lists: launch hooks; Python launches if there are any
         ("exit", _Object),
+        ("before", _Object),  # of this kernel alone
         ("watching", _Address),  # of a word: the state of the watch for arguments that overlap
         ("clock", _Address),  # of a word that each launch increments
     )
@@ -120,6 +110,8 @@ class CacheEntry(ctypes.Structure):
         ("kernel", _Object),  # what the launch returns
         ("values", _Word),  # how many are passed
         ("sources", _Address),  # of a word for each: an item's position, or the object itself
+        ("constants", _Address),  # of a word for each: what `words` gets where it is no position
+        ("grid", _Object),  # tuple; 0: the launch gives it
         ("checks", _Word),  # number of globals
         # of (holder, get, name, value) for each: what a dict holds, or get(name) if that is 0
         ("globals", _Address),
@@ -135,6 +127,7 @@ class CacheEntry(ctypes.Structure):
         ("defaults", _Object),  # dict of the parameters that are not given
         ("owner", _Object),  # frees this memory; a launch that is under way holds a reference
         ("stamp", _Word),  # what the clock has shown to the latest launch
+        ("slot", _Word),  # of the table, where a search for the entry begins
     )
 
 
@@ -225,63 +218,6 @@ class DispatchCall(ctypes.Structure):
     )
 
 
-class PreparedRecord(ctypes.Structure):
-    """What the machine code reads of a kernel of which launches are prepared."""
-
-    _fields_ = (
-        ("known", _Address),  # of the KnownObjects
-        ("table", _Address),  # as that of a DispatchRecord, of PreparedLaunches
-        ("dispatch", _Address),  # of a DispatchRecord, for hooks, options and overlaps alone
-        ("before", _Object),  # list: hooks of this kernel; with any, nothing is prepared
-        ("count", _Word),  # of the objects by which launches are found
-    )
-
-
-class PreparedLaunch(ctypes.Structure):
-    """A launch that the layouts of some objects decide."""
-
-    _fields_ = (
-        ("entry", CacheEntry),  # first, since it is found as one is: its descriptors are layouts
-        ("x", ctypes.c_int),  # the grid
-        ("y", ctypes.c_int),
-        ("z", ctypes.c_int),
-        ("words", _Address),  # of a word for each value, as `words` of the entry takes them
-        ("arrays", _Word),  # how many of the words are addresses of objects
-        ("places", _Address),  # of two words for each: which word, which object
-        ("pairs", _Word),  # how many pairs of objects must not overlap
-        ("pair_list", _Address),  # of an ArrayPair for each
-    )
-
-
-class ArrayPair(ctypes.Structure):
-    """Two arrays that must not overlap: which objects they are, and how far they reach."""
-
-    _fields_ = (
-        ("first", _Word),
-        ("second", _Word),
-        ("first_bytes", _Word),
-        ("second_bytes", _Word),
-        ("may_be_one", _Word),  # whether they may begin at one address: 0 or 1
-    )
-
-
-class ObjectLayouts(ctypes.Structure):
-    """What decides of some objects which launch was prepared for them; on the stack."""
-
-    _fields_ = (
-        ("size", _Word),  # of the words
-        # of each: type; what else; of an array also its rank, and each extent and stride
-        ("words", _Word * (MAX_PREPARED * (3 + 2 * MAX_PREPARED_RANK) + 1)),
-        ("addresses", _Word * MAX_PREPARED),  # of arrays
-    )
-
-
-class PreparedWords(ctypes.Structure):
-    """What the function of a prepared launch gets; on the stack."""
-
-    _fields_ = (("words", _Word * (MAX_ARGUMENTS + 8)),)
-
-
 class DLTensor(ctypes.Structure):
     """The description of a tensor by DLPack."""
 
@@ -338,10 +274,9 @@ DISPATCH = NativeProgram(
             "native_dispatch_launch.ll",
             "native_dispatch_words.ll",
             "native_dispatch_overlap.ll",
-            "native_dispatch_prepared.ll",
         )
     ],
-    exports=[DISPATCH_SYMBOL, PREPARED_SYMBOL, DESCRIBE_SYMBOL],
+    exports=[DISPATCH_SYMBOL],
     structures=[
         DispatchRecord,
         CacheEntry,
@@ -349,11 +284,6 @@ DISPATCH = NativeProgram(
         KnownObjects,
         ArgumentDescriptor,
         DispatchCall,
-        PreparedRecord,
-        PreparedLaunch,
-        ArrayPair,
-        ObjectLayouts,
-        PreparedWords,
         FetchedError,
         PyObject,
         PyArray,
@@ -361,7 +291,6 @@ DISPATCH = NativeProgram(
     ],
     constants={
         "MAX_ARGUMENTS": MAX_ARGUMENTS,
-        "MAX_PREPARED_RANK": MAX_PREPARED_RANK,
         "PROBES": PROBES,
         "SLOT_SHIFT": 64 - (SLOTS.bit_length() - 1),
         "CONSTEXPR": CONSTEXPR,
@@ -370,8 +299,10 @@ DISPATCH = NativeProgram(
         "DIVISIBILITY_OFF": UNSPECIALIZED | UNALIGNED,
         "FLOAT": FLOAT,
         "SIGNED": SIGNED,
+        "LAYOUT": LAYOUT,
         "RANGE": RANGE,
         "MULTIPLE": MULTIPLE,
     },
     level=1,
+    effort=1,
 )

@@ -47,12 +47,14 @@ define internal i32 @extent_word(ptr %passed, i64 %axis) nounwind alwaysinline {
   ret i32 %extent
 }
 
-; Writes the run-time values to %to as words; their sources are positions of arguments.
+; Writes the run-time values to %to as words: of an item, or the entry's constant.
 define internal void @gather_words(ptr %call, ptr %entry, ptr %to) nounwind alwaysinline {
   %numbers = call ptr @DispatchCall.at_numbers(ptr %call)
   %count = call i64 @CacheEntry.values(ptr %entry)
   %sources = call ptr @CacheEntry.sources(ptr %entry)
   %slots = call ptr @CacheEntry.slots(ptr %entry)
+  %constants = call ptr @CacheEntry.constants(ptr %entry)
+  %positions = call i64 @MAX_ARGUMENTS()
   br label %test
 test:
   %i = phi i64 [ 0, %0 ], [ %next, %write ]
@@ -61,6 +63,13 @@ test:
 value:
   %source_at = getelementptr i64, ptr %sources, i64 %i
   %source = load i64, ptr %source_at
+  %is_position = icmp ult i64 %source, %positions
+  br i1 %is_position, label %given, label %constant
+constant:
+  %constant_at = getelementptr i64, ptr %constants, i64 %i
+  %constant_word = load i64, ptr %constant_at
+  br label %write
+given:
   %object = call ptr @object_of(ptr %call, i64 %source)
   %kind_at = getelementptr i64, ptr %slots, i64 %i
   %kind = load i64, ptr %kind_at
@@ -89,7 +98,7 @@ truth:
   br label %write
 write:
   %result = phi i64 [ %number, %word ], [ %single_word, %single ], [ %double_word, %double ],
-      [ %true_word, %truth ]
+      [ %true_word, %truth ], [ %constant_word, %constant ]
   %at = getelementptr i64, ptr %to, i64 %i
   store i64 %result, ptr %at
   %next = add i64 %i, 1

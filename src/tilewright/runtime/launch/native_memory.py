@@ -5,13 +5,11 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import field
-from typing import Any
 
 from tilewright.runtime.launch.native_dispatch_structures import PROBES
-from tilewright.runtime.launch.used_globals import GlobalCheck
 from tilewright.support.data_class import dataclass
 
-__all__ = ["Memory", "Table", "free_position", "global_checks"]
+__all__ = ["Memory", "Table", "free_position"]
 
 Table = list[int] | ctypes.Array[ctypes.c_uint64]
 
@@ -48,16 +46,3 @@ def free_position(table: Table, slot: int) -> int:
     """The first free position of a search that begins at `slot`; that one if there is none."""
     free = (position for position in range(slot, slot + PROBES) if not table[position])
     return next(free, slot)
-
-
-def global_checks(memory: Memory, checks: Sequence[GlobalCheck]) -> dict[str, int]:
-    """The fields of a cache entry about globals."""
-    words = list[int]()
-    for get, name, value in checks:
-        memory.kept += [get, name, value]
-        # nearly all of them: what a module has is read without a call
-        holder: Any = getattr(get, "__self__", None)
-        plain: bool = holder.__class__ is dict
-        in_dict = plain and get == holder.get
-        words += [id(holder) if in_dict else 0, id(get), id(name), id(value)]
-    return {"checks": len(checks), "globals": memory.words(words)}

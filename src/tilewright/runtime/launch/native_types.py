@@ -84,5 +84,5 @@ def known_types() -> _KnownTypes:
 
 @functools.cache
 def dispatch_code() -> LoadedObject:
-    """For all kernels: 7 ms, once in a process."""
+    """For all kernels, loaded once in a process."""
     return DISPATCH.load()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from array import array
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
 from tilewright.compiler import CompiledKernel
 from tilewright.runtime.arguments.specialization import Key, Spec, TupleKey, run_time_pairs
 from tilewright.runtime.launch.bound_call import BoundCall
+from tilewright.runtime.launch.overlap_warning import OverlapWatch
 from tilewright.runtime.launch.used_globals import GlobalCheck, UsedGlobals
 from tilewright.support.data_class import dataclass
 
@@ -62,3 +64,20 @@ class RecordedLaunch:
     call: BoundCall
     variant: Variant
     checks: tuple[GlobalCheck, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchState:
+    """The state of a kernel that each of its launches reads.
+
+    assigned: settings of compilation that the program has set; enter, exit: hooks around launches;
+    before: those of this kernel; overlaps: the watch for arguments that overlap; clock: one 64-bit
+    number that counts launches. With any setting or hook, machine code leaves launches to Python.
+    """
+
+    assigned: Mapping[str, object]
+    enter: Sequence[object]
+    exit: Sequence[object]
+    before: Sequence[object]
+    overlaps: OverlapWatch
+    clock: array[int]

@@ -103,6 +103,24 @@ NUMBERS = (
 )
 
 
+def test_defaults_are_passed_as_words(slow: list[str]) -> None:
+    @jit
+    def write(out, n=-3, small=0.1, huge=1e300, yes=True, wide=1 << 40):  # pyright: ignore[reportArgumentType]
+        tl.store(out, n)
+        tl.store(out + 1, small)
+        tl.store(out + 2, huge)
+        tl.store(out + 3, yes)
+        tl.store(out + 4, wide)
+
+    out = np.zeros(5)
+    settle(write, lambda: write[(1,)](out), slow)
+    assert out.tolist() == [-3, np.float32(0.1), np.inf, 1, 1 << 40]
+    out[:] = 0
+    settle(write, lambda: write[(1,)](out, small=7.5), slow)
+    assert out.tolist() == [-3, 7.5, np.inf, 1, 1 << 40]
+    assert slow == []
+
+
 def test_integers_choose_the_variant_that_python_chooses() -> None:
     """Each number is launched often enough to be learnt, then all are launched again."""
     sizes, x = new_sizes(), np.zeros(4, "f")

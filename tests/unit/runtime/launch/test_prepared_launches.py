@@ -11,7 +11,8 @@ import tilewright.language as tl
 from tilewright.kernels import matmul
 from tilewright.kernels.matmul import _prepared  # pyright: ignore[reportPrivateUsage]
 from tilewright.runtime import JITFunction, jit
-from tilewright.runtime.launch import native_prepared
+from tilewright.runtime.launch import native_dispatch, prepared_launches
+from tilewright.runtime.launch.prepared_launches import PreparedLaunches
 from tilewright.runtime.launch_hooks import launch_enter
 from tilewright.support import OverlapWarning, errors, settings
 
@@ -34,12 +35,13 @@ class Scaling:
         self.slow = 0
 
     def __call__(self, x: Any, out: Any, addend: float = 0.5, checks: Any = ()) -> None:
-        if self.prepared.launch(x, out, addend):
+        layouts = self.prepared.launch(x, out, addend)
+        if layouts is None:
             return
         self.slow += 1
         grid, args = (1,), (out, x, len(x), addend, 16)
         self.kernel[grid](*args)
-        self.prepared.add((x, out, addend), grid, args, checks)
+        self.prepared.add(layouts, (x, out, addend), grid, args, checks)
 
 
 @pytest.fixture
@@ -58,6 +60,13 @@ def numbers(count: int, start: int = 0) -> Any:
     first = (-memory.ctypes.data % 16) // 4 + start
     memory[first : first + count] = np.arange(count)
     return memory[first : first + count]
+
+
+def layouts_of(prepared: PreparedLaunches, *objects: Any) -> bytes:
+    """Those of objects for which no launch is prepared."""
+    layouts = prepared.launch(*objects)
+    assert layouts is not None
+    return layouts
 
 
 def test_arrays_are_those_of_the_call(scaling: Scaling) -> None:
@@ -88,8 +97,8 @@ def test_other_layouts_are_other_launches(scaling: Scaling, x: Any) -> None:
         scaling(x, out)
         if expected is not None:
             assert (out[: len(x)] == expected).all()
-    assert scaling.prepared.launch(x, numbers(8), 0.5) is True
-    assert scaling.prepared.launch(x, numbers(9), 0.5) is False
+    assert scaling.prepared.launch(x, numbers(8), 0.5) is None
+    assert scaling.prepared.launch(x, numbers(9), 0.5) is not None
 
 
 def test_other_numbers_texts_and_objects(scaling: Scaling) -> None:
@@ -99,9 +108,9 @@ def test_other_numbers_texts_and_objects(scaling: Scaling) -> None:
             scaling(x, out, addend)
             np.testing.assert_array_equal(out, 2 * x + np.float32(addend))
     for other in (None, "text", True, 3, [], numbers(8)):
-        assert scaling.prepared.launch(x, out, other) is False
-    assert scaling.prepared.launch(x, out) is False
-    assert scaling.prepared.launch(x, out, 0.5, 0.5) is False
+        assert scaling.prepared.launch(x, out, other) is not None
+    assert scaling.prepared.launch(x, out) is not None
+    assert scaling.prepared.launch(x, out, 0.5, 0.5) is not None
     frozen = numbers(8)
     frozen.flags.writeable = False
     with pytest.raises(errors.ReadOnlyArray):
@@ -119,9 +128,10 @@ def test_one_array_as_two(scaling: Scaling) -> None:
     prepared, x, out = add.prepared_launches("x_ptr", "y_ptr", "out_ptr"), numbers(8), numbers(8)
     for _ in range(3):
         add[(1,)](out, x, x, 8)
-        prepared.add((x, x, out), (1,), (out, x, x, 8))
+        prepared.add(layouts_of(prepared, x, x, out), (x, x, out), (1,), (out, x, x, 8))
     y = numbers(8) + np.float32(2)
-    assert prepared.launch(x, y, out) and (out == x + y).all()
+    assert prepared.launch(x, y, out) is None
+    assert (out == x + y).all()
 
 
 def test_hooks_and_settings(scaling: Scaling) -> None:
@@ -136,20 +146,22 @@ def test_hooks_and_settings(scaling: Scaling) -> None:
         hooks.remove(hook)
     assert calls == ["hook", "hook"]
     with settings().compilation.scope(fp_fusion=False):
-        assert scaling.prepared.launch(x, out, 0.5) is False
-    assert scaling.prepared.launch(x, out, 0.5) is True
+        assert scaling.prepared.launch(x, out, 0.5) is not None
+    assert scaling.prepared.launch(x, out, 0.5) is None
 
 
 def test_globals_and_further_checks(scaling: Scaling, monkeypatch: pytest.MonkeyPatch) -> None:
     x, out, state = numbers(8), numbers(8), {"threads": 1}
     check: tuple[Callable[[Any], Any], str, int] = (state.get, "threads", 1)
+    layouts = layouts_of(scaling.prepared, x, out, 7.5)
     for _ in range(2):
-        scaling.prepared.add((x, out, 7.5), (1,), (out, x, 8, 7.5, 16), [check])
-    assert scaling.prepared.launch(x, out, 7.5) is True
+        scaling.prepared.add(layouts, (x, out, 7.5), (1,), (out, x, 8, 7.5, 16), [check])
+    assert scaling.prepared.launch(x, out, 7.5) is None
     state["threads"] = 2
-    assert scaling.prepared.launch(x, out, 7.5) is False
-    scaling.prepared.add((x, out, 7.5), (1,), (out, x, 8, 7.5, 16), [(state.get, "threads", 2)])
-    assert scaling.prepared.launch(x, out, 7.5) is True
+    assert scaling.prepared.launch(x, out, 7.5) is not None
+    now: tuple[Callable[[Any], Any], str, int] = (state.get, "threads", 2)
+    scaling.prepared.add(layouts, (x, out, 7.5), (1,), (out, x, 8, 7.5, 16), [now])
+    assert scaling.prepared.launch(x, out, 7.5) is None
     monkeypatch.setitem(globals(), "FACTOR", tl.constexpr(3))
     with pytest.raises(errors.ChangedGlobal):
         scaling(x, out)
@@ -174,17 +186,18 @@ def test_overlaps_are_told_of() -> None:
     apart, near = (x[:8], x[16:24]), (x[:8], x[4:12])
     for _ in range(3):
         reverse[(1,)](apart[1], apart[0], 8)
-        prepared.add(apart, (1,), (apart[1], apart[0], 8))
-    assert prepared.launch(*apart) is True
-    assert prepared.launch(*near) is False
+        prepared.add(layouts_of(prepared, *apart), apart, (1,), (apart[1], apart[0], 8))
+    assert prepared.launch(*apart) is None
+    assert prepared.launch(*near) is not None
     with pytest.warns(OverlapWarning):
         reverse[(1,)](near[1], near[0], 8)
-    assert prepared.launch(*near) is False  # another kernel is right for them
-    assert prepared.launch(*apart) is True
+    assert prepared.launch(*near) is not None  # another kernel is right for them
+    assert prepared.launch(*apart) is None
 
 
 def test_more_launches_than_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native_prepared, "_MOST", 5)
+    monkeypatch.setattr(prepared_launches, "_MAX_SEEN", 5)
+    monkeypatch.setattr(native_dispatch, "_MAX_ENTRIES", 5)
     scaling, x, out = Scaling(), numbers(8), numbers(8)
     for addend in (0.5 + np.arange(40) // 4).tolist() * 3:
         scaling(x, out, addend)
@@ -196,8 +209,9 @@ def test_arrays_that_no_object_is(scaling: Scaling) -> None:
     other = numbers(8)
     x, out = numbers(8), numbers(8)
     for _ in range(3):
-        scaling.prepared.add((x, out, 3.5), (1,), (out, other, 8, 3.5, 16))
-    assert scaling.prepared.launch(x, out, 3.5) is False
+        layouts = layouts_of(scaling.prepared, x, out, 3.5)
+        scaling.prepared.add(layouts, (x, out, 3.5), (1,), (out, other, 8, 3.5, 16))
+    assert scaling.prepared.launch(x, out, 3.5) is not None
 
 
 def test_products() -> None:
@@ -216,7 +230,7 @@ def test_products() -> None:
                 exact = np.where(exact < 0, exact * words["slope"], exact)
             np.testing.assert_allclose(out, exact, rtol=1e-4, atol=1e-4)
     out = np.zeros((32, 24), "f")
-    assert _prepared.launch(*layouts[0], out, None, "", None) is True
+    assert _prepared.launch(*layouts[0], out, None, "", None) is None
     with pytest.raises(ValueError, match="none of"):
         matmul(*layouts[0], out=out, activation="tan")
 
@@ -227,11 +241,11 @@ def test_large_products_are_planned_for_the_threads_there_are() -> None:
     with warnings.catch_warnings(), settings().cpu.scope(threads=1):
         for _ in range(4):
             matmul(a, a, out=out)
-        assert _prepared.launch(a, a, out, None, "", None) is True
+        assert _prepared.launch(a, a, out, None, "", None) is None
         settings().cpu.threads = 2
-        assert _prepared.launch(a, a, out, None, "", None) is False
+        assert _prepared.launch(a, a, out, None, "", None) is not None
         matmul(a, a, out=out)
-        assert _prepared.launch(a, a, out, None, "", None) is True
+        assert _prepared.launch(a, a, out, None, "", None) is None
     assert (out == 104).all()
 
 
@@ -251,4 +265,4 @@ def test_tensors_of_torch() -> None:
         torch.nn.Parameter(torch.zeros(8)), torch.zeros(8, device="meta"), torch.zeros(1, 8),
         torch.zeros(8).to_sparse(), torch.zeros(0),
     ):  # fmt: skip
-        assert scaling.prepared.launch(other, torch.zeros(8), 0.5) is False
+        assert scaling.prepared.launch(other, torch.zeros(8), 0.5) is not None

@@ -1,0 +1,202 @@
+"""Cache entries of native dispatch: what a launch with certain descriptors does."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import struct
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from math import prod
+from typing import Any, cast
+
+from tilewright.analysis import Sum
+from tilewright.backends import DirectLaunch, WordLaunch
+from tilewright.ir.types import PointerType
+from tilewright.runtime.arguments.descriptor_arguments import DescriptorKey
+from tilewright.runtime.arguments.specialization import Spec
+from tilewright.runtime.launch.bound_call import BoundCall
+from tilewright.runtime.launch.native_dispatch_structures import (
+    MAX_ARGUMENTS,
+    SLOT_KINDS,
+    CacheEntry,
+    OverlapPair,
+)
+from tilewright.runtime.launch.native_memory import Memory
+from tilewright.runtime.launch.used_globals import GlobalCheck
+from tilewright.runtime.launch.variant import RecordedLaunch, Variant
+
+__all__ = ["Entry", "Source", "argument_sources"]
+
+_WORD = (1 << 64) - 1
+
+Launch = Callable[..., Any]
+Source = tuple[int | None, Any]
+"""Of a run-time value: which item it is, None for one that is the same in all launches, and what
+is passed."""
+
+
+class Entry(Memory):
+    """A cache entry, and what it points to.
+
+    sources: of each run-time value; checks: globals that must be as they were,
+    besides those of the variant.
+    """
+
+    def __init__(
+        self, record: RecordedLaunch, sources: Sequence[Source], checks: Sequence[GlobalCheck] = ()
+    ) -> None:
+        super().__init__()
+        call, self.variant = record.call, record.variant
+        self.fields = CacheEntry(
+            kernel=self.object(self.variant.kernel),
+            owner=id(self),
+            values=len(sources),
+            sources=self.words([self.object(v) if p is None else p for p, v in sources]),
+            **_global_checks(self, (*self.variant.globals, *record.checks, *checks)),
+            **_pairs(self, sources, call, self.variant),
+            **_target(self, self.variant, bool(call.device), sources),
+        )
+
+    def set(self, **fields: int) -> None:
+        """Set further fields of the structure."""
+        for name, value in fields.items():
+            setattr(self.fields, name, value)
+
+    @property
+    def address(self) -> int:
+        """Of the structure."""
+        return ctypes.addressof(self.fields)
+
+    @property
+    def slot(self) -> int:
+        """Of the table, where a search for it begins."""
+        return self.fields.slot
+
+    @property
+    def stamp(self) -> int:
+        """What the clock has shown to the latest launch by machine code; 0: there was none."""
+        return self.fields.stamp
+
+
+def argument_sources(names: Sequence[str], call: BoundCall) -> list[Source]:
+    """The sources of a launch whose items are those of the arguments called so; the values of
+    others are their defaults."""
+    keys = {param.name: key for param, key in zip(call.params, call.keys, strict=True)}
+    sizes = [_items(keys.get(name)) for name in names]
+    starts = dict(zip(names, accumulate(sizes, initial=0), strict=False))
+    sources: list[Source] = []
+    for param, key, value in zip(call.params, call.keys, call.values, strict=True):
+        start = starts.get(param.name)
+        if isinstance(key, Spec):
+            sources.append((start, value))
+        elif isinstance(key, DescriptorKey):
+            # behind the descriptor itself: array, extents, strides
+            for i, part in enumerate(cast("Sequence[Any]", value), 1):
+                sources.append((None if start is None else start + i, part))
+    return sources
+
+
+def _items(key: object) -> int:
+    """How many items machine code makes of an argument: of a descriptor also itself, all strides
+    and the shape of blocks."""
+    return 2 + 3 * len(key.blocks.shape) if isinstance(key, DescriptorKey) else 1
+
+
+def _global_checks(memory: Memory, checks: Sequence[GlobalCheck]) -> dict[str, int]:
+    """The fields of a cache entry about globals."""
+    words = list[int]()
+    for get, name, value in checks:
+        memory.kept += [get, name, value]
+        # nearly all of them: what a module has is read without a call
+        holder: Any = getattr(get, "__self__", None)
+        plain: bool = holder.__class__ is dict
+        in_dict = plain and get == holder.get
+        words += [id(holder) if in_dict else 0, id(get), id(name), id(value)]
+    return {"checks": len(checks), "globals": memory.words(words)}
+
+
+def _pairs(
+    memory: Memory, sources: Sequence[Source], call: BoundCall, variant: Variant
+) -> dict[str, int]:
+    """Which items must not overlap; those with an array that is no item are left out."""
+    pairs = list[OverlapPair]()
+    for pair in variant.pairs:
+        first, second = sources[pair.first][0], sources[pair.second][0]
+        if first is None or second is None:
+            continue
+        sizes = (_element_bytes(call, value) for value in (pair.first, pair.second))
+        words = [word for terms in pair.unless for word in _sum_words(terms, sources)]
+        pairs.append(OverlapPair(first, second, *sizes, len(pair.unless), memory.words(words)))
+    array = (OverlapPair * len(pairs))(*pairs)
+    memory.kept.append(array)
+    return {
+        "pairs": len(pairs),
+        "pair_list": ctypes.addressof(array),
+        "latest": memory.words([0] * (4 + MAX_ARGUMENTS)),
+    }
+
+
+def _sum_words(terms: Sum, sources: Sequence[Source]) -> list[int]:
+    """A sum as machine code reads it (see `OverlapPair`); defaults are numbers in it."""
+    words = [len(terms)]
+    for factor, values in terms:
+        given = [sources[value][0] for value in values]
+        numbers = [sources[value][1] for value in values if sources[value][0] is None]
+        positions = [position for position in given if position is not None]
+        words += [(factor * prod(numbers)) & _WORD, len(positions), *positions]
+    return words
+
+
+def _element_bytes(call: BoundCall, value: int) -> int:
+    """Of what a run-time argument points to."""
+    specs = [spec for _, spec in call.run_time_specs]
+    return cast("PointerType", specs[value].type).element.bytes
+
+
+def _target(
+    memory: Memory, variant: Variant, with_arrays: bool, sources: Sequence[Source]
+) -> dict[str, int]:
+    """What an entry calls: the backend's own machine code; the launcher where the backend has
+    none, or no array decides on the device."""
+    by_words = getattr(variant.kernel.launcher, "by_words", None) if with_arrays else None
+    launch = cast("WordLaunch | None", by_words() if by_words is not None else None)
+    if launch is not None:
+        values = zip(launch.slots, sources, strict=True)
+        return {
+            "words": launch.function,
+            "words_record": launch.record,
+            "slots": memory.words([SLOT_KINDS.index(kind) for kind in launch.slots]),
+            "constants": memory.words(
+                [_word(kind, value) if item is None else 0 for kind, (item, value) in values]
+            ),
+            "check": memory.object(launch.check),
+            "failures": memory.object(launch.failures),
+        }
+    offer = getattr(variant.kernel.launcher, "direct", None) if with_arrays else None
+    direct = cast("DirectLaunch | None", offer() if offer is not None else None)
+    if direct is None:
+        return {"call": memory.object(functools.partial(_launch_flat, variant.launch))}
+    return {
+        "call": memory.object(direct.call),
+        "device": memory.object(direct.device),
+        "stream_of": memory.object(direct.stream_of),
+        "context_of": direct.context_of,
+        "context": direct.context,
+    }
+
+
+def _word(kind: str, value: Any) -> int:
+    """The 64 bits of a slot that holds a value."""
+    if kind == "f32":
+        # `struct` refuses what only infinity can hold
+        value = ctypes.c_float(value).value
+    code = {"f32": "f4x", "f64": "d", "i1": "?7x"}.get(kind)
+    if code is None:
+        return value & _WORD
+    (word,) = struct.unpack("<Q", struct.pack("<" + code, value))
+    return word
+
+
+def _launch_flat(launch: Launch, x: int, y: int, z: int, *values: Any) -> None:
+    launch((x, y, z), values)
