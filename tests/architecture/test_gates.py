@@ -145,6 +145,8 @@ LAYER_MISTAKES = {
     },
     "Rooms of the NVIDIA backend": {
         "backends/nvidia/layouts/a.py": "from tilewright.backends.nvidia import lower as lower\n",
+        "backends/nvidia/passes/a.py": "from tilewright.backends.nvidia import lower as lower\n",
+        "backends/nvidia/lower/a.py": "from tilewright.backends.nvidia import driver as driver\n",
     },
     "Rooms of the runtime": {
         "runtime/arguments/a.py": "from tilewright.runtime import launch as launch\n",
@@ -185,6 +187,9 @@ def test_layers_finds_each_mistake(tmp_path: Path) -> None:
     assert not verdict.passed
     missed = [name for name in LAYER_MISTAKES if f"{name} BROKEN" not in verdict.report]
     assert not missed, verdict.report
+    report, nvidia = " ".join(verdict.report.split()), "tilewright.backends.nvidia"
+    for room, other in (("layouts", "lower"), ("passes", "lower"), ("lower", "driver")):
+        assert f"{nvidia}.{room} is not allowed to import {nvidia}.{other}" in report
 
 
 def test_layers_wants_a_place_for_each_new_package(tmp_path: Path) -> None:

@@ -21,12 +21,8 @@ from tests.emulator.tensor_maps import TensorMap
 from tilewright.backends import Backend, GPUTarget, manifest
 from tilewright.backends.manifest import Stage, StageContext
 from tilewright.backends.nvidia.backend import BACKEND
-from tilewright.backends.nvidia.driver.gpu_messages import (
-    FAILURE,
-    HOST_ADDRESS,
-    Console,
-    FailureRecord,
-)
+from tilewright.backends.nvidia.driver.gpu_messages import Console, FailureRecord
+from tilewright.backends.nvidia.message_records import FAILURE, HOST_ADDRESS
 from tilewright.backends.nvidia.tensor_maps import ELEMENT_KINDS, SWIZZLES, TensorMapSource
 from tilewright.runtime import autotuner
 from tilewright.runtime.bench import clock_for, register_clock

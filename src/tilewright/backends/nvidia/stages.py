@@ -21,15 +21,15 @@ from tilewright.backends.nvidia.contracts import front_end
 from tilewright.backends.nvidia.driver import device_target
 from tilewright.backends.nvidia.driver.cuda_driver import driver
 from tilewright.backends.nvidia.explain.occupancy import resources_of
-from tilewright.backends.nvidia.lower.allocate_shared import allocate_shared, largest_uses
 from tilewright.backends.nvidia.lower.gpu_function import lower_function
-from tilewright.backends.nvidia.lower.shared_usage import Machine
 from tilewright.backends.nvidia.pipeline import (
     Choices,
     choices_of,
     front_pipeline,
     layout_pipeline,
 )
+from tilewright.backends.nvidia.shared_memory.allocate_shared import allocate_shared, largest_uses
+from tilewright.backends.nvidia.shared_memory.shared_usage import Machine
 from tilewright.ir import Module, Pipeline, parse_valid_module
 from tilewright.support import TilewrightWarning, errors
 

@@ -11,12 +11,7 @@ from tilewright.backends.manifest import DirectLaunch, Metadata, Streamed
 from tilewright.backends.nvidia.driver.cuda_driver import Driver, driver
 from tilewright.backends.nvidia.driver.cuda_errors import CudaCallFailed, faulted, is_fault, refused
 from tilewright.backends.nvidia.driver.current_stream import device_and_stream, torch_queries
-from tilewright.backends.nvidia.driver.gpu_messages import (
-    FAILURE,
-    HOST_ADDRESS,
-    Console,
-    FailureRecord,
-)
+from tilewright.backends.nvidia.driver.gpu_messages import Console, FailureRecord
 from tilewright.backends.nvidia.driver.launch_entry import (
     Entry,
     Handlers,
@@ -28,6 +23,7 @@ from tilewright.backends.nvidia.driver.launch_entry import (
 from tilewright.backends.nvidia.driver.launch_values import address_of, slot_value
 from tilewright.backends.nvidia.driver.stream_order import chosen_stream, joined
 from tilewright.backends.nvidia.driver.tensor_map_encoder import TensorMapEncoder
+from tilewright.backends.nvidia.message_records import FAILURE, HOST_ADDRESS
 from tilewright.backends.nvidia.tensor_maps import PlainSource, TensorMapSource
 from tilewright.support import ForkLock, errors
 from tilewright.support.data_class import dataclass

@@ -1,4 +1,4 @@
-"""Messages of kernels to their host: reads the records that `lower/device_records.py` describes."""
+"""Messages of kernels to their host: reads the records of `message_records.py`."""
 
 from __future__ import annotations
 
@@ -8,50 +8,25 @@ import sys
 from collections.abc import Callable, Sequence
 
 from tilewright.backends.device_messages import index_text, unpacked
+from tilewright.backends.nvidia.message_records import (
+    FAILURE,
+    FAILURE_WORDS,
+    HEAD_BYTES,
+    HOST_ADDRESS,
+    PRINT_WORDS,
+    PRINTS,
+    RECORD_BYTES,
+    RECORDS,
+    STOPS,
+    PrintedText,
+)
 from tilewright.support import errors
-from tilewright.support.data_class import dataclass
 from tilewright.support.printed_lines import PRINT_KINDS, printed_line
 
 __all__ = [
-    "FAILURE",
-    "FAILURE_BYTES",
-    "HEAD_BYTES",
-    "HOST_ADDRESS",
-    "PRINTS",
-    "RECORDS",
-    "RECORD_BYTES",
-    "STOPS",
     "Console",
     "FailureRecord",
-    "PrintedText",
 ]
-
-FAILURE = "tilewright_failure"
-PRINTS = "tilewright_prints"
-"""Names of the kernel's memory of a failed assertion, and of prints."""
-
-FAILURE_BYTES = 16
-HOST_ADDRESS = 8
-"""Where in the memory of a failure the address of its record is, which the host owns."""
-STOPS = 32
-"""Where in that record the host says whether a failure is to stop the grid."""
-HEAD_BYTES = 16
-RECORD_BYTES = 48
-RECORDS = 1 << 16
-"""Elements that one launch can print; further ones are counted and dropped."""
-
-_FAILURE = struct.Struct("<8i")
-_RECORD = struct.Struct("<Q10i")
-
-
-@dataclass(frozen=True, slots=True)
-class PrintedText:
-    """What all elements printed by one operand share. kind: position in PRINT_KINDS."""
-
-    text: str
-    kind: int
-    hexadecimal: bool
-
 
 Read = Callable[[str, int], bytes]
 Clear = Callable[[str, int], None]
@@ -73,12 +48,12 @@ class FailureRecord:
 
     def words(self) -> tuple[int, ...] | None:
         """Number of the assertion, program and index; None if none failed."""
-        failed, *words = _FAILURE.unpack_from(self._bytes)
+        failed, *words = FAILURE_WORDS.unpack_from(self._bytes)
         return tuple(words) if failed else None
 
     def clear(self) -> None:
         """Make it ready for the next failure."""
-        ctypes.memset(self.address, 0, _FAILURE.size)
+        ctypes.memset(self.address, 0, FAILURE_WORDS.size)
 
     @property
     def stops(self) -> bool:
@@ -150,7 +125,7 @@ class Console:
         """By program, then in the order of the program, then by index."""
         lines: list[tuple[tuple[int, ...], str]] = []
         for start in range(0, len(data), RECORD_BYTES):
-            record = _RECORD.unpack_from(data, start)
+            record = PRINT_WORDS.unpack_from(data, start)
             bits, number, order, x, y, z, i, j, k, _, _ = record
             shown = self._prints[int(number)]
             kind, index = PRINT_KINDS[shown.kind], (i, j, k)

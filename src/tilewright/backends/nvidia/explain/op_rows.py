@@ -25,13 +25,8 @@ from tilewright.backends.nvidia.explain.operand_sources import operand_source, r
 from tilewright.backends.nvidia.explain.vector_notes import vector_notes
 from tilewright.backends.nvidia.layouts.access_vectors import MAX_VECTOR_BYTES, vector_length
 from tilewright.backends.nvidia.layouts.operand_chains import carried_tile
-from tilewright.backends.nvidia.lower.buffers import (
-    copy_access,
-    copy_instruction,
-    read_access,
-    write_access,
-)
-from tilewright.backends.nvidia.lower.bulk_stores import BulkStore, panels_of, stored_tile
+from tilewright.backends.nvidia.layouts.tile_layout import layout_of
+from tilewright.backends.nvidia.lower.buffers import copy_instruction
 from tilewright.backends.nvidia.lower.bulk_stores import store_instruction as bulk_instruction
 from tilewright.backends.nvidia.lower.global_memory import (
     is_copied,
@@ -39,8 +34,7 @@ from tilewright.backends.nvidia.lower.global_memory import (
     store_instruction,
     vector_shape,
 )
-from tilewright.backends.nvidia.lower.gpu_lowering import layout_of
-from tilewright.backends.nvidia.lower.layout_conversion import conversion, shared_instruction
+from tilewright.backends.nvidia.lower.layout_conversion import shared_instruction
 from tilewright.backends.nvidia.lower.tensor_cores import product_instruction
 from tilewright.backends.nvidia.lower.warpgroup_mma import (
     block_of,
@@ -50,6 +44,15 @@ from tilewright.backends.nvidia.lower.warpgroup_mma import (
 from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.backends.nvidia.passes.schedule_loop import copy_obstacle, feeds_products
 from tilewright.backends.nvidia.role_ops import RolesOp
+from tilewright.backends.nvidia.shared_memory.shared_accesses import (
+    BulkStore,
+    conversion,
+    copy_access,
+    panels_of,
+    read_access,
+    stored_tile,
+    write_access,
+)
 from tilewright.ir import Function, Op, Value
 from tilewright.ir.types import TileType, Type, dtype_of, element_of
 from tilewright.layout import WARP, WarpShuffle, WgmmaOperand

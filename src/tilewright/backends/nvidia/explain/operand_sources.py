@@ -29,10 +29,10 @@ from tilewright.backends.nvidia.buffer_ops import (
 from tilewright.backends.nvidia.bulk_ops import BulkCopyOp
 from tilewright.backends.nvidia.exchange_ops import is_scratch
 from tilewright.backends.nvidia.layouts.operand_chains import follows, has_layout
-from tilewright.backends.nvidia.lower.buffers import read_access
-from tilewright.backends.nvidia.lower.gpu_lowering import layout_of
-from tilewright.backends.nvidia.lower.layout_conversion import conversion, shared_instruction
+from tilewright.backends.nvidia.layouts.tile_layout import layout_of
+from tilewright.backends.nvidia.lower.layout_conversion import shared_instruction
 from tilewright.backends.nvidia.ops import ConvertOp
+from tilewright.backends.nvidia.shared_memory.shared_accesses import conversion, read_access
 from tilewright.ir import Block, Op, Value
 from tilewright.ir.types import DType, dtype_of, element_of, i1
 from tilewright.layout import SharedAccess, WarpShuffle

@@ -6,7 +6,6 @@ The value of a buffer is one register: its offset in shared memory, in bytes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import cast
 
 from tilewright.backends.nvidia.buffer_ops import (
@@ -24,18 +23,24 @@ from tilewright.backends.nvidia.buffer_ops import (
     buffer_type,
     is_read_by_products,
 )
-from tilewright.backends.nvidia.layouts.layout_propagation import part_along, with_parts
+from tilewright.backends.nvidia.layouts.layout_propagation import part_along
+from tilewright.backends.nvidia.layouts.tile_layout import layout_of
 from tilewright.backends.nvidia.lower.global_memory import shared_store
-from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, layout_of, lowering
+from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering
 from tilewright.backends.nvidia.lower.layout_conversion import (
     instruction_address,
     read_group,
     write_shared,
 )
 from tilewright.backends.nvidia.lower.register_packing import pack
+from tilewright.backends.nvidia.shared_memory.shared_accesses import (
+    copy_access,
+    read_access,
+    write_access,
+)
 from tilewright.ir import Value
 from tilewright.ir.types import BufferType, shape_of
-from tilewright.layout import REGISTER, LinearLayout, SharedAccess, plan_shared_access
+from tilewright.layout import REGISTER
 from tilewright.llvm import Val
 from tilewright.ops import LoadOp
 
@@ -62,25 +67,7 @@ def _transpose_view(state: GpuLowering, op: TransposeViewOp) -> None:
     state.set_registers(op.result, state.registers_of(op.buffer))
 
 
-def _bits(type_: BufferType) -> int:
-    return 8 * type_.element.bytes
-
-
 # ---- asynchronous copies ------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=256)
-def _copy_access(
-    shared: LinearLayout, source: LinearLayout, bits: int, vector: int
-) -> SharedAccess:
-    return plan_shared_access(shared, source, bits, copy=True, max_elements=vector)
-
-
-def copy_access(op: AsyncCopyOp) -> SharedAccess:
-    """How a copy writes shared memory."""
-    type_ = buffer_type(op.buffer)
-    shared = cast("LinearLayout", type_.layout)
-    return _copy_access(shared, layout_of(op.x), _bits(type_), op.vector)
 
 
 def copy_instruction(size: int) -> str:
@@ -130,32 +117,6 @@ def _wait(state: GpuLowering, op: WaitOp) -> None:
 
 
 # ---- registers ----------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=256)
-def _write_access(
-    shared: LinearLayout, source: LinearLayout, bits: int, matrix: bool
-) -> SharedAccess:
-    return plan_shared_access(shared, source, bits, matrix=matrix, store=True)
-
-
-@lru_cache(maxsize=256)
-def _read_access(shared: LinearLayout, target: LinearLayout, bits: int) -> SharedAccess:
-    # All architectures have ldmatrix.
-    return plan_shared_access(shared, target, bits, matrix=True)
-
-
-def write_access(x: Value, type_: BufferType, matrix_stores: bool) -> SharedAccess:
-    """How a tile in registers is written to a buffer."""
-    shared = cast("LinearLayout", type_.layout)
-    return _write_access(shared, layout_of(x), _bits(type_), matrix_stores)
-
-
-def read_access(type_: BufferType, target: LinearLayout, axis: int | None) -> SharedAccess:
-    """How a slot is read into registers; of a part along an axis, too, that of the whole: the
-    highest bits of register numbers name the part."""
-    whole = target if axis is None else with_parts(target, axis, type_.shape[axis])
-    return _read_access(cast("LinearLayout", type_.layout), whole, _bits(type_))
 
 
 @lowering(WriteOp)

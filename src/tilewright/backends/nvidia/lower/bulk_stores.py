@@ -16,41 +16,21 @@ from tilewright.backends.nvidia.bulk_ops import (
     StorePanelOp,
     WritePanelOp,
 )
-from tilewright.backends.nvidia.layouts.store_panels import StorePanels, StorePass, store_panels
+from tilewright.backends.nvidia.layouts.store_panels import StorePanels, StorePass
 from tilewright.backends.nvidia.lower.buffers import FENCE
 from tilewright.backends.nvidia.lower.bulk_copies import first_thread, map_parameter
-from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, layout_of, lowering
+from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, lowering
 from tilewright.backends.nvidia.lower.layout_conversion import write_shared
+from tilewright.backends.nvidia.shared_memory.shared_accesses import (
+    BulkStore,
+    panels_of,
+    pass_number,
+    slot_of,
+)
 from tilewright.backends.nvidia.tensor_map_sources import tensor_map_source
-from tilewright.ir import Value
 from tilewright.ir.types import element_of
 from tilewright.llvm import Val
 from tilewright.ops import DescriptorReduceOp, DescriptorStoreOp
-
-BulkStore = DescriptorStoreOp | DescriptorReduceOp | StorePanelOp
-"""Of the last pass of a tile, or of one before."""
-
-Panel = BulkStore | WritePanelOp
-
-
-def stored_tile(op: Panel) -> Value:
-    """What is stored, or combined with what is there."""
-    return op.operand if isinstance(op, DescriptorReduceOp) else op.stored
-
-
-def panels_of(op: Panel, matrix_stores: bool) -> StorePanels:
-    """How a store goes through shared memory."""
-    tile = stored_tile(op)
-    return store_panels(layout_of(tile), op.block_shape, element_of(tile.type).bytes, matrix_stores)
-
-
-def slot_of(op: Panel, panels: StorePanels) -> int:
-    """Where the pass of an op begins in the bytes of all."""
-    return _number(op, panels) % panels.slots * panels.slot_bytes
-
-
-def _number(op: Panel, panels: StorePanels) -> int:
-    return op.number if isinstance(op, WritePanelOp | StorePanelOp) else len(panels.passes) - 1
 
 
 def _kind(op: BulkStore) -> str:
@@ -76,7 +56,7 @@ def _write(state: GpuLowering, op: WritePanelOp) -> None:
 @lowering(DescriptorStoreOp, DescriptorReduceOp, StorePanelOp)
 def _store(state: GpuLowering, op: BulkStore) -> None:
     panels = panels_of(op, state.arch.stmatrix)
-    part = panels.passes[_number(op, panels)]
+    part = panels.passes[pass_number(op, panels)]
     _store_boxes(state, op, panels, part, state.offsets[op] + slot_of(op, panels))
 
 

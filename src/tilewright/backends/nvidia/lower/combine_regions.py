@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, layout_of, lowering
+from tilewright.backends.nvidia.layouts.tile_layout import layout_of
+from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, lowering
 from tilewright.backends.nvidia.lower.per_register_ops import lower_one
 from tilewright.ir import Block
 from tilewright.layout import REGISTER, LinearLayout

@@ -1,20 +1,13 @@
-"""Assertions and prints: programs leave records which the host reads.
-
-Memory of a failure: whether a thread has failed, and, 8 bytes on, the address of its record, which
-the host owns and can read while the kernel runs; 8 words: whether there is one, number of the
-assertion, program, index; behind them, whether the kernel is to trap. It traps as well if nobody
-gave an address. Otherwise nothing stops a kernel that fails: all threads of the program agree that
-it failed, and return; only those of the warp, where warps never meet.
-Memory of prints: a head of 16 bytes whose first word counts the records, then the records, 12 words
-each: bits (2 words), number of the text, how many prints the thread made before, program, index.
-"""
+"""Assertions and prints: code that writes the records of `message_records.py`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from tilewright.backends.device_messages import packed
-from tilewright.backends.nvidia.driver.gpu_messages import (
+from tilewright.backends.nvidia.layouts.tile_layout import layout_of
+from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering
+from tilewright.backends.nvidia.message_records import (
     FAILURE,
     FAILURE_BYTES,
     HEAD_BYTES,
@@ -25,7 +18,6 @@ from tilewright.backends.nvidia.driver.gpu_messages import (
     STOPS,
     PrintedText,
 )
-from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, layout_of, lowering
 from tilewright.ir import Value
 from tilewright.ir.types import DType, TileType, element_of, shape_of
 from tilewright.llvm import Val, integer_literal

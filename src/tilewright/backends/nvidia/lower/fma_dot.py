@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from tilewright.backends.nvidia.buffer_ops import buffer_type
 from tilewright.backends.nvidia.exchange_ops import SharedFmaDotOp
 from tilewright.backends.nvidia.layouts.access_vectors import MAX_VECTOR_BYTES
-from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, layout_of, lowering
+from tilewright.backends.nvidia.layouts.tile_layout import layout_of
+from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering
 from tilewright.backends.nvidia.lower.layout_conversion import load_vector
 from tilewright.backends.nvidia.lower.register_packing import Element, unpack
 from tilewright.ir import Value

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from tilewright.backends.nvidia.buffer_ops import buffer_type
 from tilewright.backends.nvidia.exchange_ops import ReadAtOp
+from tilewright.backends.nvidia.layouts.tile_layout import layout_of
 from tilewright.backends.nvidia.lower.buffers import element_address
 from tilewright.backends.nvidia.lower.global_memory import shared_load
-from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, layout_of, lowering
+from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, lowering
 from tilewright.backends.nvidia.lower.register_packing import packed_type, unpack
 from tilewright.llvm import Val
 

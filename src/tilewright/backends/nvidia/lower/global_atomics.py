@@ -12,14 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tilewright.backends.nvidia.layouts.tile_layout import layout_of
 from tilewright.backends.nvidia.lower.global_memory import both
-from tilewright.backends.nvidia.lower.gpu_lowering import (
-    BODY,
-    GpuLowering,
-    layout_of,
-    lowering,
-    memory_bits,
-)
+from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering, memory_bits
 from tilewright.backends.nvidia.lower.register_packing import pack, unpack
 from tilewright.backends.nvidia.lower.vector_atomics import add_vectors, elements_of_one
 from tilewright.ir import Value

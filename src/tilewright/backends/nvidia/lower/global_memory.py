@@ -6,13 +6,8 @@ from collections.abc import Sequence
 
 from tilewright.backends.nvidia.buffer_ops import AsyncCopyOp
 from tilewright.backends.nvidia.layouts.access_vectors import copies_of_one, vector_length
-from tilewright.backends.nvidia.lower.gpu_lowering import (
-    BODY,
-    GpuLowering,
-    layout_of,
-    lowering,
-    memory_bits,
-)
+from tilewright.backends.nvidia.layouts.tile_layout import layout_of
+from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering, memory_bits
 from tilewright.backends.nvidia.lower.register_packing import Element, pack, packed_type, unpack
 from tilewright.ir.types import TileType, element_of
 from tilewright.llvm import Val, integer_literal

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from tilewright.analysis import analyze_alignment
 from tilewright.backends.nvidia.arch import Arch
-from tilewright.backends.nvidia.driver.gpu_messages import PrintedText
 from tilewright.backends.nvidia.lower import (
     buffers,
     bulk_copies,
@@ -33,6 +32,7 @@ from tilewright.backends.nvidia.lower import (
 )
 from tilewright.backends.nvidia.lower.element_groups import lower_in_groups
 from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering
+from tilewright.backends.nvidia.message_records import PrintedText
 from tilewright.backends.nvidia.role_ops import PRODUCER_WARPS, BlocksOp, RolesOp
 from tilewright.backends.nvidia.tensor_maps import TensorMapSource
 from tilewright.ir import Block, Effect, Function, Op, Trait, ops_with
@@ -80,7 +80,7 @@ HANDLER_MODULES = (
 class LoweredKernel:
     """LLVM text of a kernel and what its launch needs.
 
-    asserts, prints: see gpu_messages.py; tensor_maps: what the parameters behind those of the
+    asserts, prints: see message_records.py; tensor_maps: what the parameters behind those of the
     kernel hold; threads: of a block, with those of further roles; registers: of each of them at
     the start, 0 where ptxas is free to choose; is_persistent: blocks run several programs, whose
     grid is passed by three parameters in front of the maps; shares_copies: as of RolesOp.

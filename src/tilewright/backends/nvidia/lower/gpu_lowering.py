@@ -14,7 +14,8 @@ from typing import Any
 from tilewright.analysis import Alignment
 from tilewright.backends.lowering_table import LoweringTable
 from tilewright.backends.nvidia.arch import Arch
-from tilewright.backends.nvidia.driver.gpu_messages import PrintedText
+from tilewright.backends.nvidia.layouts.tile_layout import layout_of
+from tilewright.backends.nvidia.message_records import PrintedText
 from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.backends.nvidia.tensor_maps import TensorMapSource
 from tilewright.ir import Block, Op, Value
@@ -243,12 +244,6 @@ class GpuLowering:
             test = Val(test.text, "i1", BODY)
             condition = test if condition is None else self.code.binary("and", condition, test)
         return condition
-
-
-def layout_of(value: Value) -> LinearLayout:
-    """The layout of a tile value."""
-    assert isinstance(value.type, TileType) and isinstance(value.type.layout, LinearLayout), value
-    return value.type.layout
 
 
 @lru_cache(maxsize=256)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
+from tilewright.backends.nvidia.layouts.tile_layout import layout_of
 from tilewright.backends.nvidia.lower.combine_regions import register_groups
 from tilewright.backends.nvidia.lower.gpu_lowering import (
     GpuLowering,
-    layout_of,
     lowering,
     memory_bits,
     register_count,

@@ -8,63 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.backends.nvidia.layouts.layout_propagation import part_along
+from tilewright.backends.nvidia.layouts.tile_layout import layout_of
 from tilewright.backends.nvidia.lower.global_memory import VectorShape, fields, vector_shape
-from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, layout_of, lowering
+from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering
 from tilewright.backends.nvidia.lower.lane_exchange import exchange_lanes
 from tilewright.backends.nvidia.lower.register_packing import Element, pack, unpack
 from tilewright.backends.nvidia.ops import ConvertOp, WarpBarrierOp
+from tilewright.backends.nvidia.shared_memory.shared_accesses import conversion
 from tilewright.ir.types import element_of
 from tilewright.layout import (
     LANE,
     REGISTER,
     WARP,
-    ConversionPlan,
     Identity,
-    LinearLayout,
     RegisterPermute,
     SharedAccess,
     SharedMemory,
-    plan,
 )
 from tilewright.llvm import Val
-
-MOST_BYTES = 64 * 1024
-"""Of shared memory for a round of an exchange between warps: more would cost programs, or slots of
-a loop's buffers, and is more than the smallest GPUs have. Each round takes two barriers."""
-
-_MOST_BYTES_OF_WARPS = 32 * 1024
-"""For a round of an exchange inside of warps, which takes none: also beside buffers."""
-
-
-def conversion(op: ConvertOp, matrix_stores: bool) -> ConversionPlan:
-    """The plan of one conversion."""
-    bits = 8 * element_of(op.type).bytes
-    return plan(layout_of(op.x), layout_of(op.result), bits, matrix_stores=matrix_stores)
-
-
-def halved_axes(source: LinearLayout, target: LinearLayout, chosen: SharedMemory) -> list[int]:
-    """The axes along which a tile is halved, in turn, so that its parts go through shared memory
-    in rounds of limited size: as far as both layouts have halves in registers of their own."""
-    most = _MOST_BYTES_OF_WARPS if chosen.is_inside_warps else MOST_BYTES
-    axes: list[int] = []
-    while chosen.bytes >> len(axes) > most:
-        halves = [h for axis in range(len(target.shape)) if (h := _halves(source, target, axis))]
-        if not halves:
-            break
-        # That of the highest registers, so that vectors stay whole.
-        _, axis, source, target = max(halves, key=lambda half: half[0])
-        axes.append(axis)
-    return axes
-
-
-def _halves(
-    source: LinearLayout, target: LinearLayout, axis: int
-) -> tuple[int, int, LinearLayout, LinearLayout] | None:
-    """The target's register bit that names the half, the axis, and both layouts of the half."""
-    extent = target.shape[axis] // 2
-    there, here = part_along(source, axis, extent), part_along(target, axis, extent)
-    return None if there is None or here is None else (here[1][0], axis, there[0], here[0])
 
 
 @lowering(ConvertOp)
@@ -261,8 +222,6 @@ def _asm_results(
 
 
 __all__ = [
-    "conversion",
-    "halved_axes",
     "load_vector",
     "read_group",
     "write_shared",

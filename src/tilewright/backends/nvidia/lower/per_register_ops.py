@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from tilewright.backends.nvidia.layouts.layout_propagation import registers_between
+from tilewright.backends.nvidia.layouts.tile_layout import layout_of
 from tilewright.backends.nvidia.lower.float_quotient import is_approximate, quotient, quotients
 from tilewright.backends.nvidia.lower.gpu_lowering import (
     BODY,
     GpuLowering,
-    layout_of,
     lowering,
     register_count,
 )

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from tilewright.backends.nvidia.buffer_ops import buffer_type
 from tilewright.backends.nvidia.exchange_ops import CountOp
+from tilewright.backends.nvidia.layouts.tile_layout import layout_of
 from tilewright.backends.nvidia.lower.global_memory import both
-from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, layout_of, lowering
+from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, lowering
 from tilewright.llvm import Val
 
 _BYTES = 4

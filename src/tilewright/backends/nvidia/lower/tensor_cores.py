@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.layouts.mma_layouts import fragment_for
-from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, layout_of, lowering
+from tilewright.backends.nvidia.layouts.tile_layout import layout_of
+from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, lowering
 from tilewright.backends.nvidia.lower.register_packing import pack
 from tilewright.ir import Value
 from tilewright.ir.types import DType, dtype_of

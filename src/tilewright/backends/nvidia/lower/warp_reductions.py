@@ -6,12 +6,9 @@ So a result does not change from run to run. Those over warps are two (split_red
 
 from __future__ import annotations
 
+from tilewright.backends.nvidia.layouts.tile_layout import layout_of
 from tilewright.backends.nvidia.lower.combine_regions import apply_region
-from tilewright.backends.nvidia.lower.gpu_lowering import (
-    GpuLowering,
-    layout_of,
-    lowering,
-)
+from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, lowering
 from tilewright.backends.nvidia.lower.lane_exchange import shuffle_packed
 from tilewright.backends.nvidia.lower.literal_folding import is_literal
 from tilewright.backends.nvidia.lower.register_packing import pack, unpack

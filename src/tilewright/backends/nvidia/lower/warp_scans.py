@@ -17,15 +17,11 @@ from itertools import product
 from tilewright.backends.nvidia.buffer_ops import buffer_type
 from tilewright.backends.nvidia.exchange_ops import ScanJoinOp, WriteLastOp
 from tilewright.backends.nvidia.layouts.layout_propagation import axis_order
+from tilewright.backends.nvidia.layouts.tile_layout import layout_of
 from tilewright.backends.nvidia.lower.buffers import element_address
 from tilewright.backends.nvidia.lower.combine_regions import apply_region
 from tilewright.backends.nvidia.lower.global_memory import shared_store
-from tilewright.backends.nvidia.lower.gpu_lowering import (
-    GpuLowering,
-    gathered_bits,
-    layout_of,
-    lowering,
-)
+from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, gathered_bits, lowering
 from tilewright.backends.nvidia.lower.lane_exchange import shuffle_packed
 from tilewright.backends.nvidia.lower.register_packing import pack, unpack
 from tilewright.ir import Block

@@ -17,10 +17,11 @@ from tilewright.backends.nvidia.exchange_ops import (
     OrderPairsOp,
     ReadPartnerOp,
 )
-from tilewright.backends.nvidia.lower.buffers import read_access
-from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, layout_of, lowering
+from tilewright.backends.nvidia.layouts.tile_layout import layout_of
+from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, lowering
 from tilewright.backends.nvidia.lower.lane_exchange import shuffle_packed
 from tilewright.backends.nvidia.lower.layout_conversion import read_group
+from tilewright.backends.nvidia.shared_memory.shared_accesses import read_access
 from tilewright.ir.types import dtype_of
 from tilewright.layout import LANE, REGISTER, WARP, LinearLayout
 from tilewright.llvm import Val, integer_literal

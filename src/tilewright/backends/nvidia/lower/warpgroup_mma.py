@@ -26,12 +26,8 @@ from typing import cast
 
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp, WgmmaWaitOp, buffer_type
 from tilewright.backends.nvidia.layouts.select_wgmma import instruction_result
-from tilewright.backends.nvidia.lower.gpu_lowering import (
-    BODY,
-    GpuLowering,
-    layout_of,
-    lowering,
-)
+from tilewright.backends.nvidia.layouts.tile_layout import layout_of
+from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering
 from tilewright.backends.nvidia.lower.register_packing import pack, unpack
 from tilewright.backends.nvidia.lower.tensor_cores import PTX_TYPES
 from tilewright.ir import Value

@@ -24,8 +24,8 @@ from tilewright.backends.nvidia.exchange_ops import (
     OrderPairsOp,
     ReadPartnerOp,
 )
-from tilewright.backends.nvidia.lower.gpu_lowering import layout_of
-from tilewright.backends.nvidia.lower.shared_usage import by_threads
+from tilewright.backends.nvidia.layouts.tile_layout import layout_of
+from tilewright.backends.nvidia.shared_memory.shared_usage import by_threads
 from tilewright.ir import Builder, Op, Value
 from tilewright.ir.types import BufferType, TileType, element_of
 from tilewright.layout import REGISTER, WARP, LinearLayout, log2, tile_dims

@@ -52,15 +52,15 @@ from tilewright.backends.nvidia.buffer_ops import (
     buffer_type,
 )
 from tilewright.backends.nvidia.bulk_ops import BulkCopyOp, ProxyFenceOp
-from tilewright.backends.nvidia.lower.allocate_shared import allocate_shared
-from tilewright.backends.nvidia.lower.shared_usage import (
+from tilewright.backends.nvidia.ops import WarpBarrierOp
+from tilewright.backends.nvidia.role_ops import RolesOp
+from tilewright.backends.nvidia.shared_memory.allocate_shared import allocate_shared
+from tilewright.backends.nvidia.shared_memory.shared_usage import (
     Machine,
     buffers_used,
     fences_shared,
     panel_used,
 )
-from tilewright.backends.nvidia.ops import WarpBarrierOp
-from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.ir import Block, Builder, Function, Op, Pass
 from tilewright.ir.types import BufferType
 from tilewright.ops import AssertOp, BarrierOp, ForOp, IfOp, WhileOp

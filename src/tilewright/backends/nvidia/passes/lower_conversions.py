@@ -23,9 +23,9 @@ from typing import cast
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.buffer_ops import AllocOp, PartOp, ReadOp, WriteOp
 from tilewright.backends.nvidia.layouts.layout_propagation import part_along, with_half
-from tilewright.backends.nvidia.lower.gpu_lowering import layout_of
-from tilewright.backends.nvidia.lower.layout_conversion import conversion, halved_axes
+from tilewright.backends.nvidia.layouts.tile_layout import layout_of
 from tilewright.backends.nvidia.ops import ConvertOp
+from tilewright.backends.nvidia.shared_memory.shared_accesses import conversion, halved_axes
 from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import BufferType, TileType, shape_of
 from tilewright.layout import SharedMemory

@@ -46,12 +46,12 @@ from tilewright.backends.nvidia.exchange_ops import (
     SharedFmaDotOp,
     WriteLastOp,
 )
-from tilewright.backends.nvidia.lower.bulk_stores import panels_of
-from tilewright.backends.nvidia.lower.gpu_lowering import layout_of
-from tilewright.backends.nvidia.lower.shared_usage import exchange_buffers, groups_of_scan
+from tilewright.backends.nvidia.layouts.tile_layout import layout_of
 from tilewright.backends.nvidia.ops import FmaDotOp
 from tilewright.backends.nvidia.passes.expand_sorts import SortSteps
 from tilewright.backends.nvidia.passes.split_reductions import emitted, in_each_thread, reshaped
+from tilewright.backends.nvidia.shared_memory.shared_accesses import panels_of
+from tilewright.backends.nvidia.shared_memory.shared_usage import exchange_buffers, groups_of_scan
 from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import TileType, element_of
 from tilewright.layout import LANE, REGISTER, WARP, LinearLayout, slice_of, tile_dims

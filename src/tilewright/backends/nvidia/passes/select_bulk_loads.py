@@ -18,7 +18,6 @@ from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.buffer_ops import ShareOp, buffer_type, transposed_buffer
 from tilewright.backends.nvidia.layouts.operand_chains import carried_tile, makes_register_operands
 from tilewright.backends.nvidia.layouts.store_panels import PASS_BYTES, SLOTS
-from tilewright.backends.nvidia.lower.layout_conversion import MOST_BYTES
 from tilewright.backends.nvidia.passes.producer_slice import has_producer, is_nested
 from tilewright.backends.nvidia.passes.schedule_loop import (
     AheadLoad,
@@ -27,6 +26,7 @@ from tilewright.backends.nvidia.passes.schedule_loop import (
     feeds_products,
     readers,
 )
+from tilewright.backends.nvidia.shared_memory.shared_accesses import MOST_BYTES
 from tilewright.backends.nvidia.tensor_map_sources import launch_number, load_map, panelled_buffers
 from tilewright.ir import Function, Op, Pass, Value
 from tilewright.ir.types import BufferType, TileType, element_of

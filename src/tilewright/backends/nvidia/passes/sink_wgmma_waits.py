@@ -25,8 +25,8 @@ from collections.abc import Iterator
 
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp, WgmmaWaitOp
 from tilewright.backends.nvidia.bulk_ops import MbarrierArriveOp
-from tilewright.backends.nvidia.lower.layout_conversion import conversion
 from tilewright.backends.nvidia.ops import ConvertOp
+from tilewright.backends.nvidia.shared_memory.shared_accesses import conversion
 from tilewright.ir import Block, Builder, Effect, Function, Op, Pass, Rewriter, Trait, Value
 from tilewright.ir.types import TileType
 from tilewright.layout import SharedMemory, WarpShuffle

@@ -35,8 +35,6 @@ from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.buffer_ops import AsyncCopyOp, ShareOp, buffer_type
 from tilewright.backends.nvidia.bulk_ops import BulkCopyOp
-from tilewright.backends.nvidia.lower.allocate_shared import BufferRoom, largest_uses
-from tilewright.backends.nvidia.lower.shared_usage import Machine
 from tilewright.backends.nvidia.passes.deferred_products import deferred_products
 from tilewright.backends.nvidia.passes.expand_loop import LoopExpansion
 from tilewright.backends.nvidia.passes.loop_buffers import buffers_of, replaced_exchanges
@@ -50,6 +48,8 @@ from tilewright.backends.nvidia.passes.schedule_loop import (
     sums_of,
 )
 from tilewright.backends.nvidia.role_ops import PRODUCER_WARPS, RolesOp
+from tilewright.backends.nvidia.shared_memory.allocate_shared import BufferRoom, largest_uses
+from tilewright.backends.nvidia.shared_memory.shared_usage import Machine
 from tilewright.ir import Function, Pass, Value
 from tilewright.ops import DescriptorLoadOp, ForOp
 from tilewright.support import errors

@@ -28,8 +28,6 @@ from typing import cast
 from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp
-from tilewright.backends.nvidia.lower.allocate_shared import BufferRoom, largest_uses
-from tilewright.backends.nvidia.lower.shared_usage import Machine
 from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.backends.nvidia.passes.deferred_products import computed_operands, deferred_products
 from tilewright.backends.nvidia.passes.expand_loop import LoopExpansion
@@ -66,6 +64,8 @@ from tilewright.backends.nvidia.passes.schedule_loop import (
 )
 from tilewright.backends.nvidia.passes.select_bulk_loads import bulk_buffer
 from tilewright.backends.nvidia.role_ops import PRODUCER_WARPS
+from tilewright.backends.nvidia.shared_memory.allocate_shared import BufferRoom, largest_uses
+from tilewright.backends.nvidia.shared_memory.shared_usage import Machine
 from tilewright.ir import Function, Op, Pass, Value
 from tilewright.ops import ConstantOp, DescriptorLoadOp, ForOp, LoadOp
 from tilewright.support import errors

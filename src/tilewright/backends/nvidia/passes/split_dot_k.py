@@ -19,7 +19,7 @@ from typing import cast
 from tilewright.backends.nvidia.buffer_ops import PartOp, ReadOp, TransposeViewOp, buffer_type
 from tilewright.backends.nvidia.layouts.layout_propagation import part_along
 from tilewright.backends.nvidia.layouts.mma_layouts import fragment_for
-from tilewright.backends.nvidia.lower.buffers import read_access
+from tilewright.backends.nvidia.shared_memory.shared_accesses import read_access
 from tilewright.ir import Block, Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import TileType
 from tilewright.layout import REGISTER, LinearLayout

@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from math import prod
 
-from tilewright.backends.nvidia.lower.gpu_lowering import layout_of
+from tilewright.backends.nvidia.layouts.tile_layout import layout_of
 from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import TileType, element_of

@@ -5,7 +5,7 @@ import pytest
 from tilewright.backends.nvidia.layouts.layout_propagation import is_permutation, spread
 from tilewright.backends.nvidia.layouts.select_wgmma import wgmma_result_layout
 from tilewright.backends.nvidia.layouts.store_lines import line_layout, run_layout
-from tilewright.backends.nvidia.lower.layout_conversion import halved_axes
+from tilewright.backends.nvidia.shared_memory.shared_accesses import halved_axes
 from tilewright.layout import (
     LANE,
     REGISTER,

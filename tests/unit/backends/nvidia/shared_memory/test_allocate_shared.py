@@ -3,8 +3,8 @@
 from tilewright.backends import backend_named
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.buffer_ops import AllocOp, ShareOp, buffer_type
-from tilewright.backends.nvidia.lower.allocate_shared import BufferRoom, allocate_shared
-from tilewright.backends.nvidia.lower.shared_usage import Machine
+from tilewright.backends.nvidia.shared_memory.allocate_shared import BufferRoom, allocate_shared
+from tilewright.backends.nvidia.shared_memory.shared_usage import Machine
 from tilewright.ir import Function, Op, parse_function, verify
 from tilewright.ir.types import BufferType, f16
 from tilewright.layout import shared_row_major

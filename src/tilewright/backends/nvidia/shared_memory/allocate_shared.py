@@ -35,13 +35,13 @@ from tilewright.backends.nvidia.exchange_ops import (
     is_scratch,
 )
 from tilewright.backends.nvidia.layouts.access_vectors import MAX_VECTOR_BYTES
-from tilewright.backends.nvidia.lower.shared_usage import (
+from tilewright.backends.nvidia.role_ops import RolesOp
+from tilewright.backends.nvidia.shared_memory.shared_usage import (
     Machine,
     bulk_store_bytes,
     exchange_bytes,
     is_converted_inside_warps,
 )
-from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.ir import Block, Function, Op, Value
 from tilewright.ir.types import BufferType, TileType
 from tilewright.ops import ForOp, WhileOp

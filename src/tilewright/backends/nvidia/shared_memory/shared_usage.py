@@ -44,10 +44,14 @@ from tilewright.backends.nvidia.exchange_ops import (
     WriteLastOp,
 )
 from tilewright.backends.nvidia.layouts.access_vectors import MAX_VECTOR_BYTES
-from tilewright.backends.nvidia.lower.bulk_stores import panels_of, slot_of
-from tilewright.backends.nvidia.lower.gpu_lowering import layout_of
-from tilewright.backends.nvidia.lower.layout_conversion import conversion, halved_axes
+from tilewright.backends.nvidia.layouts.tile_layout import layout_of
 from tilewright.backends.nvidia.ops import ConvertOp, FmaDotOp
+from tilewright.backends.nvidia.shared_memory.shared_accesses import (
+    conversion,
+    halved_axes,
+    panels_of,
+    slot_of,
+)
 from tilewright.ir import Op
 from tilewright.ir.types import (
     BufferType,
