@@ -26,7 +26,7 @@ _SQRT_HALF = {32: 0x3F3504F3, 64: 0x3FE6A09E667F3BCD}
 
 def log_e(a: Arithmetic, x: Value) -> Value:
     """The natural logarithm."""
-    k, f = _split(a, x)
+    k, f, scaled = _split(a, x)
     if a.single:
         rest = a.polynomial(polynomials.LOG_32, f)
         result = a.fma(k, log(2), a.fma(a.mul(f, f), rest, f))
@@ -35,19 +35,19 @@ def log_e(a: Arithmetic, x: Value) -> Value:
         half_square, inner = _log_double(a, f)
         low = a.fma(k, parts.ln2_low, inner)
         result = a.fma(k, parts.ln2_high, a.sub(f, a.sub(half_square, low)))
-    return _special(a, x, result)
+    return _special(a, scaled, result)
 
 
 def log_2(a: Arithmetic, x: Value) -> Value:
     """The logarithm to base 2; exact for powers of two."""
-    k, f = _split(a, x)
+    k, f, scaled = _split(a, x)
     if a.single:
         rest = a.mul(a.mul(f, f), a.polynomial(polynomials.LOG2_32, f))
         fraction = a.fma(f, LOG2_E, rest)
     else:
         half_square, inner = _log_double(a, f)
         fraction = a.fma(f, LOG2_E, a.mul(a.sub(inner, half_square), LOG2_E))
-    return _special(a, x, a.add(k, fraction))
+    return _special(a, scaled, a.add(k, fraction))
 
 
 def rsqrt(a: Arithmetic, x: Value) -> Value:
@@ -79,20 +79,29 @@ def _rsqrt_of_normal(a: Arithmetic, x: Value) -> Value:
     return a.fma(a.mul(y, 0.5), e, y)
 
 
-def _split(a: Arithmetic, x: Value) -> tuple[Value, Value]:
-    """k as a float, and m - 1; subnormal numbers are scaled first."""
+def _split(a: Arithmetic, x: Value) -> tuple[Value, Value, Value]:
+    """k as a float, m - 1, and x, which is scaled if it is subnormal."""
     if a.avx512:
-        return _split_by_instructions(a, x)
+        return *_split_by_instructions(a, x), x
     form = a.format
     # enough to make the smallest subnormal number a normal one
     shift = form.mantissa + 1
     tiny = a.compare("lt", x, 2.0 ** (1 - form.bias))
-    bits = a.bits(a.select(tiny, a.mul(x, 2.0**shift), x))
+    scaled = a.select(tiny, a.mul(x, 2.0**shift), x)
+    bits = a.bits(scaled)
     # bits of floats are ordered: this borrows from the exponent exactly where m is below sqrt(1/2)
-    k = a.shr(a.sub(bits, _SQRT_HALF[form.dtype.bits]), form.mantissa)
-    m = a.floats(a.sub(bits, a.shl(k, form.mantissa)))
-    k = a.add(k, a.select(tiny, -shift, a.constant(0, k.type)))
-    return a.cast(k, form.dtype), a.sub(m, 1.0)
+    borrowed = a.sub(bits, _SQRT_HALF[form.dtype.bits])
+    if a.single:
+        # k times 2^mantissa as an integer is exact as a float
+        power = a.bit_and(borrowed, -1 << form.mantissa)
+        offset = a.select(tiny, a.constant(-float(shift)), 0.0)
+        k = a.fma(a.cast(power, form.dtype), 0.5**form.mantissa, offset)
+    else:
+        exponent = a.shr(borrowed, form.mantissa)
+        power = a.shl(exponent, form.mantissa)
+        offset = a.select(tiny, -shift, a.constant(0, exponent.type))
+        k = a.cast(a.add(exponent, offset), form.dtype)
+    return k, a.sub(a.floats(a.sub(bits, power)), 1.0), scaled
 
 
 def _split_by_instructions(a: Arithmetic, x: Value) -> tuple[Value, Value]:
@@ -116,6 +125,10 @@ def _special(a: Arithmetic, x: Value, result: Value) -> Value:
     """-inf for zero, NaN for negative numbers, x itself for +inf and NaN."""
     if a.avx512:
         return result
+    if a.single and a.has_exp2:
+        # the instruction is exact where the logarithm is no finite number
+        rough = a.math("fast_log2", x)
+        return a.select(a.compare("lt", a.abs(rough), float("inf")), result, rough)
     result = a.select(a.compare("lt", x, float("inf")), result, x)
     rest = a.select(a.compare("eq", x, 0.0), a.constant(float("-inf")), float("nan"))
     return a.select(a.compare("gt", x, 0.0), result, rest)

@@ -195,6 +195,15 @@ def test_libdevice_where_the_language_asks_for_it(function: Callable[..., Any]) 
     assert count(kernel, "call") == 0
 
 
+@pytest.mark.parametrize("function", [tl.log, tl.log2])
+def test_logarithms_compare_an_argument_and_an_estimate(function: Callable[..., Any]) -> None:
+    """The approximate instruction is exact for zeros, infinities, NaNs and negative numbers."""
+    kernel = compiled(apply, "*fp32/16 *fp32/16", F=function)
+    assert count(kernel, "lg2.approx.ftz.f32") == 1
+    assert count(kernel, "setp") == 2
+    assert count(kernel, "shr") + count(kernel, "shl") <= 2  # of the address
+
+
 def test_fusion_of_products_and_sums_is_an_option() -> None:
     fused_too, not_fused = (
         compiled(product_and_sum, "*fp32/16 *fp32/16", enable_fp_fusion=fuse)
