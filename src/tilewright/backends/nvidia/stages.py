@@ -112,13 +112,12 @@ def assembly(text: str, context: StageContext) -> str:
 
 
 def machine_code(ptx: str, context: StageContext) -> bytes:
-    """With all registers of a thread where ptxas spills some and takes fewer: what does not fit
-    anyway it may give up on, and take 32. Told their number, it does not."""
+    """Assembled again with a limit of registers where that may be better."""
     made = _assembled(ptx, context)
-    most = _most_registers(context)
-    if _spilled(made.report) and made.report.registers < most and ".maxnreg" not in ptx:
-        limited = re.sub(r"(\.reqntid [^\n]+\n)", rf"\1.maxnreg {most}\n", ptx, count=1)
-        made = min(made, _assembled(limited, context), key=lambda one: _spilled(one.report))
+    limit = _register_limit(made.report, ptx, context)
+    if limit is not None:
+        limited = re.sub(r"(\.reqntid [^\n]+\n)", rf"\1.maxnreg {limit}\n", ptx, count=1)
+        made = min(_assembled(limited, context), made, key=lambda one: _spilled(one.report))
     report = made.report
     context.metadata.update(
         registers=report.registers, spills=(report.spill_stores + report.spill_loads) // 4
@@ -126,11 +125,50 @@ def machine_code(ptx: str, context: StageContext) -> bytes:
     return made.cubin
 
 
+def _register_limit(report: Report, ptx: str, context: StageContext) -> int | None:
+    """A limit with which ptxas may do better than without.
+
+    Where registers do not suffice, ptxas may give up and use 32, but not with an explicit limit.
+    Otherwise a limit may let one more program run on a multiprocessor. MMAs hide latency by
+    themselves: a kernel with MMAs keeps its registers.
+    """
+    if ".maxnreg" in ptx:
+        return None
+    if _spilled(report):
+        most = _most_registers(context)
+        return most if report.registers < most else None
+    return None if "mma." in ptx else _registers_for_one_more(report.registers, context)
+
+
+_MOST_PROGRAMS = 4
+"""Programs of a multiprocessor: one more adds at least a quarter."""
+
+_LEAST_REGISTERS = 0.8
+"""The lowest limit, as a fraction of the registers in use: a lower one costs spills, or loads in
+flight."""
+
+
+def _registers_for_one_more(registers: int, context: StageContext) -> int | None:
+    """Registers of a thread with which one more program runs on a multiprocessor."""
+    arch, threads = _arch(context), _threads(context)
+    shared = int(context.metadata.get("shared") or 0)
+    resources = resources_of(arch, threads // arch.warp_size, registers, 0, shared)
+    if resources.limit != "registers" or resources.programs > _MOST_PROGRAMS:
+        return None
+    limit = arch.registers_sm // (threads * (resources.programs + 1)) // 8 * 8
+    return limit if limit >= _LEAST_REGISTERS * registers else None
+
+
+def _threads(context: StageContext) -> int:
+    """Threads of a program."""
+    by_warps = _arch(context).warp_size * context.options.num_warps
+    return int(context.metadata.get("threads") or by_warps)
+
+
 def _most_registers(context: StageContext) -> int:
     """Registers that each thread of a program can have, in eights as they are given."""
     arch = _arch(context)
-    threads = int(context.metadata.get("threads") or arch.warp_size * context.options.num_warps)
-    return min(arch.registers_thread, arch.registers_sm // threads // 8 * 8)
+    return min(arch.registers_thread, arch.registers_sm // _threads(context) // 8 * 8)
 
 
 def _spilled(report: Report) -> int:

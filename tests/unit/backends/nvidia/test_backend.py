@@ -1,5 +1,6 @@
 """The manifest of the NVIDIA backend, on a machine without a GPU."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,47 @@ def test_code_comes_from_ptxas_where_there_is_one_for_the_gpu(
         return
     with pytest.warns(TilewrightWarning, match="ptxas was not found, or is older than the GPU"):
         assert stage.run(text, context) == b"linked"
+
+
+@pytest.mark.parametrize(
+    "registers, warps, text, limit",
+    [
+        (39, 16, "", 32),  # four programs of 512 threads instead of three
+        (72, 8, "", 64),
+        (64, 8, "", None),  # a fifth program would take a quarter of the registers
+        (40, 4, "", None),  # more than four programs run anyway
+        (39, 16, "wgmma.mma_async", None),
+        (39, 16, ".maxnreg 40", None),
+    ],
+)
+@pytest.mark.parametrize("spilled", [0, 8])
+def test_a_limit_lets_one_more_program_run(
+    monkeypatch: pytest.MonkeyPatch,
+    registers: int,
+    warps: int,
+    text: str,
+    limit: int | None,
+    spilled: int,
+) -> None:
+    """Where ptxas spills for it, its first result is kept."""
+    limits: list[str] = []
+
+    def assembled(ptx: str, *_: object, **options: object) -> Assembled:
+        found = re.search(r"\.maxnreg (\d+)\n\{", ptx)
+        if found is None:
+            return Assembled(b"free", Report(registers), "")
+        limits.append(found[1])
+        return Assembled(b"limited", Report(int(found[1]), spill_stores=spilled), "")
+
+    monkeypatch.setattr(device_target, "is_device_target", lambda target: False)
+    monkeypatch.setattr(stages, "assemble", assembled)
+    options = BACKEND.options(num_warps=warps)
+    context = StageContext(TARGET, options, {"name": "kernel", "shared": 64})
+    (stage,) = (s for s in BACKEND.stages if s.extension == "cubin")
+    ptx = f".entry kernel()\n.reqntid {32 * warps}\n{{\n{text}\n}}\n"
+    assert stage.run(ptx, context) == (b"free" if limit is None or spilled else b"limited")
+    assert limits == ([] if limit is None else [str(limit)])
+    assert context.metadata["spills"] == 0
 
 
 def test_the_key_follows_the_assembler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
