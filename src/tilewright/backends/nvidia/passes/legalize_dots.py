@@ -16,7 +16,7 @@ becomes
     a = ah + al, b = bh + bl                      tf32x3, bf16x3: al bh + ah bl + ah bh
     a = ah + am + al ...                          bf16x6: the products down to am bm
 
-* tiles smaller than an instruction, of numbers of 16 bits or less: padded, see pad_dots.py
+* tiles smaller than an instruction, of numbers of 16 bits or less: padded, see _pad_dots.py
 * exact fp32, other small tiles, and types that the tensor cores of the architecture lack:
   multiplications and additions, with operands of the type of the sum
 """
@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.layouts.mma_layouts import find_fragment
 from tilewright.backends.nvidia.ops import FmaDotOp
-from tilewright.backends.nvidia.passes.pad_dots import can_be_padded, padded_dot
+from tilewright.backends.nvidia.passes._pad_dots import can_be_padded, padded_dot
 from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import DType, bf16, dtype_of, f16, f32, i32, shape_of, with_element
 from tilewright.ops import (

@@ -28,7 +28,7 @@
                                                nvidia.write_panel %x {number = 1}
                                                mem.descriptor_store %p, %x, ...     the last panel
 
-Sorts: expand_sorts.py. insert_shared_barriers.py puts barriers between.
+Sorts: _expand_sorts.py. insert_shared_barriers.py puts barriers between.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from tilewright.backends.nvidia.exchange_ops import (
 )
 from tilewright.backends.nvidia.layouts.tile_layout import layout_of
 from tilewright.backends.nvidia.ops import FmaDotOp
-from tilewright.backends.nvidia.passes.expand_sorts import SortSteps
+from tilewright.backends.nvidia.passes._expand_sorts import SortSteps
 from tilewright.backends.nvidia.passes.split_reductions import emitted, in_each_thread, reshaped
 from tilewright.backends.nvidia.shared_memory.shared_accesses import panels_of
 from tilewright.backends.nvidia.shared_memory.shared_usage import exchange_buffers, groups_of_scan

@@ -36,7 +36,7 @@ from tilewright.backends.nvidia.bulk_ops import (
     MbarriersOp,
     MbarrierWaitOp,
 )
-from tilewright.backends.nvidia.passes.form_values import joined
+from tilewright.backends.nvidia.passes._form_values import joined
 from tilewright.backends.nvidia.role_ops import NeighbourOp, RolesOp, is_over_programs
 from tilewright.ir import Block, Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import DType, element_of
@@ -118,7 +118,7 @@ def _is_numbered_ahead(programs: ForOp) -> bool:
 
 def _is_in_step(copy: BulkCopyOp, programs: ForOp) -> bool:
     """Whether both blocks come to a copy in the same step: in a loop of each program, which all
-    have as many iterations (program_loop.py)."""
+    have as many iterations (persistent_loop.py)."""
     loop = copy.parent.owner if copy.parent is not None else None
     if not isinstance(loop, ForOp) or loop.parent is not programs.body:
         return loop is programs

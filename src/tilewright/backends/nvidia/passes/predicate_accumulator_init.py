@@ -10,7 +10,7 @@
     }
 
 As in a loop over the blocks of K of all tiles of a program. The sums then stay in their registers,
-so products can go on while the next iteration starts (deferred_products.py).
+so products can go on while the next iteration starts (deferred_waits.py).
 """
 
 from __future__ import annotations

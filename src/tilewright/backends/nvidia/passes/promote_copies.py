@@ -12,7 +12,7 @@ Where the copy engine reads just what the load reads, for every launch: the addr
 and columns of an array that begins with an argument and whose rows are multiples of 16 bytes apart;
 the mask is where the array ends, or all indices are constants. Where indices wrap around instead
 (`% M`), the copy engine reads zeros: nothing that leaves the program may need those rows
-(discarded_elements.py). Indices may not be negative, where pointers read what is before the array;
+(_discarded_elements.py). Indices may not be negative, where pointers read what is before the array;
 of tile indices that is assumed (docs/adr/0022-tile-indices-start-at-zero.md).
 
 Behind the choice of products, so that only loads are rewritten that the copy engine does make.
@@ -44,14 +44,14 @@ from tilewright.analysis import (
     strided_block,
 )
 from tilewright.backends.nvidia.arch import row_for
-from tilewright.backends.nvidia.passes.discarded_elements import is_discarded
-from tilewright.backends.nvidia.passes.form_values import dominates, form_value, is_computable
-from tilewright.backends.nvidia.passes.schedule_loop import STORES, is_zero
+from tilewright.backends.nvidia.passes._discarded_elements import is_discarded
+from tilewright.backends.nvidia.passes._form_values import dominates, form_value, is_computable
 from tilewright.backends.nvidia.passes.select_bulk_loads import (
     MAP_ALIGNMENT,
     CheckBulkLoads,
     bulk_buffer,
 )
+from tilewright.backends.nvidia.schedule.schedule_loop import STORES, is_zero
 from tilewright.backends.nvidia.tensor_map_sources import load_map
 from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import DType, dtype_of, i32, i64, shape_of

@@ -27,7 +27,7 @@ from __future__ import annotations
 from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp
-from tilewright.backends.nvidia.passes.schedule_loop import (
+from tilewright.backends.nvidia.schedule.schedule_loop import (
     MIN_COPY_BYTES,
     Load,
     form_obstacle,

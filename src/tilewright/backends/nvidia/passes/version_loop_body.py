@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp
-from tilewright.backends.nvidia.passes.form_values import joined
+from tilewright.backends.nvidia.passes._form_values import joined
 from tilewright.ir import Block, Builder, Function, Op, Pass, Rewriter, Value, is_pure
 from tilewright.ir.types import DType
 from tilewright.ops import AndOp, ForOp, IfOp, YieldOp

@@ -53,20 +53,19 @@ from tilewright.backends.nvidia.buffer_ops import (
     WgmmaWaitOp,
     WriteOp,
 )
-from tilewright.backends.nvidia.passes.bulk_barriers import BulkBarriers
-from tilewright.backends.nvidia.passes.deferred_products import (
+from tilewright.backends.nvidia.schedule.deferred_waits import (
     carried_sum,
     computed_operands,
     summed_up,
     wait_in_branches,
 )
-from tilewright.backends.nvidia.passes.loop_buffers import (
+from tilewright.backends.nvidia.schedule.loop_buffers import (
     buffer_of,
     deferred_in,
     doubled_buffer,
     share_behind,
 )
-from tilewright.backends.nvidia.passes.register_operands import (
+from tilewright.backends.nvidia.schedule.register_operands import (
     Half,
     ProductPart,
     emit_part,
@@ -74,13 +73,14 @@ from tilewright.backends.nvidia.passes.register_operands import (
     product_parts,
     replaced_ops,
 )
-from tilewright.backends.nvidia.passes.schedule_loop import (
+from tilewright.backends.nvidia.schedule.schedule_loop import (
     AheadLoad,
     Load,
     LoopSchedule,
     inputs,
     readers,
 )
+from tilewright.backends.nvidia.schedule.slot_barriers import BulkBarriers
 from tilewright.ir import Block, Builder, Op, Rewriter, Value
 from tilewright.ir.types import TileType, i1, i32
 from tilewright.ops import (

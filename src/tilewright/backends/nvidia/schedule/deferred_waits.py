@@ -26,8 +26,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp, WgmmaWaitOp
-from tilewright.backends.nvidia.passes.register_operands import product_parts
-from tilewright.backends.nvidia.passes.schedule_loop import LoopSchedule
+from tilewright.backends.nvidia.schedule.register_operands import product_parts
+from tilewright.backends.nvidia.schedule.schedule_loop import LoopSchedule
 from tilewright.ir import Block, Builder, Op, Rewriter, Value
 from tilewright.ir.types import TileType, dtype_of
 from tilewright.ops import ForOp, IfOp, TransposeOp

@@ -25,7 +25,7 @@ from tilewright.backends.nvidia.buffer_ops import PartOp, ReadOp, WgmmaOp
 from tilewright.backends.nvidia.layouts.layout_propagation import part_along
 from tilewright.backends.nvidia.layouts.operand_chains import register_operand
 from tilewright.backends.nvidia.ops import ConvertOp
-from tilewright.backends.nvidia.passes.schedule_loop import LoopSchedule, readers
+from tilewright.backends.nvidia.schedule.schedule_loop import LoopSchedule, readers
 from tilewright.ir import Builder, Op, Trait, Value, is_pure
 from tilewright.ir.types import TileType, dtype_of, shape_of
 from tilewright.layout import LinearLayout, wgmma_fragment

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from tilewright.backends.nvidia.buffer_ops import ViewOp, buffer_type
 from tilewright.backends.nvidia.bulk_ops import MbarrierArriveOp, MbarrierWaitOp
-from tilewright.backends.nvidia.passes.producer_slice import enclosing
-from tilewright.backends.nvidia.passes.schedule_loop import LoopSchedule
+from tilewright.backends.nvidia.schedule.producer_slice import enclosing
+from tilewright.backends.nvidia.schedule.schedule_loop import LoopSchedule
 from tilewright.ir import Block, Builder, Value
 from tilewright.ir.types import i1, i32, u32
 from tilewright.ops import (

@@ -16,7 +16,7 @@ from typing import cast
 
 from tilewright.backends.nvidia.buffer_ops import ViewOp
 from tilewright.backends.nvidia.bulk_ops import BulkCopyOp, MbarriersOp, MbarrierWaitOp
-from tilewright.backends.nvidia.passes.schedule_loop import AheadLoad
+from tilewright.backends.nvidia.schedule.schedule_loop import AheadLoad
 from tilewright.ir import Builder, Value
 from tilewright.ir.types import BufferType, i1, i32, u64
 from tilewright.layout import shared_row_major

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.analysis import is_fence, roots
-from tilewright.backends.nvidia.passes.schedule_loop import STORES
+from tilewright.backends.nvidia.schedule.schedule_loop import STORES
 from tilewright.ir import Block, Function, Op, is_pure
 from tilewright.ir.types import TileType
 from tilewright.ops import AssertOp, DescriptorLoadOp, ForOp, IfOp

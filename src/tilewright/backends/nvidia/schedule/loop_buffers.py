@@ -16,11 +16,11 @@ from tilewright.backends.nvidia.buffer_ops import (
     buffer_type,
     transposed_buffer,
 )
-from tilewright.backends.nvidia.passes.deferred_products import (
+from tilewright.backends.nvidia.schedule.deferred_waits import (
     computed_operands,
     deferred_products,
 )
-from tilewright.backends.nvidia.passes.schedule_loop import AheadLoad, LoopSchedule, readers
+from tilewright.backends.nvidia.schedule.schedule_loop import AheadLoad, LoopSchedule, readers
 from tilewright.backends.nvidia.tensor_map_sources import panelled_buffers
 from tilewright.ir import Builder, Op, Rewriter, Value
 from tilewright.ir.types import BufferType, DType, TileType

@@ -12,7 +12,7 @@ of any other loop (software_pipeline.py).
 
 The grid is that of the launch, which starts no more blocks than are resident at a time. Programs
 come in the order in which the device would start them, the first axis fastest; or, where they take
-different times, in that of program_sweeps.py.
+different times, in that of program_order.py.
 
     cf.for %p = %b, ... {                      cf.for %p = %b, ... (%i = %b mod x) {
       %i = %p mod x                              ...
@@ -29,8 +29,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.backends.nvidia.passes.program_sweeps import Sweep, number_in_sweeps, row_groups
 from tilewright.backends.nvidia.role_ops import BlockOp, BlocksOp
+from tilewright.backends.nvidia.schedule.program_order import Sweep, number_in_sweeps, row_groups
 from tilewright.ir import Block, Builder, Function, Op, Rewriter, Value, is_pure
 from tilewright.ir.types import DType, i32, u32
 from tilewright.ops import (

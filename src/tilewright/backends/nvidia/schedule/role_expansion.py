@@ -46,18 +46,18 @@ from tilewright.backends.nvidia.bulk_ops import (
     MbarrierWaitOp,
 )
 from tilewright.backends.nvidia.ops import ConvertOp
-from tilewright.backends.nvidia.passes.bulk_barriers import load_of_zeros
-from tilewright.backends.nvidia.passes.consumer_turns import take_turns
-from tilewright.backends.nvidia.passes.deferred_products import (
+from tilewright.backends.nvidia.role_ops import RolesOp
+from tilewright.backends.nvidia.schedule.deferred_waits import (
     carried_sum,
     deferred_products,
     summed_up,
     wait_in_branches,
 )
-from tilewright.backends.nvidia.passes.loop_buffers import buffer_of, share_behind
-from tilewright.backends.nvidia.passes.loop_counters import LoopValues, carry_through
-from tilewright.backends.nvidia.passes.producer_slice import enclosing
-from tilewright.backends.nvidia.passes.register_operands import (
+from tilewright.backends.nvidia.schedule.loop_buffers import buffer_of, share_behind
+from tilewright.backends.nvidia.schedule.loop_counters import LoopValues, carry_through
+from tilewright.backends.nvidia.schedule.ping_pong import take_turns
+from tilewright.backends.nvidia.schedule.producer_slice import enclosing
+from tilewright.backends.nvidia.schedule.register_operands import (
     Half,
     ProductPart,
     emit_part,
@@ -65,14 +65,14 @@ from tilewright.backends.nvidia.passes.register_operands import (
     product_parts,
     replaced_ops,
 )
-from tilewright.backends.nvidia.passes.schedule_loop import (
+from tilewright.backends.nvidia.schedule.schedule_loop import (
     AheadLoad,
     LoopSchedule,
     Reader,
     is_read_as_loaded,
     readers,
 )
-from tilewright.backends.nvidia.role_ops import RolesOp
+from tilewright.backends.nvidia.schedule.slot_barriers import load_of_zeros
 from tilewright.ir import Block, Builder, Function, Op, Rewriter, Value
 from tilewright.ir.types import BufferType, i1, i32, u32, u64
 from tilewright.layout import shared_row_major

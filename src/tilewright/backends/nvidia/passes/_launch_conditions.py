@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.analysis import Form, Way
-from tilewright.backends.nvidia.passes.form_values import form_value, is_computable, joined
+from tilewright.backends.nvidia.passes._form_values import form_value, is_computable, joined
 from tilewright.ir import Builder, Op, Value
 from tilewright.ir.types import i64
 from tilewright.ops import AndOp, CompareOp, ConstantOp, OrOp
