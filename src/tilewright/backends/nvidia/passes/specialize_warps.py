@@ -49,8 +49,8 @@ from tilewright.backends.nvidia.schedule.persistent_loop import (
     loop_over_programs,
     may_loop,
 )
+from tilewright.backends.nvidia.schedule.persistent_order import sweep_of
 from tilewright.backends.nvidia.schedule.producer_slice import has_producer, is_nested
-from tilewright.backends.nvidia.schedule.program_order import sweep_of
 from tilewright.backends.nvidia.schedule.role_expansion import ring_buffers, split_roles
 from tilewright.backends.nvidia.schedule.schedule_loop import (
     HINT,

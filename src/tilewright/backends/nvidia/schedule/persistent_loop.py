@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.backends.nvidia.role_ops import BlockOp, BlocksOp
-from tilewright.backends.nvidia.schedule.program_order import Sweep, number_in_sweeps, row_groups
+from tilewright.backends.nvidia.schedule.persistent_order import Sweep, number_in_sweeps, row_groups
 from tilewright.ir import Block, Builder, Function, Op, Rewriter, Value, is_pure
 from tilewright.ir.types import DType, i32, u32
 from tilewright.ops import (

@@ -6,7 +6,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from tilewright.backends.nvidia.schedule.program_order import Sweep, number_in_sweeps, row_groups
+from tilewright.backends.nvidia.schedule.persistent_order import Sweep, number_in_sweeps, row_groups
 from tilewright.eager.eager_builder import EagerBuilder
 from tilewright.interp import ConcreteValue, Machine, Memory
 from tilewright.ir.types import u32
