@@ -16,7 +16,7 @@
 
 ptxas moves the wait for a product up to what needs it last, by the time that the product takes, as
 long as no branch is in between; behind one it waits at once, and the tensor cores stand still while
-threads compute. The attention that is written out in `docs/adr/0030-dependent-products.md` runs at
+threads compute. The attention that is written out in `docs/adr/0030-dependent-dots.md` runs at
 1.11 times cuDNN, with a branch around a mask or the product at 1.03 to 1.04.
 """
 
