@@ -1,4 +1,4 @@
-from .c_program import OBJECT_LAYOUT, CProgram, constant
+from .native_c_program import OBJECT_LAYOUT, CProgram, constant
 from .native_program import NativeProgram
 from .python_callable import METH_FASTCALL, METH_KEYWORDS, builtin_function
 
