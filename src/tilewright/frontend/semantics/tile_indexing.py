@@ -15,7 +15,7 @@ from tilewright.frontend.semantics.shape_functions import broadcast_along, expan
 from tilewright.ir import Value
 from tilewright.ir.types import shape_of
 from tilewright.language import tensor, unwrap
-from tilewright.ops import AddOp, GatherOp, ItemOp, MulOp, RangeOp, ReshapeOp
+from tilewright.ops import GatherOp, ItemOp, RangeOp, ReshapeOp
 from tilewright.support import errors
 
 
@@ -83,8 +83,8 @@ def _taken(ctx: Context, value: Value, dim: int, entry: object) -> Value:
     shape[dim] = len(numbers)
     positions = ctx.value(RangeOp(0, len(numbers)))
     if numbers.step != 1:
-        positions = ctx.value(MulOp(positions, constant(ctx, numbers.step, positions.type)))
-    positions = ctx.value(AddOp(positions, constant(ctx, numbers.start, positions.type)))
+        positions = ctx.mul(positions, constant(ctx, numbers.step, positions.type))
+    positions = ctx.add(positions, constant(ctx, numbers.start, positions.type))
     index = broadcast_along(ctx, positions, dim, tuple(shape))
     return ctx.value(GatherOp(value, index, dim))
 

@@ -12,7 +12,7 @@ from math import prod
 
 from tilewright.ir import Builder, Effect, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import shape_of
-from tilewright.ops import ConstantOp, DotOp, ForOp
+from tilewright.ops import DotOp, ForOp
 from tilewright.support.data_class import dataclass
 from tilewright.transforms.rules import constant_of
 
@@ -47,7 +47,7 @@ def _unroll(loop: ForOp, limit: int) -> bool:
     builder = Builder.at(loop)
     carried: list[Value] = list(loop.inits)
     for number in indices:
-        index = builder.value(ConstantOp(number, loop.lower.type))
+        index = builder.constant(number, loop.lower.type)
         carried = Rewriter.inline_block(loop.body, (index, *carried), builder)
     Rewriter.replace(loop, carried)
     return True

@@ -76,7 +76,7 @@ def _branch(chosen: Op) -> None:
     then, orelse = Block(), Block()
     builder = Builder(then, None, chosen.loc)
     # all its uses follow it
-    Rewriter.replace_uses(condition, builder.value(ConstantOp(True, condition.type)))
+    Rewriter.replace_uses(condition, builder.constant(True, condition.type))
     following = chosen.next
     while following is not None and following.next is not None:
         op, following = following, following.next

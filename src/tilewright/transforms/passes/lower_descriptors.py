@@ -18,28 +18,18 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
-from tilewright.ir.types import TileType, Type, i64, shape_of, with_element, with_shape
+from tilewright.ir.types import i64, shape_of, with_shape
 from tilewright.ops import (
-    AddOp,
-    AndOp,
     AtomicOp,
-    BroadcastOp,
-    CastOp,
-    CompareOp,
-    ConstantOp,
     DescriptorAccess,
     DescriptorGatherOp,
     DescriptorLoadOp,
     DescriptorReduceOp,
     DescriptorScatterOp,
     DescriptorStoreOp,
-    ExpandDimsOp,
     LoadOp,
-    MulOp,
     OffsetOp,
-    RangeOp,
     ReshapeOp,
-    SplatOp,
     StoreOp,
 )
 from tilewright.support.data_class import dataclass
@@ -92,7 +82,7 @@ def _gather(op: DescriptorGatherOp, build: Builder) -> Value:
 def _padded_load(op: DescriptorLoadOp | DescriptorGatherOp, build: Builder, block: _Block) -> Value:
     padding = float("nan") if op.padding == "nan" else 0.0 if op.element.is_float else 0
     padding = bool(padding) if op.element.is_bool else padding
-    other = build.value(ConstantOp(padding, with_shape(op.type, shape_of(block.inside.type))))
+    other = build.constant(padding, with_shape(op.type, shape_of(block.inside.type)))
     return build.value(LoadOp(block.pointers, block.inside, other))
 
 
@@ -128,7 +118,7 @@ def _block(op: DescriptorAccess, build: Builder, rows: Value | None = None) -> _
         _index(build, offset, extent) for offset, extent in zip(op.offsets, columns, strict=True)
     ]
     if rows is not None:
-        indices.insert(0, build.value(CastOp(rows, with_element(rows.type, i64))))
+        indices.insert(0, build.cast(rows, i64))
     shape = tuple(shape_of(index.type)[0] for index in indices)
     distance: Value | None = None
     inside: Value | None = None
@@ -136,39 +126,23 @@ def _block(op: DescriptorAccess, build: Builder, rows: Value | None = None) -> _
         # Products are formed on the rank-1 tile, before broadcasting: fewer multiplications.
         step = index
         if dim + 1 < op.rank:
-            step = build.value(MulOp(index, _splat(build, op.strides[dim], shape[dim])))
-        part = _along(build, step, dim, shape)
-        distance = part if distance is None else build.value(AddOp(distance, part))
-        bounds = _along(build, _inside(build, index, op.shape[dim]), dim, shape)
-        inside = bounds if inside is None else build.value(AndOp(inside, bounds))
+            step = build.mul(index, build.splat(op.strides[dim], (shape[dim],)))
+        part = build.along(step, dim, shape)
+        distance = part if distance is None else build.add(distance, part)
+        bounds = build.along(_inside(build, index, op.shape[dim]), dim, shape)
+        inside = bounds if inside is None else build.bit_and(inside, bounds)
     assert distance is not None and inside is not None
-    start = build.value(SplatOp(op.pointer, shape))
+    start = build.splat(op.pointer, shape)
     return _Block(build.value(OffsetOp(start, distance)), inside)
 
 
 def _index(build: Builder, offset: Value, extent: int) -> Value:
     """Positions of the block along one dimension, as i64."""
-    counted = build.value(CastOp(build.value(RangeOp(0, extent)), TileType((extent,), i64)))
-    return build.value(AddOp(_splat(build, build.value(CastOp(offset, i64)), extent), counted))
+    counted = build.cast(build.arange(0, extent), i64)
+    return build.add(build.splat(build.cast(offset, i64), (extent,)), counted)
 
 
 def _inside(build: Builder, index: Value, extent: Value) -> Value:
     """Whether positions lie in the array along one dimension."""
-    count = shape_of(index.type)[0]
-    end = _splat(build, build.value(CastOp(extent, i64)), count)
-    zero = build.value(ConstantOp(0, index.type))
-    below = build.value(CompareOp(index, end, "lt"))
-    return build.value(AndOp(build.value(CompareOp(index, zero, "ge")), below))
-
-
-def _splat(build: Builder, value: Value, extent: int) -> Value:
-    return build.value(SplatOp(value, (extent,)))
-
-
-def _along(build: Builder, value: Value, dim: int, shape: tuple[int, ...]) -> Value:
-    """A tile of one dimension broadcast to a shape, in which it is dimension `dim`."""
-    for axis in range(len(shape)):
-        if axis != dim:
-            value = build.value(ExpandDimsOp(value, axis))
-    wide: Type = with_shape(value.type, shape)
-    return value if value.type is wide else build.value(BroadcastOp(value, shape))
+    below = build.lt(index, build.splat(build.cast(extent, i64), shape_of(index.type)))
+    return build.bit_and(build.ge(index, 0), below)

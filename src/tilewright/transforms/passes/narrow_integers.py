@@ -199,11 +199,11 @@ class _NarrowingCluster:
             if user.results and user.result in self.inside:
                 continue
             if not _is_truncation(user):
-                wide = Builder.after(narrow.op).value(CastOp(narrow, value.type))
+                wide = Builder.after(narrow.op).cast(narrow, value.type)
                 Rewriter.replace_uses(value, wide)
                 return
             same = user.type is narrow.type
-            new = narrow if same else Builder.at(user).value(CastOp(narrow, user.type))
+            new = narrow if same else Builder.at(user).cast(narrow, user.type)
             Rewriter.replace(user, new)
 
 
@@ -220,8 +220,8 @@ def _narrowed(builder: Builder, value: Value, target: DType) -> Value:
     """The low bits of a value that `_is_free`."""
     type_, op = with_element(value.type, target), value.op
     if isinstance(op, ConstantOp):
-        return builder.value(ConstantOp(target.wrap(int(op.value)), type_))
+        return builder.constant(target.wrap(int(op.value)), type_)
     if isinstance(op, SplatOp):
-        return builder.value(SplatOp(builder.value(CastOp(op.x, target)), op.shape))
+        return builder.splat(builder.cast(op.x, target), op.shape)
     assert isinstance(op, CastOp)
-    return op.x if op.x.type is type_ else builder.value(CastOp(op.x, type_))
+    return op.x if op.x.type is type_ else builder.cast(op.x, type_)

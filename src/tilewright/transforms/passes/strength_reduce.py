@@ -39,11 +39,9 @@ from tilewright.ir.types import (
     element_of,
     i64,
     shape_of,
-    with_element,
 )
 from tilewright.ops import (
     AddOp,
-    CastOp,
     ConstantOp,
     ForOp,
     MulOp,
@@ -191,7 +189,7 @@ class _Rewriting:
         loop, init = self.loop, self.loop.inits[slot]
         dtype = _variable_type(init)
         # Starts at 0, not at the initial value, which stays a tile in front of the loop.
-        zero = self.before.value(ConstantOp(0, dtype))
+        zero = self.before.constant(0, dtype)
         name = views(loop, slot)[-1].name
         variables = add_slot(loop, zero, f"{name}_iv" if name else "iv")
         self._replace_views(slot, [_Moved(init, variable) for variable in variables])
@@ -211,7 +209,7 @@ class _Rewriting:
         counter = self._counter(dtype)
         amount = update.amount
         if element_of(amount.type) is not dtype:
-            amount = self.before.value(CastOp(amount, with_element(amount.type, dtype)))
+            amount = self.before.cast(amount, dtype)
         self._replace_views(
             slot, [_Moved(init, count, amount, update.minus) for count in counter.views]
         )
@@ -223,10 +221,10 @@ class _Rewriting:
         counter = self.counters.get(dtype)
         if counter is None:
             loop = self.loop
-            counts = add_slot(loop, self.before.value(ConstantOp(0, dtype)), "count")
-            one = self.before.value(ConstantOp(1, dtype))
+            counts = add_slot(loop, self.before.constant(0, dtype), "count")
+            one = self.before.constant(1, dtype)
             start = Builder(loop.body, loop.body.first, loop.loc)
-            following = start.value(AddOp(counts[-1], one))
+            following = start.add(counts[-1], one)
             yield_more(loop, following)
             counter = self.counters[dtype] = _Counter(counts, following, loop.results[-1])
         return counter
@@ -235,14 +233,14 @@ class _Rewriting:
         """The amount of a uniform update as a number of the induction variable's type."""
         op = update.amount.op
         if isinstance(op, ConstantOp):
-            return self.before.value(ConstantOp(dtype.wrap(int(op.value)), dtype))
+            return self.before.constant(dtype.wrap(int(op.value)), dtype)
         scalar = op.x if isinstance(op, SplatOp) else update.amount
         if element_of(scalar.type) is dtype:
             return scalar
         # an invariant amount is converted once, in front of the loop
         inside = defining_block(scalar) is self.loop.body
         builder = Builder.at(update.op) if inside else self.before
-        return builder.value(CastOp(scalar, dtype))
+        return builder.cast(scalar, dtype)
 
     def _replace_views(self, slot: int, moved: list[_Moved]) -> None:
         for view, place, block in zip(

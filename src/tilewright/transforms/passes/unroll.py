@@ -19,7 +19,7 @@ from typing import cast
 
 from tilewright.ir import Block, Builder, Function, Pass, Rewriter, Value
 from tilewright.ir.types import DType
-from tilewright.ops import AddOp, CastOp, ConstantOp, DivOp, ForOp, MulOp, YieldOp
+from tilewright.ops import ConstantOp, ForOp, YieldOp
 from tilewright.support.data_class import dataclass
 from tilewright.transforms.count_trips import index_span
 
@@ -54,7 +54,7 @@ def _unroll(loop: ForOp, limit: int) -> bool:
     body = _repeated(loop, factor)
     attrs = dict(loop.attrs)
     attrs["unroll"] = None  # neither loop is to be unrolled again
-    wide = builder.value(ConstantOp(stride, index))
+    wide = builder.constant(stride, index)
     grouped = ForOp(loop.lower, middle, wide, loop.inits, body, **attrs)
     builder.emit(grouped)
     # a clone, since the original body is erased with the loop
@@ -69,9 +69,9 @@ def _unroll(loop: ForOp, limit: int) -> bool:
 def _end_of_groups(builder: Builder, loop: ForOp, stride: int) -> Value:
     """The index at which no full group is left."""
     span = index_span(builder, loop)
-    size = builder.value(ConstantOp(stride, span.type))
-    groups = builder.value(MulOp(builder.value(DivOp(span, size)), size))
-    return builder.value(AddOp(loop.lower, builder.value(CastOp(groups, loop.lower.type))))
+    size = builder.constant(stride, span.type)
+    groups = builder.mul(builder.div(span, size), size)
+    return builder.add(loop.lower, builder.cast(groups, loop.lower.type))
 
 
 def _repeated(loop: ForOp, factor: int) -> Block:
@@ -83,7 +83,7 @@ def _repeated(loop: ForOp, factor: int) -> Block:
     index, carried = body.args[0], list(body.args[1:])
     for repetition in range(factor):
         if repetition:
-            index = builder.value(AddOp(index, loop.step))
+            index = builder.add(index, loop.step)
         carried = Rewriter.inline_block(loop.body, (index, *carried), builder)
     builder.emit(YieldOp(tuple(carried)))
     return body

@@ -3,7 +3,7 @@
 from tilewright.transforms.rules.address_rules import ADDRESSES
 from tilewright.transforms.rules.arith_rules import ARITH
 from tilewright.transforms.rules.canonical_rules import CANONICAL
-from tilewright.transforms.rules.constant_builders import constant, scalar_of, with_operands
+from tilewright.transforms.rules.constant_builders import scalar_of, with_operands
 from tilewright.transforms.rules.constant_reductions import reduced_constants
 from tilewright.transforms.rules.control_rules import CONTROL
 from tilewright.transforms.rules.exact_arithmetic import (
@@ -24,7 +24,6 @@ __all__ = [
     "MEMORY",
     "TILE",
     "WIDTHS",
-    "constant",
     "constant_of",
     "fold_binary",
     "fold_compare",

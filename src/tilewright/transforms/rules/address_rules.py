@@ -20,7 +20,7 @@ def uniform_offset_to_base(op: OffsetOp, ctx: RuleContext) -> Value | None:
     amount = scalar_of(ctx, op.offset)
     assert amount is not None
     moved = ctx.value(OffsetOp(base.x, amount))
-    return ctx.value(OffsetOp(ctx.value(SplatOp(moved, shape_of(op.type))), inner.offset))
+    return ctx.value(OffsetOp(ctx.splat(moved, shape_of(op.type)), inner.offset))
 
 
 ADDRESSES = RuleSet(item for item in globals().values() if isinstance(item, Rule))

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from tilewright.ir import Op, RuleContext, Value
-from tilewright.ir.types import TileType, Type, element_of, shape_of
+from tilewright.ir.types import TileType, element_of, shape_of
 from tilewright.ops import ConstantOp, SplatOp
-
-
-def constant(ctx: RuleContext, number: int | float, type_: Type) -> Value:
-    """A constant, of a tile type in every element."""
-    return ctx.value(ConstantOp(number, type_))
 
 
 def with_operands(op: Op, operands: list[Value]) -> Op:
@@ -35,5 +30,5 @@ def scalar_of(ctx: RuleContext, value: Value) -> Value | None:
     if isinstance(op, SplatOp):
         return op.x
     if isinstance(op, ConstantOp):
-        return constant(ctx, op.value, element_of(op.result_type))
+        return ctx.constant(op.value, element_of(op.result_type))
     return None

@@ -1,6 +1,6 @@
-"""Writes arithmetic as ops: the notation in which the expansions of this package are stated.
+"""Float arithmetic as ops: the builder with which the expansions of this package are stated.
 
-a = Arithmetic(builder, x.type, fma=True)
+a = FloatArithmetic(builder, x.type, fma=True)
 t = a.fma(x, 1.5, 0.25)          # numbers become constants of the other operand's type
 bits = a.shl(a.bits(t), 23)      # a float's bits as signed integers of its width
 """
@@ -9,35 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.ir import Builder, Op, Value
+from tilewright.ir import ArithmeticBuilder, Builder, Expr, Number, Op, Operand, Value
 from tilewright.ir.types import DType, Type, dtype_of, f32, f64, i1, i32, i64, with_element
-from tilewright.ops import (
-    AbsOp,
-    AddOp,
-    AndOp,
-    BitcastOp,
-    CastOp,
-    CompareOp,
-    ConstantOp,
-    DivOp,
-    FmaOp,
-    MathOp,
-    MaxOp,
-    MinOp,
-    MulOp,
-    NegOp,
-    OrOp,
-    SelectOp,
-    ShlOp,
-    ShrOp,
-    SubOp,
-    XorOp,
-)
 from tilewright.support.data_class import dataclass
-
-Number = int | float
-Operand = Value | Number
-_Binary = type[AddOp | SubOp | MulOp | AndOp | OrOp | XorOp | ShlOp | ShrOp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +53,7 @@ DOUBLE = Format(f64, i64)
 FORMATS = {f32: SINGLE, f64: DOUBLE}
 
 
-class Arithmetic:
+class FloatArithmetic(ArithmeticBuilder):
     """Emits ops on values of one shape; `type` is the float type computed in.
 
     native: floats of less than 32 bits that the machine converts from and to f32; avx512: it has
@@ -117,63 +91,32 @@ class Arithmetic:
         """Whether it computes in f32."""
         return self.format is SINGLE
 
-    def emit(self, op: Op) -> Value:
+    def value(self, op: Op) -> Value:
         return self.builder.value(op)
 
     def constant(self, value: Number, type_: Type | None = None) -> Value:
-        """A number of `type_`, by default of the float type."""
+        """A number of `type_`, by default of the float type; each is emitted once."""
         type_ = self.type if type_ is None else type_
         # by text, since 0.0 equals -0.0, and a NaN nothing
         key = (repr(value), type_)
         emitted = self._constants.get(key)
         if emitted is None:
-            emitted = self._constants[key] = self.emit(ConstantOp(value, type_))
+            emitted = self._constants[key] = super().constant(value, type_)
         return emitted
 
-    def like(self, number: Operand, other: Operand) -> Value:
-        """A number as a constant of the type of `other`."""
-        if isinstance(number, Value):
-            return number
-        return self.constant(number, other.type if isinstance(other, Value) else None)
-
-    def _binary(self, op: _Binary, x: Operand, y: Operand) -> Value:
-        return self.emit(op(self.like(x, y), self.like(y, x)))
-
-    def add(self, x: Operand, y: Operand) -> Value:
-        return self._binary(AddOp, x, y)
-
-    def sub(self, x: Operand, y: Operand) -> Value:
-        return self._binary(SubOp, x, y)
-
-    def mul(self, x: Operand, y: Operand) -> Value:
-        return self._binary(MulOp, x, y)
-
-    def bit_and(self, x: Operand, y: Operand) -> Value:
-        return self._binary(AndOp, x, y)
-
-    def bit_or(self, x: Operand, y: Operand) -> Value:
-        return self._binary(OrOp, x, y)
-
-    def bit_xor(self, x: Operand, y: Operand) -> Value:
-        return self._binary(XorOp, x, y)
-
-    def shl(self, x: Operand, y: Operand) -> Value:
-        return self._binary(ShlOp, x, y)
-
-    def shr(self, x: Operand, y: Operand) -> Value:
-        return self._binary(ShrOp, x, y)
+    def like(self, x: Operand, other: Operand) -> Value:
+        """Two numbers have the float type."""
+        if isinstance(x, Number) and isinstance(other, Number):
+            return self.constant(x)
+        return super().like(x, other)
 
     def div(self, x: Operand, y: Operand, rounding: str = "nearest") -> Value:
         """x / y; rounding: see `DivOp`."""
-        return self.emit(DivOp(self.like(x, y), self.like(y, x), rounding))
+        return super().div(x, y, rounding)
 
     def fma(self, a: Operand, b: Operand, c: Operand) -> Value:
         """a * b + c, rounded once where the machine does so in one instruction."""
-        a, b = self.like(a, b), self.like(b, a)
-        c = self.like(c, a)
-        if self.has_fma:
-            return self.emit(FmaOp(a, b, c))
-        return self.add(self.mul(a, b), c)
+        return super().fma(a, b, c) if self.has_fma else self.add(self.mul(a, b), c)
 
     def polynomial(self, coefficients: Sequence[Number], x: Value) -> Value:
         """Horner's rule; lowest power first."""
@@ -185,45 +128,22 @@ class Arithmetic:
 
     def clamp(self, x: Value, low: float, high: float) -> Value:
         """x within [low, high]; a NaN stays. One instruction each: the bounds are no NaN."""
-        return self.at_most(self.emit(MaxOp(x, self.like(low, x), True)), high)
+        return self.at_most(self.max(x, low, nan=True), high)
 
     def at_most(self, x: Value, high: float) -> Value:
         """min(x, high); a NaN stays."""
-        return self.emit(MinOp(x, self.like(high, x), True))
+        return self.min(x, high, nan=True)
 
     def within(self, x: Value, bound: float) -> Value:
         """x between -bound and bound; one of them for a NaN."""
-        above = self.emit(MaxOp(x, self.like(-bound, x)))
-        return self.emit(MinOp(above, self.like(bound, x)))
+        return self.min(self.max(x, -bound), bound)
 
-    def abs(self, x: Value) -> Value:
-        return self.emit(AbsOp(x))
-
-    def neg(self, x: Value) -> Value:
-        return self.emit(NegOp(x))
-
-    def compare(self, predicate: str, x: Value, y: Operand) -> Value:
-        return self.emit(CompareOp(x, self.like(y, x), predicate))
-
-    def select(self, condition: Value, x: Operand, y: Operand) -> Value:
-        return self.emit(SelectOp(condition, self.like(x, y), self.like(y, x)))
-
-    def either(self, x: Value, y: Value) -> Value:
-        return self.emit(OrOp(x, y))
-
-    def math(self, function: str, x: Value) -> Value:
-        return self.emit(MathOp(x, function))
-
-    def cast(self, x: Value, dtype: DType, rounding: str = "rtne", in_range: bool = True) -> Value:
+    def cast(
+        self, x: Value | Expr, type_: Type, rounding: str = "rtne", in_range: bool = True
+    ) -> Value:
         """To another element type, whose range expansions know; `x` itself if it has it."""
-        if dtype_of(x.type) is dtype:
-            return x
-        rounds = dtype_of(x.type).is_float and dtype.is_integer
-        type_ = with_element(x.type, dtype)
-        return self.emit(CastOp(x, type_, rounding, in_range and rounds))
-
-    def bitcast(self, x: Value, dtype: DType) -> Value:
-        return self.emit(BitcastOp(x, with_element(x.type, dtype)))
+        rounds = dtype_of(x.type).is_float and dtype_of(type_).is_integer
+        return super().cast(x, type_, rounding, in_range and rounds)
 
     def bits(self, x: Value) -> Value:
         """The bits of a float of the format as signed integers."""
