@@ -21,7 +21,6 @@ from tilewright.frontend.semantics.literal_constants import constant, describe, 
 from tilewright.frontend.semantics.numeric_operators import binary
 from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.frontend.semantics.semantics_registry import implements
-from tilewright.frontend.semantics.shape_functions import broadcast_along
 from tilewright.ir import Value
 from tilewright.ir.types import PointerType, i64, shape_of, with_shape
 from tilewright.language import block_pointer, tensor
@@ -125,10 +124,10 @@ def store_window(
         index = _index(ctx, p, dim)
         # The product is formed on the rank-1 tile, before broadcasting: fewer multiplications.
         step = ctx.mul(index, ctx.splat(p.strides[dim].handle, (shape[dim],)))
-        part = broadcast_along(ctx, step, dim, shape)
+        part = ctx.along(step, dim, shape)
         distance = part if distance is None else ctx.add(distance, part)
         if dim in checked:
-            inside = broadcast_along(ctx, _inside(ctx, p, dim, index), dim, shape)
+            inside = ctx.along(_inside(ctx, p, dim, index), dim, shape)
             mask = inside if mask is None else ctx.bit_and(mask, inside)
     assert distance is not None
     pointer = ctx.value(OffsetOp(broadcast_value(ctx, p.base.handle, shape), distance))

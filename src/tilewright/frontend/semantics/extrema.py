@@ -25,7 +25,6 @@ from tilewright.frontend.semantics.reductions import (
 )
 from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.frontend.semantics.semantics_registry import implements
-from tilewright.frontend.semantics.shape_functions import broadcast_along
 from tilewright.ir.types import dtype_of, shape_of
 from tilewright.language import tensor
 from tilewright.ops import ReshapeOp
@@ -104,7 +103,7 @@ def extremum_with_index(
     value = cast_value(ctx, value, accumulator_dtype(element))
     shape = shape_of(value.type)
     # int32 suffices: tiles have far fewer than 2^31 elements.
-    index = broadcast_along(ctx, ctx.arange(0, shape[dim or 0]), dim or 0, shape)
+    index = ctx.along(ctx.arange(0, shape[dim or 0]), dim or 0, shape)
     predicate = "gt" if function.endswith("max") else "lt"
     combine = _better_pair(ctx, predicate, tie_break_left)
     best, where = reduce_tiles(ctx, [value, index], dim or 0, combine, keep and dim is not None)

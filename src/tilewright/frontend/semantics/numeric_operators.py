@@ -230,7 +230,7 @@ def logical(ctx: Context, name: str, lhs: object, rhs: object) -> Any:
     if not isinstance(lhs, tensor) and not isinstance(rhs, tensor):
         return constexpr((lhs and rhs) if name == "and" else (lhs or rhs))
     x, y = broadcast_pair(ctx, "combine", as_condition(ctx, lhs), as_condition(ctx, rhs))
-    return ctx.tensor(AndOp(x, y) if name == "and" else OrOp(x, y))
+    return tensor(ctx.bit_and(x, y) if name == "and" else ctx.bit_or(x, y))
 
 
 def unary(ctx: Context, name: str, x: object) -> Any:

@@ -255,7 +255,7 @@ def flip(ctx: Context, x: object, dim: object = None) -> tensor:
     # There is no op for reversal; a gather with descending indices is one.
     last = constant(ctx, extent - 1, TileType((extent,), i32))
     reverse = ctx.sub(last, ctx.arange(0, extent))
-    return ctx.tensor(GatherOp(tile.handle, broadcast_along(ctx, reverse, axis, shape), axis))
+    return ctx.tensor(GatherOp(tile.handle, ctx.along(reverse, axis, shape), axis))
 
 
 def part(ctx: Context, x: tensor, axis: int, start: int, count: int) -> tensor:
@@ -264,22 +264,13 @@ def part(ctx: Context, x: tensor, axis: int, start: int, count: int) -> tensor:
     shape[axis] = count
     index = ctx.arange(start, start + count)
     # A slice is a gather with constant indices: tile IR has no op that slices.
-    return ctx.tensor(GatherOp(x.handle, broadcast_along(ctx, index, axis, tuple(shape)), axis))
+    return ctx.tensor(GatherOp(x.handle, ctx.along(index, axis, tuple(shape)), axis))
 
 
 def without_axis(ctx: Context, x: tensor, axis: int) -> tensor:
     """A tile without an axis of extent 1; a scalar if that was the only one."""
     shape = shape_of(x.handle.type)
     return reshaped(ctx, x, (*shape[:axis], *shape[axis + 1 :]))
-
-
-def broadcast_along(ctx: Context, value: Value, axis: int, shape: tuple[int, ...]) -> Value:
-    """A tile of rank 1 laid along `axis` of `shape` and repeated along the others."""
-    # Inserting dimensions in ascending order keeps `axis` where it has to be.
-    for dim in range(len(shape)):
-        if dim != axis:
-            value = ctx.value(ExpandDimsOp(value, dim))
-    return broadcast_value(ctx, value, shape)
 
 
 @implements(tl.item)

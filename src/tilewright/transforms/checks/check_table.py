@@ -28,7 +28,7 @@ from tilewright.ir import Builder, Value
 from tilewright.ir.types import PointerType, i64
 from tilewright.ops import LoadOp, NumProgramsOp, OffsetOp, ProgramIdOp
 from tilewright.support.data_class import dataclass
-from tilewright.transforms.checks.lane_notation import Lanes
+from tilewright.transforms.checks.lane_arithmetic import Lanes
 
 RECORD_WORDS = 5
 BASE, ACQUIRED, RANGES, RELEASED = 5, 6, 7, 8

@@ -64,8 +64,8 @@ from tilewright.transforms.checks.check_table import (
     program_number,
     within,
 )
+from tilewright.transforms.checks.lane_arithmetic import Lanes, when
 from tilewright.transforms.checks.lane_marks import Mark, Marked, follow, markable, none
-from tilewright.transforms.checks.lane_notation import Lanes, when
 from tilewright.transforms.checks.race_shadow import Found, RaceShadow, Test, WatchedAccess
 
 TABLE = "checks"

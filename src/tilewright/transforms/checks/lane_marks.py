@@ -51,7 +51,7 @@ from tilewright.ops import (
     WhileOp,
     YieldOp,
 )
-from tilewright.transforms.checks.lane_notation import Lanes, emit_like, fold_axis
+from tilewright.transforms.checks.lane_arithmetic import Lanes, emit_like, fold_axis
 
 
 class Mark(enum.Enum):

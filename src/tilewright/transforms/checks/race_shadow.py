@@ -60,7 +60,7 @@ from tilewright.transforms.checks.check_table import (
     within,
     word_at,
 )
-from tilewright.transforms.checks.lane_notation import Lanes, emit_like, when
+from tilewright.transforms.checks.lane_arithmetic import Lanes, emit_like, when
 
 _NOTED = {Violation.WRITTEN: WRITERS, Violation.READ: READERS, Violation.UPDATED: UPDATERS}
 _NOTE = PointerType(i32)

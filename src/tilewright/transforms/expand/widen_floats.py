@@ -23,14 +23,12 @@ from tilewright.ir.types import (
 )
 from tilewright.ops import (
     AbsOp,
-    AndOp,
     ConstantOp,
     DotOp,
     MaxOp,
     MinOp,
     NegOp,
     PrintOp,
-    XorOp,
 )
 
 
@@ -110,8 +108,8 @@ def widen_sign(op: Op, builder: Builder) -> Value | None:
     bits = builder.bitcast(op.x, integer)
     flips = isinstance(op, NegOp)
     mask = builder.constant(sign if flips else sign - 1, integer)
-    changed = XorOp(bits, mask) if flips else AndOp(bits, mask)
-    return builder.bitcast(builder.value(changed), op.type)
+    changed = builder.bit_xor(bits, mask) if flips else builder.bit_and(bits, mask)
+    return builder.bitcast(changed, op.type)
 
 
 def widen_print(op: Op, builder: Builder) -> None:

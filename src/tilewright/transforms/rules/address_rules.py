@@ -5,7 +5,7 @@ from __future__ import annotations
 from tilewright.ir import Rule, RuleContext, RuleSet, Value, rule
 from tilewright.ir.types import shape_of
 from tilewright.ops import ConstantOp, OffsetOp, SplatOp
-from tilewright.transforms.rules.constant_builders import scalar_of
+from tilewright.transforms.rules.rebuilt_ops import scalar_of
 
 
 @rule(OffsetOp)

@@ -40,7 +40,6 @@ from tilewright.ops import (
     SubOp,
     XorOp,
 )
-from tilewright.transforms.rules.constant_builders import scalar_of, with_operands
 from tilewright.transforms.rules.exact_arithmetic import (
     constant_of,
     fold_binary,
@@ -51,6 +50,7 @@ from tilewright.transforms.rules.exact_arithmetic import (
     is_constant,
     is_lossless,
 )
+from tilewright.transforms.rules.rebuilt_ops import scalar_of, with_operands
 
 _SWAPPED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
@@ -291,8 +291,7 @@ def uniform_comparison(op: CompareOp, ctx: RuleContext) -> Value | None:
         extent = _extent_of_places(place)
         if extent and bound % extent == 0 and _is_multiple(start, extent):
             first = cast("Value", scalar_of(ctx, start))
-            uniform = CompareOp(first, ctx.constant(bound, first.type), op.predicate)
-            return ctx.splat(ctx.value(uniform), shape_of(op.type))
+            return ctx.splat(ctx.compare(first, bound, op.predicate), shape_of(op.type))
     return None
 
 

@@ -22,8 +22,8 @@ from tilewright.ops import (
     SplitOp,
     TransposeOp,
 )
-from tilewright.transforms.rules.constant_builders import scalar_of, with_operands
 from tilewright.transforms.rules.exact_arithmetic import is_constant
+from tilewright.transforms.rules.rebuilt_ops import scalar_of, with_operands
 
 ReshapeLike = SplatOp | BroadcastOp | ExpandDimsOp | ReshapeOp | TransposeOp
 

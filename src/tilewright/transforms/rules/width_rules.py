@@ -37,8 +37,8 @@ from tilewright.ops import (
     ShrOp,
     XorOp,
 )
-from tilewright.transforms.rules.constant_builders import with_operands
 from tilewright.transforms.rules.exact_arithmetic import constant_of, is_lossless
+from tilewright.transforms.rules.rebuilt_ops import with_operands
 
 _UNSIGNED = {i8: u8, i16: u16, i32: u32}
 

@@ -7,13 +7,14 @@ In i64, since products of strides and extents of i32 may not fit into 32 bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import reduce
 from typing import cast
 
 from tilewright.analysis import Form, Kind, Symbol
 from tilewright.ir import Block, Builder, Op, Value
 from tilewright.ir.types import i64
-from tilewright.ops import AddOp, CastOp, ConstantOp, DivOp, ForOp, MulOp, SubOp
+from tilewright.ops import ForOp
 
 
 def is_computable(form: Form, before: Op) -> bool:
@@ -24,15 +25,7 @@ def is_computable(form: Form, before: Op) -> bool:
 def form_value(builder: Builder, form: Form, before: Op) -> Value:
     """The value of a form, from scalars that are defined before an op."""
     terms = [_term(builder, monomial, factor, before) for monomial, factor in form]
-    return joined(builder, AddOp, terms or [builder.value(ConstantOp(0, i64))])
-
-
-def joined(builder: Builder, op: Callable[[Value, Value], Op], values: Sequence[Value]) -> Value:
-    """Values joined by an op of two."""
-    total, *others = values
-    for value in others:
-        total = builder.value(op(total, value))
-    return total
+    return reduce(builder.add, terms or [builder.constant(0, i64)])
 
 
 def dominates(value: Value, op: Op) -> bool:
@@ -69,18 +62,14 @@ def _is_count(symbol: Symbol) -> bool:
 
 
 def _term(builder: Builder, monomial: Sequence[Symbol], factor: int, before: Op) -> Value:
-    values = [builder.value(ConstantOp(factor, i64))]
+    values = [builder.constant(factor, i64)]
     for symbol in monomial:
         scalar = _scalar(symbol, before)
         assert scalar is not None
-        value = _wide(builder, scalar)
+        value = builder.cast(scalar, i64)
         if _is_count(symbol):
             loop = cast("ForOp", symbol.key)
-            passed = builder.value(SubOp(value, _wide(builder, loop.lower)))
-            value = builder.value(DivOp(passed, _wide(builder, loop.step)))
+            passed = builder.sub(value, builder.cast(loop.lower, i64))
+            value = builder.div(passed, builder.cast(loop.step, i64))
         values.append(value)
-    return joined(builder, MulOp, values)
-
-
-def _wide(builder: Builder, value: Value) -> Value:
-    return value if value.type is i64 else builder.value(CastOp(value, i64))
+    return reduce(builder.mul, values)

@@ -9,12 +9,11 @@ cf.for ...
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 from tilewright.analysis import Form, Way
-from tilewright.backends.nvidia.passes._form_values import form_value, is_computable, joined
+from tilewright.backends.nvidia.passes._form_values import form_value, is_computable
 from tilewright.ir import Builder, Op, Value
-from tilewright.ir.types import i64
-from tilewright.ops import AndOp, CompareOp, ConstantOp, OrOp
 
 
 class LaunchConditions:
@@ -31,14 +30,13 @@ class LaunchConditions:
         if (loop, testable) not in self._made:
             builder = Builder.at(loop)
             holds = [
-                joined(builder, AndOp, [_holds(builder, form, loop) for form in way])
+                reduce(builder.bit_and, [_holds(builder, form, loop) for form in way])
                 for way in testable
             ]
-            self._made[loop, testable] = joined(builder, OrOp, holds)
+            self._made[loop, testable] = reduce(builder.bit_or, holds)
         return self._made[loop, testable]
 
 
 def _holds(builder: Builder, form: Form, loop: Op) -> Value:
     """Whether a form is not negative."""
-    zero = builder.value(ConstantOp(0, i64))
-    return builder.value(CompareOp(form_value(builder, form, loop), zero, "ge"))
+    return builder.ge(form_value(builder, form, loop), 0)

@@ -15,16 +15,12 @@ from __future__ import annotations
 
 from tilewright.backends.nvidia.layouts.mma_layouts import smallest_product
 from tilewright.ir import Builder, Value
-from tilewright.ir.types import TileType, dtype_of, i32, shape_of
+from tilewright.ir.types import dtype_of, shape_of
 from tilewright.ops import (
     BroadcastOp,
-    CompareOp,
-    ConstantOp,
     DotOp,
     ExpandDimsOp,
-    RangeOp,
     ReshapeOp,
-    SelectOp,
     SplitOp,
     TransposeOp,
 )
@@ -88,17 +84,9 @@ def _with_zeros(builder: Builder, x: Value, axis: int, factor: int) -> Value:
     axis += len(shape_of(x.type))
     stacked = _stacked(builder, x, axis, factor)
     shape = shape_of(stacked.type)
-    part = builder.value(RangeOp(0, factor))
-    first = builder.value(
-        CompareOp(part, builder.value(ConstantOp(0, TileType((factor,), i32))), "eq")
-    )
-    for dim in range(len(shape)):
-        if dim != axis:
-            first = builder.value(ExpandDimsOp(first, dim))
-    first = builder.value(BroadcastOp(first, shape))
+    first = builder.along(builder.eq(builder.arange(0, factor), 0), axis, shape)
     # A select, not a product: infinity times zero would be NaN.
-    zero = builder.value(ConstantOp(0.0 if dtype_of(x.type).is_float else 0, stacked.type))
-    return _merged(builder, builder.value(SelectOp(first, stacked, zero)), axis)
+    return _merged(builder, builder.select(first, stacked, 0), axis)
 
 
 def _first_columns(builder: Builder, x: Value, copies: int) -> Value:

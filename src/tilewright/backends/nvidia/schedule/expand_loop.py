@@ -84,21 +84,11 @@ from tilewright.backends.nvidia.schedule.slot_barriers import BulkBarriers
 from tilewright.ir import Block, Builder, Op, Rewriter, Value
 from tilewright.ir.types import TileType, i1, i32
 from tilewright.ops import (
-    AddOp,
-    AndOp,
-    CastOp,
-    CompareOp,
-    ConstantOp,
     DescriptorLoadOp,
     ForOp,
     LoadOp,
-    MinOp,
-    MulOp,
-    SelectOp,
     SplatOp,
-    SubOp,
     TransposeOp,
-    XorOp,
     YieldOp,
 )
 from tilewright.support.data_class import dataclass
@@ -192,9 +182,8 @@ class LoopExpansion:
             runs: dict[int, Value] = {}
             for needed in stage.needed:
                 # The loop may have fewer iterations.
-                number = before.value(ConstantOp(step + needed, trips.type))
-                runs[needed] = before.value(CompareOp(number, trips, predicate="lt"))
-            slot = before.value(ConstantOp(max(group, 0), i32))
+                runs[needed] = before.lt(step + needed, trips)
+            slot = before.constant(max(group, 0), i32)
             self._make(before, stage, slot, runs)
         if not group:
             self._initialize(before)
@@ -206,7 +195,7 @@ class LoopExpansion:
         for ahead, buffer in self.buffers.items():
             if ahead.carried is None:
                 continue
-            init, slot = self.loop.inits[ahead.carried.index - 1], before.value(ConstantOp(0, i32))
+            init, slot = self.loop.inits[ahead.carried.index - 1], before.constant(0, i32)
             view = before.value(ViewOp(buffer, slot))
             vector = self.schedule.initial.get(ahead.load, 0)
             # It is loaded there, so also in loops without iterations: no address is new.
@@ -256,21 +245,19 @@ class LoopExpansion:
             self.loaded[load].append(value)
         yielded = self.loop.body.terminator.operands
         stage.values = [mapping.get(yielded[i], yielded[i]) for i in stage.carried]
-        stage.index = builder.value(AddOp(stage.index, self.loop.step))
+        stage.index = builder.add(stage.index, self.loop.step)
 
     # ---- the loop -----------------------------------------------------------------------------
 
     def _end(self, builder: Builder, trips: Value, distance: int) -> Value:
         """The index of the first iteration that no other follows `distance` later."""
-        far = builder.value(ConstantOp(distance, trips.type))
-        made = builder.value(SubOp(trips, builder.value(MinOp(trips, far))))
-        number = builder.value(CastOp(made, self.loop.step.type))
-        return builder.value(AddOp(self.loop.lower, builder.value(MulOp(number, self.loop.step))))
+        made = builder.sub(trips, builder.min(trips, distance))
+        number = builder.cast(made, self.loop.step.type)
+        return builder.add(self.loop.lower, builder.mul(number, self.loop.step))
 
     def _steps(self, builder: Builder, count: int) -> Value:
         """How far the index moves in some iterations."""
-        step = self.loop.step
-        return builder.value(MulOp(step, builder.value(ConstantOp(count, step.type))))
+        return builder.mul(self.loop.step, count)
 
     def _rebuild(self, before: Builder, ends: Mapping[int, Value], phase: Sequence[Value]) -> None:
         """The loop with the slot to read, and what barriers and stages need."""
@@ -281,7 +268,7 @@ class LoopExpansion:
             before.emit(WaitOp(pending=far - 1, proxy=True))
         carried = [value for stage in self.stages for value in stage.values]
         loaded = [value for values in self.loaded.values() for value in values]
-        zero = before.value(ConstantOp(0, i32))
+        zero = before.constant(0, i32)
         extra = [zero, *([zero] if self.computed else []), *phase, *carried, *loaded]
         body = Block()
         args = [arg for arg in old.body.args if arg not in self.in_slots]
@@ -335,8 +322,8 @@ class LoopExpansion:
         # The slot that the last iteration read.
         free = self._next_slot(builder, slot, self.slots - 1)
         for stage in reversed(self.stages):
-            stage.index = builder.value(AddOp(index, steps[stage.distance]))
-            runs = {n: builder.value(CompareOp(index, ends[n], "lt")) for n in stage.needed}
+            stage.index = builder.add(index, steps[stage.distance])
+            runs = {n: builder.lt(index, ends[n]) for n in stage.needed}
             self._make(builder, stage, free, runs)
         if self.has_groups:
             # Also where iterations do not run: waits count groups.
@@ -356,7 +343,7 @@ class LoopExpansion:
         """The slot of the next iteration's computed operands, which have two."""
         if not self.computed:
             return []
-        return [builder.value(XorOp(parity, builder.value(ConstantOp(1, i32))))]
+        return [builder.bit_xor(parity, 1)]
 
     def _finish(self, before: Builder, kept: Sequence[Value], new: ForOp) -> None:
         """What follows the loop; kept: arguments of the old one that the new one has, too."""
@@ -392,12 +379,10 @@ class LoopExpansion:
 
     def _next_slot(self, builder: Builder, slot: Value, step: int) -> Value:
         """(slot + step) mod slots."""
-        moved = builder.value(AddOp(slot, builder.value(ConstantOp(step, i32))))
-        limit = builder.value(ConstantOp(self.slots, i32))
+        moved = builder.add(slot, step)
         # A comparison, as S need not be a power of two, and a remainder is slow.
-        past = builder.value(CompareOp(moved, limit, predicate="ge"))
-        wrapped = builder.value(AddOp(moved, builder.value(ConstantOp(-self.slots, i32))))
-        return builder.value(SelectOp(past, wrapped, moved))
+        past = builder.ge(moved, self.slots)
+        return builder.select(past, builder.add(moved, -self.slots), moved)
 
 
 def _carried_by(loop: ForOp, ops: set[Op]) -> list[int]:
@@ -523,7 +508,7 @@ def _guarded(load: LoadOp, runs: Value) -> LoadOp:
         spread.results[0].type = TileType(pointer.shape, i1, pointer.layout)
         mask = builder.value(spread)
     if load.mask is not None:
-        load.set_operand(1, builder.value(AndOp(load.mask, mask)))
+        load.set_operand(1, builder.bit_and(load.mask, mask))
         return load
     # A load without a mask has no `other`: what is masked off becomes zero.
     replacement = LoadOp(load.pointer, mask, None, **load.attrs)

@@ -34,14 +34,9 @@ from tilewright.backends.nvidia.schedule.persistent_order import Sweep, number_i
 from tilewright.ir import Block, Builder, Function, Op, Rewriter, Value, is_pure
 from tilewright.ir.types import DType, i32, u32
 from tilewright.ops import (
-    AddOp,
-    CastOp,
-    ConstantOp,
     DescriptorLoadOp,
     DivOp,
     ForOp,
-    MinOp,
-    MulOp,
     NumProgramsOp,
     PrintOp,
     ProgramIdOp,
@@ -77,10 +72,10 @@ def loop_over_programs(function: Function, sweep: Sweep | None = None) -> ForOp:
     grid = [_unsigned(builder, NumProgramsOp(axis=axis)) for axis in _AXES]
     x, y, z = (_unsigned(builder, ProgramIdOp(axis=axis)) for axis in _AXES)
     # (z * Y + y) * X + x, of X * Y * Z
-    rows = builder.value(AddOp(builder.value(MulOp(z, grid[1])), y))
-    program = builder.value(AddOp(builder.value(MulOp(rows, grid[0])), x))
-    area = builder.value(MulOp(grid[0], grid[1]))
-    programs = builder.value(MulOp(area, grid[2]))
+    rows = builder.add(builder.mul(z, grid[1]), y)
+    program = builder.add(builder.mul(rows, grid[0]), x)
+    area = builder.mul(grid[0], grid[1])
+    programs = builder.mul(area, grid[2])
     block, blocks = builder.value(BlockOp(program)), builder.value(BlocksOp(programs))
     groups = None if sweep is None else row_groups(builder, grid, blocks, sweep)
     body = Block((u32,), ("program",))
@@ -99,7 +94,7 @@ def loop_over_programs(function: Function, sweep: Sweep | None = None) -> ForOp:
 
 
 def _unsigned(builder: Builder, op: Op) -> Value:
-    return builder.value(CastOp(builder.value(op), u32))
+    return builder.cast(builder.value(op), u32)
 
 
 def _divided_out(builder: Builder, body: Block, grid: Sequence[Value]) -> list[Value]:
@@ -109,8 +104,8 @@ def _divided_out(builder: Builder, body: Block, grid: Sequence[Value]) -> list[V
     for axis in range(max(used, default=-1) + 1):
         # Behind the last axis nothing is left.
         is_last = axis == _AXES[-1]
-        places.append(rest if is_last else builder.value(RemOp(rest, grid[axis])))
-        rest = rest if is_last else builder.value(DivOp(rest, grid[axis]))
+        places.append(rest if is_last else builder.rem(rest, grid[axis]))
+        rest = rest if is_last else builder.div(rest, grid[axis])
     return places
 
 
@@ -123,8 +118,8 @@ def _number_programs(builder: Builder, body: Block, places: Sequence[Value]) -> 
 def _signed(builder: Builder, place: Value) -> Value:
     """As i32, known not to be negative (`is_place_in_grid`)."""
     if not isinstance(place.op, RemOp):
-        place = builder.value(MinOp(place, builder.value(ConstantOp(i32.max_int, u32))))
-    return builder.value(CastOp(place, i32))
+        place = builder.min(place, i32.max_int)
+    return builder.cast(place, i32)
 
 
 def divide_ahead(loop: ForOp) -> None:
@@ -135,7 +130,7 @@ def divide_ahead(loop: ForOp) -> None:
     end = loop.body.terminator
     start, behind = Builder.at(loop), Builder.at(end)
     first = dict(zip(loop.body.args, (loop.lower, *loop.inits), strict=True))
-    following = behind.value(AddOp(loop.index, loop.step))
+    following = behind.add(loop.index, loop.step)
     after = dict(zip(loop.body.args, (following, *end.operands), strict=True))
     for builder, mapping in ((start, first), (behind, after)):
         for op in [op for op in loop.body if op in needed]:

@@ -18,12 +18,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.ir import Builder, Function, Value, is_pure
-from tilewright.ir.types import i1, u32
+from tilewright.ir.types import i1
 from tilewright.ops import (
     AddOp,
-    AndOp,
     CastOp,
-    ConstantOp,
     DescriptorLoadOp,
     DivOp,
     ForOp,
@@ -31,8 +29,6 @@ from tilewright.ops import (
     MinOp,
     MulOp,
     ProgramIdOp,
-    RemOp,
-    SelectOp,
     SubOp,
 )
 from tilewright.support.data_class import dataclass
@@ -97,10 +93,9 @@ class RowGroups:
 def row_groups(builder: Builder, grid: Sequence[Value], blocks: Value, sweep: Sweep) -> RowGroups:
     """The groups of a launch, which do not change in it."""
     count = grid[sweep.axis]
-    rows = builder.value(MulOp(*(grid[axis] for axis in _others(grid, sweep))))
-    wanted = builder.value(MulOp(blocks, _number(builder, _ROUNDS)))
-    most = builder.value(MinOp(_ceil(builder, wanted, count), rows))
-    programs = builder.value(MulOp(most, count))
+    rows = builder.mul(*(grid[axis] for axis in _others(grid, sweep)))
+    most = builder.min(_ceil(builder, builder.mul(blocks, _ROUNDS), count), rows)
+    programs = builder.mul(most, count)
     return RowGroups(rows, most, _ceil(builder, rows, most), programs)
 
 
@@ -112,26 +107,25 @@ def number_in_sweeps(
     builder: Builder, turn: Value, grid: Sequence[Value], sweep: Sweep, of: RowGroups
 ) -> list[Value]:
     """The places in a grid of the program of a turn, as u32."""
-    group = builder.value(DivOp(turn, of.programs))
-    rest = builder.value(SubOp(turn, builder.value(MulOp(group, of.programs))))
-    first = builder.value(MulOp(group, of.most))
-    # Behind the last program no number is right, but none divides by zero.
-    width = builder.value(MinOp(builder.value(SubOp(of.rows, first)), of.most))
-    width = builder.value(MaxOp(width, _number(builder, 1)))
-    place = builder.value(DivOp(rest, width))
-    row = builder.value(AddOp(first, builder.value(RemOp(rest, width))))
+    group = builder.div(turn, of.programs)
+    rest = builder.sub(turn, builder.mul(group, of.programs))
+    first = builder.mul(group, of.most)
+    # After the last program no number is right, but none divides by zero.
+    width = builder.max(builder.min(builder.sub(of.rows, first), of.most), 1)
+    place = builder.div(rest, width)
+    row = builder.add(first, builder.rem(rest, width))
     inner, outer = _others(grid, sweep)
     places = {
         sweep.axis: _turned(builder, place, grid[sweep.axis], (of.groups, group), sweep.rises),
-        inner: builder.value(RemOp(row, grid[inner])),
-        outer: builder.value(DivOp(row, grid[inner])),
+        inner: builder.rem(row, grid[inner]),
+        outer: builder.div(row, grid[inner]),
     }
     return [places[axis] for axis in range(len(grid))]
 
 
 def _ceil(builder: Builder, number: Value, divisor: Value) -> Value:
-    less = builder.value(SubOp(divisor, _number(builder, 1)))
-    return builder.value(DivOp(builder.value(AddOp(number, less)), divisor))
+    """number / divisor, rounded up."""
+    return builder.div(builder.add(number, builder.sub(divisor, 1)), divisor)
 
 
 def _turned(
@@ -140,13 +134,7 @@ def _turned(
     """A place along an axis of `count`, in every other group from behind: in the last one, if
     programs take longer along it. group: how many there are, and which one it is."""
     # The last group is 1 from the end.
-    behind = builder.value(SubOp(*group))
-    is_odd = builder.value(CastOp(builder.value(AndOp(behind, _number(builder, 1))), i1))
-    last = builder.value(SubOp(count, _number(builder, 1)))
-    turned = builder.value(SubOp(last, place))
+    is_odd = builder.cast(builder.bit_and(builder.sub(*group), 1), i1)
+    turned = builder.sub(builder.sub(count, 1), place)
     choices = (turned, place) if rises else (place, turned)
-    return builder.value(SelectOp(is_odd, *choices))
-
-
-def _number(builder: Builder, number: int) -> Value:
-    return builder.value(ConstantOp(number, u32))
+    return builder.select(is_odd, *choices)

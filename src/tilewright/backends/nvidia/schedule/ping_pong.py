@@ -19,17 +19,7 @@ from tilewright.backends.nvidia.schedule.schedule_loop import LoopSchedule
 from tilewright.ir import Block, Builder, Value
 from tilewright.ir.types import i1, i32, u32
 from tilewright.ops import (
-    AddOp,
-    AndOp,
-    CastOp,
-    CompareOp,
-    ConstantOp,
-    DivOp,
     ForOp,
-    MulOp,
-    RemOp,
-    SelectOp,
-    XorOp,
 )
 from tilewright.transforms import add_slot, trip_count, yield_more
 
@@ -45,38 +35,34 @@ def take_turns(consumers: Block, schedule: LoopSchedule, turns: Value) -> None:
     programs, groups = enclosing(loop, consumers)[-1], buffer_type(turns).slots
     assert isinstance(programs, ForOp)
     before = Builder.at(programs)
-    first = before.value(AddOp(programs.lower, before.value(MulOp(programs.step, group))))
-    count = before.value(ConstantOp(groups, u32))
-    programs.set_operand(2, before.value(MulOp(programs.step, count)))
+    first = before.add(programs.lower, before.mul(programs.step, group))
+    programs.set_operand(2, before.mul(programs.step, groups))
     programs.set_operand(0, first)
     _skip_others(loop, programs, group, schedule.slots, groups)
     # The first group begins.
-    number = before.value(CastOp(group, i32))
-    parity = before.value(XorOp(number, before.value(ConstantOp(1, i32))))
+    number = before.cast(group, i32)
+    parity = before.bit_xor(number, 1)
     (turn,) = add_slot(programs, parity, "turn")
     builder = Builder.at(loop)
     builder.emit(MbarrierWaitOp(builder.value(ViewOp(turns, number)), turn))
     builder = Builder.after(loop)
-    following = builder.value(XorOp(number, builder.value(ConstantOp(1, i32))))
-    always = builder.value(ConstantOp(1, i1))
+    following = builder.bit_xor(number, 1)
+    always = builder.constant(1, i1)
     builder.emit(MbarrierArriveOp(builder.value(ViewOp(turns, following)), always))
-    yield_more(programs, builder.value(XorOp(turn, builder.value(ConstantOp(1, i32)))))
+    yield_more(programs, builder.bit_xor(turn, 1))
 
 
 def _skip_others(loop: ForOp, programs: ForOp, group: Value, slots: int, groups: int) -> None:
     """Begin behind the slots of other groups' programs: all have as many iterations."""
     builder = Builder.at(loop)
-    trips = builder.value(CastOp(trip_count(builder, loop), u32))
-    is_first = builder.value(CompareOp(programs.index, programs.lower, predicate="eq"))
-    others = builder.value(ConstantOp(groups - 1, u32))
-    skipped = builder.value(MulOp(trips, builder.value(SelectOp(is_first, group, others))))
-    size = builder.value(ConstantOp(slots, u32))
+    trips = builder.cast(trip_count(builder, loop), u32)
+    is_first = builder.eq(programs.index, programs.lower)
+    skipped = builder.mul(trips, builder.select(is_first, group, groups - 1))
     *_, slot, parity = loop.operands
     # The trips fit into i32, and so do the slots: sums do not wrap.
-    moved = builder.value(AddOp(builder.value(CastOp(slot, u32)), skipped))
-    rounds = builder.value(DivOp(moved, size))
-    odd = builder.value(AndOp(rounds, builder.value(ConstantOp(1, u32))))
-    start = builder.value(CastOp(builder.value(RemOp(moved, size)), i32))
+    moved = builder.add(builder.cast(slot, u32), skipped)
+    odd = builder.bit_and(builder.div(moved, slots), 1)
+    start = builder.cast(builder.rem(moved, slots), i32)
     last = len(loop.operands) - 1
     loop.set_operand(last - 1, start)
-    loop.set_operand(last, builder.value(XorOp(parity, builder.value(CastOp(odd, i32)))))
+    loop.set_operand(last, builder.bit_xor(parity, builder.cast(odd, i32)))

@@ -77,16 +77,10 @@ from tilewright.ir import Block, Builder, Function, Op, Rewriter, Value
 from tilewright.ir.types import BufferType, i1, i32, u32, u64
 from tilewright.layout import shared_row_major
 from tilewright.ops import (
-    AddOp,
-    CastOp,
-    CompareOp,
-    ConstantOp,
     DescriptorLoadOp,
     ForOp,
     ReturnOp,
-    SelectOp,
     TransposeOp,
-    XorOp,
     YieldOp,
 )
 from tilewright.support.data_class import dataclass
@@ -234,7 +228,7 @@ class _Part:
 
     def release(self, builder: Builder, slot: Value, runs: Value | None = None) -> None:
         """Tell the producer that a slot is empty. runs: if it is; None: it is."""
-        runs = builder.value(ConstantOp(1, i1)) if runs is None else runs
+        runs = builder.constant(1, i1) if runs is None else runs
         builder.emit(MbarrierArriveOp(_slot(builder, self.empty, slot), runs))
 
     def await_release(self, builder: Builder, at: Sequence[Value]) -> None:
@@ -245,7 +239,7 @@ class _Part:
     def copy(self, load: Op, buffer: Value, slot: Value, builder: Builder) -> None:
         """Ask for one copy."""
         target, full = _slot(builder, buffer, slot), _slot(builder, self.full, slot)
-        always = builder.value(ConstantOp(1, i1))
+        always = builder.constant(1, i1)
         builder.emit(BulkCopyOp(load.results[0], target, full, always))
 
 
@@ -352,7 +346,7 @@ class _Ring:
     def _release_later(self, part: _Part, loop: ForOp, product: Op, counter: LoopValues) -> None:
         """The slot before, behind a product that waits for those of the last iteration."""
         builder = Builder.after(product)
-        runs = builder.value(CompareOp(loop.index, loop.lower, predicate="ne"))
+        runs = builder.ne(loop.index, loop.lower)
         part.release(builder, self._before(builder, counter.inside[0]), runs)
 
     def _release_behind(
@@ -362,14 +356,14 @@ class _Ring:
         builder = Builder.after(loop)
         for number in sums:
             _wait_behind(builder, loop.results[number])
-        runs = builder.value(CompareOp(loop.lower, loop.upper, predicate="lt"))
+        runs = builder.lt(loop.lower, loop.upper)
         part.release(builder, self._before(builder, counter.behind[0]), runs)
 
     def _before(self, builder: Builder, slot: Value) -> Value:
         """The slot before another one."""
-        is_first = builder.value(CompareOp(slot, _constant(builder, 0), predicate="eq"))
-        before = builder.value(AddOp(slot, _constant(builder, -1)))
-        return builder.value(SelectOp(is_first, _constant(builder, self.slots - 1), before))
+        is_first = builder.eq(slot, 0)
+        before = builder.add(slot, -1)
+        return builder.select(is_first, self.slots - 1, before)
 
     def _count(
         self, loops: Sequence[Op], around: Block, parity: int
@@ -378,7 +372,7 @@ class _Ring:
         counters: list[dict[bool, LoopValues]] = [{} for _ in loops]
         for is_carried in dict.fromkeys(part.is_carried for part in self.parts):
             start = Builder(around, around.first)
-            inits = [_constant(start, 0), _constant(start, parity)]
+            inits = [start.constant(0, i32), start.constant(parity, i32)]
             found: dict[Op, LoopValues] = {}
             carry_through(loops, around, inits, self._following, found, behind=is_carried)
             for counter, loop in zip(counters, loops, strict=True):
@@ -388,20 +382,14 @@ class _Ring:
     def _following(self, builder: Builder, values: Sequence[Value]) -> list[Value]:
         """Slot and parity of the next iteration."""
         slot, parity = values
-        last = _constant(builder, self.slots - 1)
-        wraps = builder.value(CompareOp(slot, last, predicate="eq"))
-        moved = builder.value(AddOp(slot, _constant(builder, 1)))
-        following = builder.value(SelectOp(wraps, _constant(builder, 0), moved))
-        return [following, builder.value(XorOp(parity, builder.value(CastOp(wraps, i32))))]
+        wraps = builder.eq(slot, self.slots - 1)
+        following = builder.select(wraps, 0, builder.add(slot, 1))
+        return [following, builder.bit_xor(parity, builder.cast(wraps, i32))]
 
 
 def _barriers(count: int, arrivals: int) -> MbarriersOp:
     type_ = BufferType((1,), u64, shared_row_major((1,)), count)
     return MbarriersOp(result_type=type_, arrivals=arrivals)
-
-
-def _constant(builder: Builder, value: int) -> Value:
-    return builder.value(ConstantOp(value, i32))
 
 
 def _slot(builder: Builder, buffer: Value, slot: Value) -> Value:

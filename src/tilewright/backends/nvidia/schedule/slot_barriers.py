@@ -20,7 +20,7 @@ from tilewright.backends.nvidia.schedule.schedule_loop import AheadLoad
 from tilewright.ir import Builder, Value
 from tilewright.ir.types import BufferType, i1, i32, u64
 from tilewright.layout import shared_row_major
-from tilewright.ops import CastOp, CompareOp, ConstantOp, DescriptorLoadOp, XorOp
+from tilewright.ops import CastOp, DescriptorLoadOp
 
 
 class BulkBarriers:
@@ -36,7 +36,7 @@ class BulkBarriers:
         type_ = BufferType((1,), u64, shared_row_major((1,)), self.slots)
         for ahead in self.copies:
             self._barriers[ahead] = before.value(MbarriersOp(result_type=type_))
-        return [before.value(ConstantOp(0, i32))] if self.copies else []
+        return [before.constant(0, i32)] if self.copies else []
 
     def copy(
         self, builder: Builder, ahead: AheadLoad, tile: Value, view: Value, slot: Value, runs: Value
@@ -48,7 +48,7 @@ class BulkBarriers:
     def fill_with_zeros(self, builder: Builder, ahead: AheadLoad, view: Value, slot: Value) -> None:
         """Ask for the tile of the first iteration, if the load is for the next one."""
         zeros = load_of_zeros(builder, cast("DescriptorLoadOp", ahead.load)).result
-        self.copy(builder, ahead, zeros, view, slot, builder.value(ConstantOp(1, i1)))
+        self.copy(builder, ahead, zeros, view, slot, builder.constant(1, i1))
 
     def wait(self, builder: Builder, slot: Value, phase: Sequence[Value]) -> None:
         """Wait for all copies to a slot."""
@@ -66,14 +66,13 @@ class BulkBarriers:
         """The parity in the next iteration."""
         if not phase:
             return []
-        last = builder.value(ConstantOp(self.slots - 1, i32))
-        wraps = builder.value(CompareOp(slot, last, predicate="eq"))
-        return [builder.value(XorOp(phase[0], builder.value(CastOp(wraps, i32))))]
+        wraps = builder.eq(slot, self.slots - 1)
+        return [builder.bit_xor(phase[0], builder.cast(wraps, i32))]
 
 
 def load_of_zeros(builder: Builder, load: DescriptorLoadOp) -> DescriptorLoadOp:
     """What the copy engine finds in front of an array, in a block like that of a load."""
-    starts = [builder.value(ConstantOp(-extent, i32)) for extent in load.block]
+    starts = [builder.constant(-extent, i32) for extent in load.block]
     numbers = (*(_made_again(builder, v) for v in (*load.shape, *load.strides)), *starts)
     outside = DescriptorLoadOp(
         load.base, numbers, load.block_shape, bulk=True, dropped=load.dropped
@@ -86,5 +85,5 @@ def load_of_zeros(builder: Builder, load: DescriptorLoadOp) -> DescriptorLoadOp:
 def _made_again(builder: Builder, number: Value) -> Value:
     """A number that the launch knows, which casts may stand for that come later."""
     if isinstance(number.op, CastOp):
-        return builder.value(CastOp(_made_again(builder, number.op.x), number.type))
+        return builder.cast(_made_again(builder, number.op.x), number.type)
     return builder.emit(number.op.clone({})).results[0] if number.op is not None else number

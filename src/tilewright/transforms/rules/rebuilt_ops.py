@@ -1,4 +1,4 @@
-"""Small constructors that rules share."""
+"""Ops and scalars rebuilt from others, as rules need them."""
 
 from __future__ import annotations
 
