@@ -5,7 +5,7 @@
 
 The compiler is the clang of `ziglang`, pinned in the extra `dev`, because its LLVM is llvmlite's.
 The script keeps the part of its output that every target has in common: no triple, no data layout,
-no features, and no metadata. `tests/unit/native` also compiles for other targets, and compares.
+no features, and no metadata. `tests/unit/native` compares what clang makes for other targets.
 """
 
 import argparse
@@ -23,14 +23,15 @@ from typing import Any
 from tilewright.backends.cpu.driver.cache_flush import CACHE_FLUSH
 from tilewright.backends.cpu.driver.thread_pool_program import pool_program
 from tilewright.backends.nvidia.driver.launch_structures import LAUNCH, LAUNCH_HALF
-from tilewright.native import CProgram
+from tilewright.native import NativeProgram
+from tilewright.runtime.launch.native_dispatch_structures import DISPATCH
 from tilewright.triton_alias.shared_libraries import Launch
 
 ROOT = Path(__file__).resolve().parent.parent
 INCLUDES = ROOT / "src/tilewright/native"
 TARGET = "x86_64-linux-gnu"
 FLAGS = (
-    "-std=c23 -O2 -g0 -ffreestanding -fPIC -Wall -Wextra -Wno-unused-parameter"
+    "-std=c23 -O2 -g0 -ffreestanding -fPIC -fsigned-char -Wall -Wextra -Wno-unused-parameter"
     " -Wno-unused-command-line-argument -Werror"
     " -fno-vectorize -fno-slp-vectorize -fno-unroll-loops -fno-strict-aliasing -fno-stack-protector"
     " -fno-sanitize=all -fno-unwind-tables -fno-asynchronous-unwind-tables -emit-llvm -S"
@@ -44,6 +45,7 @@ PROGRAMS = (
     pool_program("x86_64"),
     LAUNCH,
     LAUNCH_HALF,
+    DISPATCH,
     Launch("kernel", (), (), 0, 0, False).program(),
 )
 UNWINDING = ("library_launcher.c",)
@@ -65,7 +67,7 @@ def main() -> int:
     return int(check and stale > 0)
 
 
-def outputs(program: CProgram) -> Iterator[tuple[Path, str]]:
+def outputs(program: NativeProgram) -> Iterator[tuple[Path, str]]:
     """The generated files of a program: its header, which must be written first, and its IR."""
     if program.structures:
         header_path = program.source.with_name(f"{program.source.stem}_structures.h")
@@ -73,12 +75,12 @@ def outputs(program: CProgram) -> Iterator[tuple[Path, str]]:
     yield program.ir, compile_source(program.source)
 
 
-def compile_source(source: Path, target: str = TARGET) -> str:
+def compile_source(source: Path, target: str = TARGET, *flags: str) -> str:
     """The LLVM IR of a C file as it is checked in; CalledProcessError if clang refuses the file."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder, "output.ll")
         command = [sys.executable, "-m", "ziglang", "cc", "-target", target, *FLAGS]
-        command += UNWINDING_FLAGS if source.name in UNWINDING else ()
+        command += [*(UNWINDING_FLAGS if source.name in UNWINDING else ()), *flags]
         caches = {"ZIG_GLOBAL_CACHE_DIR": folder, "ZIG_LOCAL_CACHE_DIR": folder}
         subprocess.run(
             [*command, f"-I{INCLUDES}", "-o", str(output), str(source)],
@@ -131,7 +133,7 @@ def _without_hints(match: re.Match[str]) -> str:
     return re.sub(rf" (?:{_HINT})(?=[ ,)]|$)", "", match[1]).replace("tail call", "call")
 
 
-def header(program: CProgram) -> str:
+def header(program: NativeProgram) -> str:
     """The structures and constants of a program in C."""
     source = program.source.name
     lines = [

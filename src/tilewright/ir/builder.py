@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
-from tilewright.ir.arith_builder import ArithmeticBuilder
 from tilewright.ir.core import Block, Op, Value
 from tilewright.ir.op_definition import Trait
 from tilewright.support.diagnostics import SourceLoc
@@ -14,26 +13,25 @@ from tilewright.support.fresh_stack import nested
 OpT = TypeVar("OpT", bound=Op)
 
 
-class Emitter(ArithmeticBuilder):
-    """Destination of ops: a Builder inserts them, the interpreter evaluates them at once."""
-
-    __slots__ = ()
+class Emitter(Protocol):
+    """Where semantics put ops: a Builder inserts them, the interpreter evaluates them at once."""
 
     loc: SourceLoc | None
 
     def emit(self, op: OpT) -> OpT:
         """Take a detached op in; its results are valid from now on."""
-        raise NotImplementedError
+        ...
 
     def value(self, op: Op) -> Value:
-        return self.emit(op).result
+        """Emit an op and return its only result."""
+        ...
 
     def known(self, value: Value) -> int | float | None:
-        """The number in a scalar: of constants, and of all that is evaluated; else None."""
-        raise NotImplementedError
+        """What a scalar is, where that is known: of constants, and of all that is evaluated."""
+        ...
 
 
-class Builder(Emitter):
+class Builder:
     """Inserts ops at a point of a block, giving each the current source location."""
 
     __slots__ = ("before", "block", "loc")
@@ -61,6 +59,9 @@ class Builder(Emitter):
             op.loc = self.loc
         self.block.insert(op, self.before)
         return op
+
+    def value(self, op: Op) -> Value:
+        return self.emit(op).result
 
     def known(self, value: Value) -> int | float | None:
         op = value.op

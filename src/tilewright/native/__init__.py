@@ -1,8 +1,9 @@
-"""Machine code written by hand: LLVM IR in `.ll` files, and how Python code calls it.
+"""Programs in C, loaded as LLVM IR, and how Python code calls them.
 
-The `.ll` files stand beside the module that loads them. `NativeProgram` puts them together with
-what Python decides (the layout of structures, constants of the platform); `builtin_function` makes
-a function of a program callable from Python. May import `llvm`.
+The C sources are beside the modules that load them, with the LLVM IR that is made of them.
+`NativeProgram` puts this IR together with what Python decides (instructions of the target, numbers
+of the system); `builtin_function` makes a function of a program callable from Python. The headers
+here are those that the sources share. May import `llvm`.
 """
 
 from tilewright.support.lazy_facade import load_at_first_use

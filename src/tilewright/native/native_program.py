@@ -1,21 +1,15 @@
-"""Programs of hand-written LLVM IR: `.ll` files, and the definitions that Python gives them.
+"""Programs that are written in C and loaded as LLVM IR, so that no user needs a compiler of C.
 
-The files hold plain LLVM IR, without placeholders. What Python decides stands in front of them:
+`scripts/compile_native.py` compiles the C file of a program by a pinned clang to LLVM IR beside it,
+which is checked in. One text serves every target: it names none, and has no instruction of one.
+What a C file shares with Python, and what depends on the target or the system, comes from Python:
 
-    structures  a `ctypes.Structure` is the one table of a structure's fields: Python reads and
-                writes through it, the IR through accessor functions that are generated from it.
-                Of `class Entry` with a field `size` the text may call
-
-                    @Entry.size(ptr) -> i64            its value
-                    @Entry.set_size(ptr, i64)          stores it
-                    @Entry.at_size(ptr) -> ptr         its address
-
-                and use the type `%Entry`
-    constants   `LIMIT = 8` is a function of no arguments, `call i64 @LIMIT()`
-    extra       definitions as text, for what differs by platform: names, types, bytes
-
-All of these are `alwaysinline`, and LLVM inlines such functions at every level of optimisation:
-they cost nothing in the machine code, nor do functions that only divide a long one.
+    structures   a `ctypes.Structure` is the one table of a structure's fields; the script writes
+                 them, and the constants, to the header `..._structures.h` of the program
+    constants    numbers that are the same everywhere
+    definitions  LLVM IR of what the C file declares `extern`, put in place of the declaration when
+                 the program is loaded: an instruction of the target, a number of the system. A
+                 function among them is `alwaysinline`
 """
 
 from __future__ import annotations
@@ -27,53 +21,58 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import Any
 
 from tilewright import llvm
 from tilewright.support.data_class import dataclass
 from tilewright.support.disk_cache import Documents
 
-__all__ = ["NativeProgram"]
+__all__ = ["OBJECT_LAYOUT", "NativeProgram", "constant"]
 
 _DOCUMENTS = Documents("native")
 
-_ACCESSOR = re.compile(r"@(\w+)\.(?:(set|at)_)?(\w+)\(")
+_DECLARATION = re.compile(
+    r"^(?:declare [^\n]*?@(\w+)\([^\n]*|@(\w+) = external [^\n]*)$", re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
 class NativeProgram:
-    """Hand-written LLVM IR that is compiled and loaded as one module.
+    """A program in C that is loaded as one module.
 
-    files: their functions may call each other; exports: functions whose addresses `load` gives;
-    level: of optimisation, as in `compile_ir`; effort: of the code generator, as in `host_target`.
-    0 is 4 times as fast as 1, whose code runs in three quarters of the time.
+    source: its C file; exports: functions whose addresses `load` gives; effort: of the code
+    generator, as in `host_target`: 1 takes longer to save a fifth of a launch; for the others see
+    the head of this module.
     """
 
-    files: Sequence[Path]
+    source: Path
     exports: Sequence[str]
     structures: Sequence[type[ctypes.Structure]] = ()
     constants: Mapping[str, int] = field(default_factory=dict[str, int])
-    extra: str = ""
-    level: int = 0
+    definitions: Mapping[str, str] = field(default_factory=dict[str, str])
     effort: int = 0
 
+    @property
+    def ir(self) -> Path:
+        """The file of its LLVM IR."""
+        return self.source.with_suffix(".ll")
+
     def text(self) -> str:
-        """The whole module as LLVM IR."""
-        body = "\n".join(path.read_text("utf-8") for path in self.files)
-        types = [_type_definition(structure) for structure in self.structures]
-        constants = [_constant(name, value) for name, value in self.constants.items()]
-        parts = [*types, *constants, *_accessors(body, self.structures), self.extra, body]
-        return "\n".join(parts)
+        """The whole module as LLVM IR, with the definitions in place of their declarations."""
+
+        def defined(match: re.Match[str]) -> str:
+            return self.definitions.get(match[1] or match[2], match[0])
+
+        return _DECLARATION.sub(defined, self.ir.read_text("utf-8"))
 
     def compile(self) -> bytes:
         """An object file for this machine, from the disk cache if it is there."""
         text, target = self.text(), llvm.host_target(effort=self.effort)
-        parts = (llvm.llvm_version(), repr(target), str(self.level), text)
+        parts = (llvm.llvm_version(), repr(target), text)
         name = f"program-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:32]}"
-        kept = _DOCUMENTS.read(name)
-        if kept is not None:
-            return base64.b64decode(kept["obj"])
-        obj = llvm.compile_ir(text, target, self.level, inline=True).obj
+        cached = _DOCUMENTS.read(name)
+        if cached is not None:
+            return base64.b64decode(cached["obj"])
+        obj = llvm.compile_ir(text, target, 0, inline=bool(self.definitions)).obj
         _DOCUMENTS.write(name, {"obj": base64.b64encode(obj).decode()})
         return obj
 
@@ -82,51 +81,10 @@ class NativeProgram:
         return llvm.load_object(self.compile(), self.exports)
 
 
-def _type_definition(structure: type[ctypes.Structure]) -> str:
-    members = ", ".join(_ir_type(type_) for _, type_ in _fields(structure))
-    return f"%{structure.__name__} = type {{ {members} }}"
+def constant(name: str, value: int, bits: int = 64) -> str:
+    """The definition of an integer that a C file declares `extern const`."""
+    return f"@{name} = internal constant i{bits} {value}"
 
 
-def _fields(structure: type[ctypes.Structure]) -> list[tuple[str, Any]]:
-    return [(name, type_) for name, type_, *_ in structure._fields_]
-
-
-def _ir_type(type_: Any) -> str:
-    """The LLVM type of a ctypes field. Both lay structures out as the platform's C does."""
-    if issubclass(type_, ctypes.Structure):
-        return f"%{type_.__name__}"
-    if issubclass(type_, ctypes.Array):
-        return f"[{type_._length_} x {_ir_type(type_._type_)}]"
-    # `contents`: what ctypes.POINTER makes has no public base class
-    if type_ in (ctypes.c_void_p, ctypes.c_char_p) or hasattr(type_, "contents"):
-        return "ptr"
-    return f"i{8 * ctypes.sizeof(type_)}"
-
-
-def _constant(name: str, value: int) -> str:
-    return f"define internal i64 @{name}() alwaysinline nounwind {{\n  ret i64 {value}\n}}"
-
-
-def _accessors(body: str, structures: Sequence[type[ctypes.Structure]]) -> list[str]:
-    """Definitions of the accessors that the text calls."""
-    named = {structure.__name__: structure for structure in structures}
-    # only these, since LLVM parses each
-    used = sorted(set(_ACCESSOR.findall(body)))
-    return [_accessor(named[name], kind, member) for name, kind, member in used if name in named]
-
-
-def _accessor(structure: type[ctypes.Structure], kind: str, member: str) -> str:
-    fields = _fields(structure)
-    index = [name for name, _ in fields].index(member)
-    name, type_ = structure.__name__, _ir_type(fields[index][1])
-    address = f"  %at = getelementptr inbounds %{name}, ptr %self, i32 0, i32 {index}\n"
-    body, result, parameter = {
-        "": (f"  %value = load {type_}, ptr %at\n  ret {type_} %value", type_, ""),
-        "set": (f"  store {type_} %value, ptr %at\n  ret void", "void", f", {type_} %value"),
-        "at": ("  ret ptr %at", "ptr", ""),
-    }[kind]
-    function = f"{kind}_{member}" if kind else member
-    return (
-        f"define internal {result} @{name}.{function}(ptr %self{parameter}) "
-        f"alwaysinline nounwind {{\n{address}{body}\n}}"
-    )
+OBJECT_LAYOUT = {"object_bytes": constant("object_bytes", object.__basicsize__)}
+"""For programs that read the type of an object by cpython.h; builds of CPython differ."""

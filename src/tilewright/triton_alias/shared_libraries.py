@@ -21,7 +21,7 @@ from typing import Any
 
 from tilewright.compiler import CompiledKernel
 from tilewright.llvm import link_shared_library
-from tilewright.native import CProgram, constant
+from tilewright.native import NativeProgram, constant
 from tilewright.support import errors
 from tilewright.support.data_class import dataclass
 
@@ -61,7 +61,7 @@ class Launch:
         """The library. Errors: NotInLibrary, ToolMissing."""
         return link_shared_library([self.program().compile()])
 
-    def program(self) -> CProgram:
+    def program(self) -> NativeProgram:
         """Its code."""
         if self.places is None:
             raise errors.NotInLibrary(f"{self.title} takes tuples or tensor descriptors")
@@ -75,7 +75,7 @@ class Launch:
         }
         # the defaults serve Windows only, where PyTorch refuses such libraries
         flags = getattr(os, "RTLD_NOLOAD", 4) | getattr(os, "RTLD_LAZY", 1)
-        return CProgram(
+        return NativeProgram(
             source=Path(__file__).with_name("library_launcher.c"),
             exports=[ENTRY],
             structures=[LibraryJob],

@@ -1,97 +1,136 @@
-"""Hand-written LLVM IR is sound, all of it, and sees the structures that Python sees."""
+"""Programs in C: their LLVM IR is up to date, serves every target, and fits the structures."""
 
 import ctypes
 import re
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from llvmlite import binding
 
 import tilewright
-from tilewright.native import METH_FASTCALL, NativeProgram, builtin_function
-from tilewright.runtime.launch.native_dispatch_structures import DISPATCH
+from scripts import compile_native
+from tilewright.backends.cpu.driver.thread_pool_program import pool_program
+from tilewright.native import NativeProgram
+from tilewright.triton_alias.shared_libraries import Launch
 
 SOURCES = Path(tilewright.__file__).parent
-PROGRAMS = {
-    "dispatch": DISPATCH,
+PROGRAMS = {program.source.stem: program for program in compile_native.PROGRAMS}
+VARIANTS = {
+    **PROGRAMS,
+    "library": Launch(
+        "kernel", ("ptr<f32>", "i1", "f16", "f64"), (0, 1, 3, 5), 0, 1, True
+    ).program(),
+    **{f"pool on {arch}": pool_program(arch, True) for arch in ("x86_64", "aarch64", "riscv64")},
+    "pool on macOS": pool_program("arm64", False),
 }
 
+needs_clang = pytest.mark.skipif(not find_spec("ziglang"), reason="needs the extra dev")
 
-@pytest.mark.parametrize("name", PROGRAMS)
+
+@pytest.mark.parametrize("name", VARIANTS)
 def test_llvm_parses_and_verifies_each_program(name: str) -> None:
-    module = binding.parse_assembly(PROGRAMS[name].text(), binding.create_context())
+    program = VARIANTS[name]
+    module = binding.parse_assembly(program.text(), binding.create_context())
     module.verify()
-    assert {function.name for function in module.functions} >= set(PROGRAMS[name].exports)
+    assert {function.name for function in module.functions} >= set(program.exports)
 
 
-def test_each_file_of_llvm_ir_belongs_to_a_program() -> None:
-    files = [path for program in PROGRAMS.values() for path in program.files]
-    assert set(SOURCES.rglob("native_dispatch*.ll")) == set(files)
+@pytest.mark.parametrize("name", VARIANTS)
+def test_each_definition_takes_the_place_of_a_declaration(name: str) -> None:
+    program = VARIANTS[name]
+    ir, text = program.ir.read_text("utf-8"), program.text()
+    for defined, definition in program.definitions.items():
+        assert re.search(rf"^(declare .*)?@{defined}\b(?! = internal)", ir, re.MULTILINE)
+        assert text.count(definition) == 1
+    assert " = external constant" not in text  # only Python has those
 
 
+def test_each_file_of_c_and_llvm_ir_belongs_to_a_program() -> None:
+    assert set(SOURCES.rglob("*.c")) == {program.source for program in PROGRAMS.values()}
+    assert set(SOURCES.rglob("*.ll")) == {program.ir for program in PROGRAMS.values()}
+
+
+@needs_clang
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_comment_stands_above_each_function_that_is_not_short(name: str) -> None:
-    for path in PROGRAMS[name].files:
-        for above, function in re.findall(
-            r"([^\n]*)\n(define .*?^\})", path.read_text("utf-8"), re.MULTILINE | re.DOTALL
-        ):
-            assert above.startswith(";") or function.count("\n") < 16, (path.name, function[:80])
+def test_what_is_checked_in_is_what_clang_makes_of_the_source(name: str) -> None:
+    for path, text in compile_native.outputs(PROGRAMS[name]):
+        assert path.read_text("utf-8") == text, f"run scripts/compile_native.py: {path.name}"
 
 
-class Inner(ctypes.Structure):
+@needs_clang
+@pytest.mark.parametrize(
+    "target", ["aarch64-linux-gnu", "aarch64-macos", "x86_64-macos", "x86_64-windows-gnu"]
+)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_other_targets_have_the_same_ir(name: str, target: str) -> None:
+    """Before any pass, which may weigh costs of the target."""
+    source = PROGRAMS[name].source
+    assert _unoptimised(source, target) == _unoptimised(source, compile_native.TARGET)
+
+
+def _unoptimised(source: Path, target: str) -> str:
+    """Without alignments of variables, and the extension of bools that not every target needs."""
+    ir = compile_native.compile_source(source, target, "-Xclang", "-disable-llvm-passes")
+    return re.sub(r"align \d+| zeroext", "", ir)
+
+
+@needs_clang
+def test_ir_that_depends_on_the_target_is_found(tmp_path: Path) -> None:
+    source = tmp_path / "size.c"
+    source.write_text("long f(long x) { return x; }\n", "utf-8")
+    assert _unoptimised(source, "x86_64-windows-gnu") != _unoptimised(source, compile_native.TARGET)
+
+
+@needs_clang
+@pytest.mark.parametrize("name", [name for name, program in PROGRAMS.items() if program.structures])
+def test_fields_are_where_ctypes_has_them(name: str, tmp_path: Path) -> None:
+    program = PROGRAMS[name]
+    lines = [
+        f'#include "{program.source.with_name(f"{name}_structures.h")}"',
+        "#include <stddef.h>",
+    ]
+    for structure in program.structures:
+        for field, *_ in structure._fields_:
+            offset = getattr(structure, field).offset
+            lines.append(f"static_assert(offsetof({structure.__name__}, {field}) == {offset});")
+    source = tmp_path / "offsets.c"
+    source.write_text("\n".join(lines), "utf-8")
+    assert "define" not in compile_native.compile_source(source)
+
+
+class Wrong(ctypes.Structure):
+    """A structure that C lays out in another way."""
+
+    _pack_ = 1
     _fields_ = (("byte", ctypes.c_int8), ("word", ctypes.c_int64))
 
 
-class Outer(ctypes.Structure):
-    _fields_ = (
-        ("half", ctypes.c_int16),
-        ("inner", Inner * 3),
-        ("text", ctypes.c_char_p),
-        ("odd", ctypes.c_char * 3),
-        ("last", ctypes.c_int32),
-    )
+@needs_clang
+def test_a_structure_that_c_lays_out_otherwise_is_refused(tmp_path: Path) -> None:
+    source = tmp_path / "wrong.c"
+    header = compile_native.header(NativeProgram(source, (), [Wrong]))
+    source.write_text(header, "utf-8")
+    with pytest.raises(subprocess.CalledProcessError):
+        compile_native.compile_source(source)
 
 
-def program(tmp_path: Path, text: str) -> NativeProgram:
-    path = tmp_path / "program.ll"
-    path.write_text(text, "utf-8")
-    return NativeProgram([path], ["f"], [Inner, Outer], {"ANSWER": 42})
+def test_header_has_the_comments_of_the_fields() -> None:
+    (pool,) = (p for name, p in PROGRAMS.items() if name == "thread_pool")
+    header = compile_native.header(pool)
+    assert re.search(r"^    uint64_t thread; +// pthread_self\(\)$", header, re.MULTILINE)
+    assert "    STATUS_WAITED = 4," in header
 
 
-@pytest.mark.parametrize("name", ["half", "inner", "text", "odd", "last"])
-def test_fields_lie_where_ctypes_has_them(tmp_path: Path, name: str) -> None:
-    text = f"define ptr @f(ptr %x) {{\n  %at = call ptr @Outer.at_{name}(ptr %x)\n  ret ptr %at\n}}"
-    code = program(tmp_path, text).load()
-    address = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64)(code["f"])
-    assert address(1 << 20) - (1 << 20) == getattr(Outer, name).offset
-
-
-def test_accessors_read_and_write_and_constants_are_numbers(tmp_path: Path) -> None:
-    text = """
-define i64 @f(ptr %inner) {
-  %before = call i64 @Inner.word(ptr %inner)
-  %answer = call i64 @ANSWER()
-  call void @Inner.set_word(ptr %inner, i64 %answer)
-  ret i64 %before
-}"""
-    code = program(tmp_path, text).load()
-    inner = Inner(3, 7)
-    assert (
-        ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(code["f"])(ctypes.addressof(inner)) == 7
-    )
-    assert (inner.byte, inner.word) == (3, 42)
-
-
-def test_machine_code_is_a_builtin_function(tmp_path: Path) -> None:
-    text = """
-declare ptr @PyLong_FromLongLong(i64)
-
-define ptr @f(ptr %self, ptr %args, i64 %count) {
-  %result = call ptr @PyLong_FromLongLong(i64 %count)
-  ret ptr %result
-}"""
-    code = program(tmp_path, text).load()
-    function = builtin_function("count", code["f"], METH_FASTCALL, 1 << 40, code)
-    assert function("a", "b", "c") == 3
-    assert function.__self__ == 1 << 40
-    assert function.__name__ == "count"
+@pytest.mark.skipif(
+    not shutil.which("clang-format", path=str(Path(sys.executable).parent)),
+    reason="needs the extra dev",
+)
+def test_c_is_formatted() -> None:
+    files = [*SOURCES.rglob("*.c"), *SOURCES.rglob("*.h")]
+    tool = Path(sys.executable).with_name("clang-format")
+    done = subprocess.run([tool, "--dry-run", "-Werror", *files], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

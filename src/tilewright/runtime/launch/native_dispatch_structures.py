@@ -26,7 +26,7 @@ from __future__ import annotations
 import ctypes
 from pathlib import Path
 
-from tilewright.native import NativeProgram
+from tilewright.native import OBJECT_LAYOUT, NativeProgram
 
 __all__ = [
     "BY_VALUE",
@@ -155,11 +155,10 @@ class KnownObjects(ctypes.Structure):
     """Objects and types that the machine code tells apart, for all kernels."""
 
     _fields_ = (
-        ("int", _Object),  # types
-        ("float", _Object),
-        ("bool", _Object),
-        ("text", _Object),
-        ("tuple", _Object),
+        ("int_type", _Object),
+        ("float_type", _Object),
+        ("bool_type", _Object),
+        ("tuple_type", _Object),
         ("none", _Object),
         ("one", _Object),  # the int 1
         ("data_ptr", _Object),  # names
@@ -195,100 +194,10 @@ class ArgumentDescriptor(ctypes.Structure):
     )
 
 
-class DispatchCall(ctypes.Structure):
-    """One call of the machine code, on its stack."""
-
-    _fields_ = (
-        ("record", _Address),
-        ("known", _Address),
-        ("args", _Address),  # as CPython passes them, from the grid on
-        ("count", _Word),  # of the grid and the positional arguments
-        ("keywords", _Object),
-        ("total", _Word),  # arguments without the grid
-        ("described", _Word),  # items so far
-        # own references to what is passed for each item; 0: it is the object, or its address
-        ("values", _Object * MAX_ARGUMENTS),
-        ("objects", _Object * MAX_ARGUMENTS),  # what it is of: borrowed
-        ("held", _Word),  # how many of them are held
-        ("held_objects", _Object * MAX_ARGUMENTS),
-        ("numbers", _Word * MAX_ARGUMENTS),  # its number or address, or 0
-        ("reaches", _Word * MAX_ARGUMENTS),  # of plain tensors: see @reach_at
-        ("passed", _Object * (MAX_ARGUMENTS + 8)),  # what a callee gets; first the grid
-        ("descriptors", ArgumentDescriptor * (MAX_ARGUMENTS + 1)),  # the slot's word behind them
-    )
-
-
-class DLTensor(ctypes.Structure):
-    """The description of a tensor by DLPack."""
-
-    _fields_ = (
-        ("data", ctypes.c_uint64),
-        ("device", ctypes.c_uint32),
-        ("ordinal", ctypes.c_uint32),
-        ("rank", ctypes.c_uint32),
-        ("dtype", ctypes.c_uint32),  # code, bits, lanes
-        ("shape", _Address),
-        ("strides", _Address),
-        ("offset", ctypes.c_uint64),  # of the first element from `data`, in bytes
-    )
-
-
-class FetchedError(ctypes.Structure):
-    """What PyErr_Fetch gives."""
-
-    _fields_ = (("type", _Object), ("value", _Object), ("traceback", _Object))
-
-
-class PyObject(ctypes.Structure):
-    """The head of a Python object, in every build: the type stands at its end."""
-
-    _fields_ = (
-        ("before_type", ctypes.c_char * (object.__basicsize__ - ctypes.sizeof(_Object))),
-        ("type", _Object),
-    )
-
-
-class PyArray(ctypes.Structure):
-    """PyArrayObject_fields of NumPy's C interface."""
-
-    _fields_ = (
-        ("head", ctypes.c_char * object.__basicsize__),
-        ("data", ctypes.c_uint64),
-        ("rank", ctypes.c_int),
-        ("shape", _Address),
-        ("strides", _Address),
-        ("base", _Object),
-        ("descr", _Object),
-        ("flags", ctypes.c_int),
-    )
-
-
 DISPATCH = NativeProgram(
-    files=[
-        Path(__file__).with_name(name)
-        for name in (
-            "native_dispatch.ll",
-            "native_dispatch_arguments.ll",
-            "native_dispatch_descriptors.ll",
-            "native_dispatch_grid.ll",
-            "native_dispatch_launch.ll",
-            "native_dispatch_words.ll",
-            "native_dispatch_overlap.ll",
-        )
-    ],
+    source=Path(__file__).with_name("native_dispatch.c"),
     exports=[DISPATCH_SYMBOL],
-    structures=[
-        DispatchRecord,
-        CacheEntry,
-        OverlapPair,
-        KnownObjects,
-        ArgumentDescriptor,
-        DispatchCall,
-        FetchedError,
-        PyObject,
-        PyArray,
-        DLTensor,
-    ],
+    structures=[DispatchRecord, CacheEntry, OverlapPair, KnownObjects, ArgumentDescriptor],
     constants={
         "MAX_ARGUMENTS": MAX_ARGUMENTS,
         "PROBES": PROBES,
@@ -302,7 +211,8 @@ DISPATCH = NativeProgram(
         "LAYOUT": LAYOUT,
         "RANGE": RANGE,
         "MULTIPLE": MULTIPLE,
+        **{f"SLOT_{kind.upper()}": number for number, kind in enumerate(SLOT_KINDS)},
     },
-    level=1,
+    definitions=OBJECT_LAYOUT,
     effort=1,
 )

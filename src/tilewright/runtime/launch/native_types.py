@@ -33,8 +33,8 @@ class _KnownTypes:
         self._memory = Memory()
         keep = self._memory.object
         named = {
-            "int": int, "float": float, "bool": bool, "text": str, "tuple": tuple, "none": None,
-            "one": 1,
+            "int_type": int, "float_type": float, "bool_type": bool, "tuple_type": tuple,
+            "none": None, "one": 1,
             "data_ptr": sys.intern("data_ptr"), "dtype": sys.intern("dtype"),
             "get_device": sys.intern("get_device"), "is_neg": sys.intern("is_neg"),
             "numel": sys.intern("numel"), "descriptor": TensorDescriptor,

@@ -2,7 +2,7 @@
 
 The compiled kernel lists which arguments must not overlap (`analysis.argument_pairs`). Kernels
 without such arguments pay nothing. For the others every launch compares addresses: machine code
-does it (`native_dispatch_overlap.ll`), and passes on to Python what may overlap; here it is decided
+does it (`dispatch_overlap.h`), and passes on to Python what may overlap; here it is decided
 exactly.
 
 Within one program, accesses through arguments that overlap are in order on backends that compile a

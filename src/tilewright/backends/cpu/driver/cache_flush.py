@@ -14,7 +14,7 @@ from pathlib import Path
 from tilewright.backends.cpu.driver.kernel_record import KernelRecord, kernel_record
 from tilewright.backends.cpu.driver.thread_pool import shared_pool
 from tilewright.llvm import LoadedObject, host_cpu, load_object
-from tilewright.native import CProgram
+from tilewright.native import NativeProgram
 
 __all__ = ["CACHE_FLUSH", "drop_lines"]
 
@@ -36,7 +36,7 @@ class MemoryBlock(ctypes.Structure):
 
 
 _SYMBOL = "tw_drop_lines"
-CACHE_FLUSH = CProgram(
+CACHE_FLUSH = NativeProgram(
     source=Path(__file__).with_name("cache_flush.c"),
     exports=[_SYMBOL],
     structures=[MemoryBlock],

@@ -82,7 +82,7 @@ static void report_latest_kernels(int signal) {
 }
 
 // An integer argument of the type with this code of Python's `struct`.
-static int64_t integer_value(char kind, uint64_t bits) {
+static int64_t integer_value(int kind, uint64_t bits) {
     switch (kind) {
     case 'b':
         return (int8_t)bits;
@@ -103,7 +103,7 @@ static int64_t integer_value(char kind, uint64_t bits) {
 }
 
 // A line for an argument, 64 bits of the type `kind`: a code of Python's `struct`, P for a pointer.
-static void report_argument(const char *name, char kind, uint64_t bits) {
+static void report_argument(const char *name, int kind, uint64_t bits) {
     uint32_t low = bits;
     float single;
     double wide;

@@ -40,7 +40,7 @@ from tilewright.backends.cpu.driver.thread_pool_program import (
     pool_program,
 )
 from tilewright.llvm import LoadedObject, host_cpu, load_object
-from tilewright.native import METH_FASTCALL, CProgram, builtin_function
+from tilewright.native import METH_FASTCALL, NativeProgram, builtin_function
 from tilewright.support import ForkLock, operating_system, settings, thread_count
 from tilewright.support.asynchronous_exceptions import synchronous
 
@@ -291,7 +291,7 @@ def _compiled_pool() -> bytes:
     return _program().compile()
 
 
-def _program() -> CProgram:
+def _program() -> NativeProgram:
     return pool_program(host_cpu().arch)
 
 

@@ -30,7 +30,7 @@ import sys
 from pathlib import Path
 
 from tilewright.backends.cpu.driver.kernel_record import KernelRecord, LaunchRecord
-from tilewright.native import CProgram, constant
+from tilewright.native import NativeProgram, constant
 from tilewright.support import operating_system
 
 __all__ = [
@@ -138,9 +138,9 @@ _SIGNALS = {
 """Numbers of the system, and their bits."""
 
 
-def pool_program(arch: str, is_linux: bool = operating_system.IS_LINUX) -> CProgram:
+def pool_program(arch: str, is_linux: bool = operating_system.IS_LINUX) -> NativeProgram:
     """The pool's program for `arch`, the first part of a target triple."""
-    return CProgram(
+    return NativeProgram(
         source=Path(__file__).with_name("thread_pool.c"),
         exports=_SYMBOLS,
         structures=[

@@ -4,7 +4,7 @@
         pass
 
 A spin loop ends its program where the pool has set `*poll` to LEAVE or more, which it does once no
-program has made progress for long (`driver/thread_pool_interrupt.ll`); it then stores its number
+program has made progress for long (`driver/thread_pool_signals.h`); it then stores its number
 there. So no wait is without end.
 """
 

@@ -33,7 +33,7 @@ import functools
 from pathlib import Path
 
 from tilewright.llvm import LoadedObject
-from tilewright.native import OBJECT_LAYOUT, CProgram
+from tilewright.native import OBJECT_LAYOUT, NativeProgram
 
 __all__ = [
     "CONSTEXPR",
@@ -184,7 +184,7 @@ class LogMemory(ctypes.Structure):
     _fields_ = (("count", ctypes.c_uint64), ("entries", LogEntry * LOG_ENTRIES))
 
 
-LAUNCH = CProgram(
+LAUNCH = NativeProgram(
     source=Path(__file__).with_name("launch.c"),
     exports=[LAUNCH_SYMBOL],
     structures=[LaunchConfig, LaunchRecord, Parameter, MapTable, MapEntry, LogEntry, LogMemory],
@@ -201,7 +201,7 @@ LAUNCH = CProgram(
     },
     definitions=OBJECT_LAYOUT,
 )
-LAUNCH_HALF = CProgram(
+LAUNCH_HALF = NativeProgram(
     source=Path(__file__).with_name("launch_half.c"),
     exports=["tw_fill_f16", "tw_fill_bf16"],
 )

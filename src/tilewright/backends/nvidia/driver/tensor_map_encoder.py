@@ -1,4 +1,4 @@
-"""Tensor maps for launches, made by the driver from the arguments; launch_maps.ll keeps them."""
+"""Tensor maps for launches, made by the driver from the arguments; launch_maps.h keeps them."""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ from tilewright.ops import (
     AddOp,
     AndOp,
     BroadcastOp,
+    CastOp,
     CompareOp,
     ConstantOp,
     DotOp,
@@ -81,7 +82,7 @@ def _skip(op: SelectOp, loop: ForOp) -> bool:
     full: Value | None = None
     for below, above, is_strict in pairs:
         for test in _tests(builder, below, above, is_strict):
-            full = test if full is None else builder.bit_and(full, test)
+            full = test if full is None else builder.value(AndOp(full, test))
     if full is None:
         return False
     plain, masked = Block(), Block()
@@ -141,17 +142,20 @@ def _added(left: _Extent, right: _Extent) -> _Extent | None:
 def _tests(builder: Builder, below: _Extent, above: _Extent, is_strict: bool) -> list[Value]:
     """What holds, in 64 bits, if all elements of one tile are below all of another."""
     highest, lowest = _sum(builder, below, below.high), _sum(builder, above, above.low)
-    tests = [builder.compare(highest, lowest, "lt" if is_strict else "le")]
+    tests = [builder.value(CompareOp(highest, lowest, predicate="lt" if is_strict else "le"))]
     if above.high and above.scalar is not None:
         # In 32 bits its largest elements would be negative else.
-        tests.append(builder.le(_sum(builder, above, above.high), i32.max_int))
+        limit = builder.value(ConstantOp(i32.max_int, i64))
+        top = _sum(builder, above, above.high)
+        tests.append(builder.value(CompareOp(top, limit, predicate="le")))
     return tests
 
 
 def _sum(builder: Builder, extent: _Extent, more: int) -> Value:
+    number = builder.value(ConstantOp(more, i64))
     if extent.scalar is None:
-        return builder.constant(more, i64)
-    return builder.add(builder.cast(extent.scalar, i64), more)
+        return number
+    return builder.value(AddOp(builder.value(CastOp(extent.scalar, i64)), number))
 
 
 def _mask_ops(op: SelectOp, loop: ForOp) -> list[Op]:

@@ -1,0 +1,128 @@
+// Structures and constants that native_dispatch.c shares with Python; written by
+// scripts/compile_native.py from the classes of ctypes.
+// clang-format off
+#pragma once
+
+#include <stdint.h>
+
+enum {
+    MAX_ARGUMENTS = 64,
+    PROBES = 8,
+    SLOT_SHIFT = 56,
+    CONSTEXPR = 1,
+    UNSPECIALIZED = 2,
+    DECIDED_BY_VALUE = 9,
+    DIVISIBILITY_OFF = 6,
+    FLOAT = 16,
+    SIGNED = 32,
+    LAYOUT = 64,
+    RANGE = 8,
+    MULTIPLE = 32,
+    SLOT_WORD = 0,
+    SLOT_F32 = 1,
+    SLOT_F64 = 2,
+    SLOT_I1 = 3,
+};
+
+// What the machine code reads of one kernel; Python fills it in.
+typedef struct {
+    void *known;     // of the KnownObjects
+    void *table;     // of SLOTS + PROBES addresses of entries; 0 ends a search
+    void *python;    // launch(grid, *arguments, **named)
+    void *add_entry;
+    uint64_t count;  // of parameters
+    void *flags;     // of a word for each
+    void *names;     // of each one's interned name
+    void *assigned;  // dict: options set by the program; Python launches if there are any
+    void *enter;     // lists: launch hooks; Python launches if there are any
+    void *exit;
+    void *before;    // of this kernel alone
+    void *watching;  // of a word: the state of the watch for arguments that overlap
+    void *clock;     // of a word that each launch increments
+} DispatchRecord;
+static_assert(sizeof(DispatchRecord) == 104);
+
+// What a launch with certain descriptors does.
+typedef struct {
+    uint64_t size;      // of the descriptors, in words
+    void *descriptors;
+    void *call;         // call(x, y, z, [stream,] *values); 0 if `words` is called instead
+    void *words;        // of int words(words_record, x, y, z, uint64_t *values), or 0
+    void *words_record;
+    void *slots;        // of a word for each value: what its 64 bits are, as SLOT_KINDS has it
+    void *check;        // check(status), which raises what a launch has to, and
+    void *failures;     // list: with anything in it, or a status but 0, `check` is called
+    void *kernel;       // what the launch returns
+    uint64_t values;    // how many are passed
+    void *sources;      // of a word for each: an item's position, or the object itself
+    void *constants;    // of a word for each: what `words` gets where it is no position
+    void *grid;         // tuple; 0: the launch gives it
+    uint64_t checks;    // number of globals
+    void *globals;
+    void *device;       // argument of stream_of
+    void *stream_of;    // stream_of(device) -> stream; 0 if call takes none
+    void *context_of;   // of int context_of(void **), or 0
+    void *context;      // what it must find
+    void *names;        // of the parameter or keyword of each argument
+    uint64_t pairs;     // how many pairs of arguments must not overlap
+    void *pair_list;    // of an OverlapPair for each
+    void *latest;
+    void *defaults;     // dict of the parameters that are not given
+    void *owner;        // frees this memory; a launch that is under way holds a reference
+    uint64_t stamp;     // what the clock has shown to the latest launch
+    uint64_t slot;      // of the table, where a search for the entry begins
+} CacheEntry;
+static_assert(sizeof(CacheEntry) == 216);
+
+// Two items that must not overlap.
+//
+// sum_words: address of each sum: the number of its terms, and for each of them its factor, the
+// number of its items, and their positions.
+typedef struct {
+    uint64_t first;        // positions of the items
+    uint64_t second;
+    uint64_t first_bytes;  // of their elements
+    uint64_t second_bytes;
+    uint64_t sums;
+    void *sum_words;
+} OverlapPair;
+static_assert(sizeof(OverlapPair) == 48);
+
+// Objects and types that the machine code tells apart, for all kernels.
+typedef struct {
+    void *int_type;
+    void *float_type;
+    void *bool_type;
+    void *tuple_type;
+    void *none;
+    void *one;                  // the int 1
+    void *data_ptr;             // names
+    void *dtype;
+    void *get_device;           // 0 where all tensors are in the memory of the host
+    void *is_neg;
+    void *numel;
+    void *base;                 // fields of a tensor descriptor
+    void *shape;
+    void *strides;
+    void *block_shape;
+    void *padding;
+    void *descriptor;           // type of tensor descriptors
+    void *meet;                 // meet(object): an argument of a type that is not known here
+    void *boundary;             // exit(type, error, traceback) of the user boundary
+    void *ndarray;              // type of NumPy's arrays once it is known, else 0
+    void *tensors[8];           // types of tensors, then 0
+    void *plain[8];             // those of them that `TensorHeader` is of, then 0
+    void *describe_tensor;      // and its fields
+    uint64_t implementation_at;
+    uint64_t keys_at;
+    uint64_t negative_key;
+} KnownObjects;
+static_assert(sizeof(KnownObjects) == 320);
+
+// What of an argument decides the variant that runs.
+typedef struct {
+    void *keyword;  // interned name, or 0 for a positional argument
+    void *type;
+    uint64_t value; // class, value or identity, by type and flags
+} ArgumentDescriptor;
+static_assert(sizeof(ArgumentDescriptor) == 24);
