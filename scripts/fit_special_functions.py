@@ -2,9 +2,9 @@
 
     python scripts/fit_special_functions.py [--check]
 
-writes src/tilewright/frontend/semantics/special_coefficients.py; `--check` says whether it is
-current. Needs mpmath. Method: interpolation at Chebyshev nodes with 40 digits, cut where terms are
-below 2^-58 of the largest.
+writes src/tilewright/language/extra/libdevice/chebyshev_coefficients.py; `--check` reports whether
+it is current. Needs mpmath. Method: interpolation at Chebyshev nodes with 40 digits, cut where
+terms are below 2^-58 of the largest.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ mp: Any = cast("Any", mpmath)
 mp.mp.dps = 40
 Real = Any
 
-TARGET = Path(__file__).parents[1] / "src/tilewright/frontend/semantics/special_coefficients.py"
+TARGET = (
+    Path(__file__).parents[1] / "src/tilewright/language/extra/libdevice/chebyshev_coefficients.py"
+)
 NODES = 64
 HEAD = '''"""Chebyshev coefficients of special functions, made by scripts/fit_special_functions.py.
 

@@ -18,11 +18,13 @@ from pathlib import Path
 
 from opref import op_reference
 
+import tilewright.language as tl
 from tilewright.tools.env_command import settings_markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 OP_PAGE = ROOT / "docs/ir/ops.md"
+LIBDEVICE = ROOT / "docs/libdevice.md"
 _SECTION = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _PYTHON = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
@@ -38,7 +40,17 @@ def readme_tile_ir() -> str:
     return f"```text\n{kernel.asm['ttir'].strip()}\n```"
 
 
+def libdevice_errors() -> str:
+    """The bounds that library functions declare."""
+    library = tl.extra.libdevice
+    stubs = {name: getattr(library, name) for name in sorted(library.__all__)}
+    declared = {name: tl.library_functions.LIBRARY.get(stub) for name, stub in stubs.items()}
+    rows = [f"| {n} | {f.ulp[0]} | {f.ulp[1]} |" for n, f in declared.items() if f and f.ulp]
+    return "\n".join(["| function | fp32 | fp64 |", "|---|---|---|", *rows])
+
+
 SECTIONS: dict[str, Callable[[], str]] = {
+    "libdevice-errors": libdevice_errors,
     "readme-ttir": readme_tile_ir,
     "settings": settings_markdown,
 }
@@ -51,7 +63,8 @@ def filled(text: str) -> str:
 
 def documents() -> dict[Path, str]:
     """Each generated document with the text that it should have."""
-    return {README: filled(README.read_text("utf-8")), OP_PAGE: op_reference()}
+    filled_in = {path: filled(path.read_text("utf-8")) for path in (README, LIBDEVICE)}
+    return {**filled_in, OP_PAGE: op_reference()}
 
 
 def main() -> int:

@@ -59,6 +59,8 @@ CASES: dict[str, Case] = {
     "hypot": Case(mp.hypot, ((-9, 9), (-9, 9))),
     "rhypot": Case(lambda x, y: 1 / mp.hypot(x, y), ((-9, 9), (-9, 9))),
     "norm3d": Case(lambda *x: mp.sqrt(sum(v * v for v in x)), ((-9, 9),) * 3),
+    "norm4d": Case(lambda *x: mp.sqrt(sum(v * v for v in x)), ((-9, 9),) * 4),
+    "rnorm3d": Case(lambda *x: 1 / mp.sqrt(sum(v * v for v in x)), ((-9, 9),) * 3),
     "rnorm4d": Case(lambda *x: 1 / mp.sqrt(sum(v * v for v in x)), ((-9, 9),) * 4),
     "remainder": Case(_nearest_multiple, ((-99, 99), (0.5, 7))),
     "erfc": Case(mp.erfc, ((-5, 9),)),

@@ -2,7 +2,15 @@
 
 from typing import NoReturn
 
-from tilewright.language import core, extra, math, random, standard, target_info
+from tilewright.language import (
+    core,
+    extra,
+    library_functions,
+    math,
+    random,
+    standard,
+    target_info,
+)
 from tilewright.language.aggregates import (
     aggregate,
     aggregate_replace,
@@ -346,6 +354,7 @@ __all__ = [
     "is_builtin",
     "item",
     "join",
+    "library_functions",
     "load",
     "load_tensor_descriptor",
     "log",

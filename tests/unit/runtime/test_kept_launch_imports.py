@@ -28,6 +28,7 @@ COMPILING = (
     "tilewright.backends.nvidia.pipeline",
     "tilewright.backends.nvidia.stages",
     "tilewright.compiler.run_stages",
+    "tilewright.frontend.ptx.",
     "tilewright.frontend.python.lower",
     "tilewright.frontend.semantics",
     "tilewright.ir.builder",
@@ -35,6 +36,7 @@ COMPILING = (
     "tilewright.ir.passes",
     "tilewright.ir.rules",
     "tilewright.ir.verifier",
+    "tilewright.language.extra.libdevice.",
     "tilewright.llvm.code_generation",
     "tilewright.llvm.library_calls",
     "tilewright.llvm.orc_linker",
@@ -50,10 +52,11 @@ COMPILING = (
     "rich",
 )
 RARE = (
-    "tilewright.frontend.semantics.libdevice_rules",
-    "tilewright.frontend.semantics.ptx_translation",
+    "tilewright.frontend.ptx.ptx_translation",
+    "tilewright.frontend.semantics.library_operands",
     "tilewright.frontend.semantics.random_numbers",
     "tilewright.ir.parser",
+    "tilewright.language.extra.libdevice.float_parts",
     "tilewright.transforms.checks",
     *(("llvmlite.binding", "llvmlite.ir") if operating_system.IS_LINUX_X86_64 else ()),
 )

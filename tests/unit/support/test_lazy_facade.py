@@ -25,11 +25,15 @@ def package_of(stub: Path) -> str:
 @pytest.mark.parametrize("stub", STUBS, ids=package_of)
 def test_every_name_of_a_stub_is_there(stub: Path) -> None:
     package = importlib.import_module(package_of(stub))
-    listed = next(
-        ast.literal_eval(node.value)
-        for node in ast.parse(stub.read_text()).body
+    text = ast.parse(stub.read_text())
+    # Names are exported by `__all__`, or by an import as themselves.
+    listed = [
+        name
+        for node in text.body
         if isinstance(node, ast.Assign)
-    )
+        for name in ast.literal_eval(node.value)
+    ] or [a.asname for node in text.body if isinstance(node, ast.ImportFrom) for a in node.names]
+    assert None not in listed
     assert {*listed} <= {*package.__all__} <= {*dir(package)}
     for name in package.__all__:
         assert getattr(package, name) is not None

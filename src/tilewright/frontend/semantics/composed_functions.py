@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from tilewright import language
 from tilewright.frontend.semantics.numeric_operators import binary, compare, unary
 from tilewright.frontend.semantics.semantic_context import Context
-from tilewright.frontend.semantics.semantics_registry import call, call_builtin
+from tilewright.frontend.semantics.semantics_registry import call, call_builtin, implements
 from tilewright.ir.types import element_of
 from tilewright.language import (
     ACTIVE,
@@ -54,14 +55,9 @@ class _Direct:
         return call(self.ctx, function, args, kwargs)
 
 
-def rarely(condition: tensor, common: tensor, slow: Callable[..., tensor], *x: tensor) -> tensor:
-    """In a formula: slow(*x) where a condition holds, else `common`; a branch around `slow`.
-
-    `slow` is evaluated for single elements; it may use its arguments and literals only.
-    """
-    dispatcher = ACTIVE.get()
-    assert isinstance(dispatcher, _Direct), "a formula is evaluated by `evaluate`"
-    ctx, values = dispatcher.ctx, tuple(value.handle for value in x)
+@implements(language.library_functions.rarely)
+def rarely(ctx: Context, condition: tensor, common: tensor, slow: Any, *args: tensor) -> tensor:
+    values = tuple(value.handle for value in args)
     types = [element_of(value.type) for value in values]
     block = ctx.region(types, lambda arguments: [slow(*arguments)])
     # at the first use: few kernels have a rare form

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from tilewright import language as tl
+from tilewright.frontend import ptx
 from tilewright.frontend.semantics import constant_arguments
 from tilewright.frontend.semantics.broadcasting import broadcast_value
 from tilewright.frontend.semantics.composed_functions import evaluate
@@ -20,7 +21,7 @@ from tilewright.ir import Value
 from tilewright.ir.types import element_of, shape_of, with_shape
 from tilewright.language import tensor, type_of, unwrap
 from tilewright.ops import AsmOp, MapOp, VolatileAsmOp, wrong_assembly
-from tilewright.support import errors, import_late
+from tilewright.support import errors
 
 
 def _broadcast(ctx: Context, function: str, args: Sequence[object]) -> list[Value]:
@@ -152,7 +153,7 @@ def inline_asm_elementwise(
     types = tuple(with_shape(element, shape) for element in elements)
     is_only_computed = constant_arguments.flag(ctx, function, "is_pure", is_pure)
     args = tuple(type_of(element_of(value.type)) for value in inputs)
-    assembly = _translation().Assembly(text, registers, args, tuple(map(type_of, elements)), group)
+    assembly = ptx.Assembly(text, registers, args, tuple(map(type_of, elements)), group)
     mistake = assembly.mistake()
     if mistake is not None:
         ctx.fail(errors.InvalidValue, function, "constraints", *mistake)
@@ -168,16 +169,14 @@ def inline_asm_elementwise(
     return tl.tuple([tensor(value) for value in results])
 
 
-def _translation() -> Any:
-    # at the first assembly: most kernels have none
-    return import_late("tilewright.frontend.semantics.ptx_translation")
-
-
-def _translated(ctx: Context, inputs: Sequence[Value], assembly: Any) -> Sequence[Value]:
+def _translated(ctx: Context, inputs: Sequence[Value], assembly: ptx.Assembly) -> Sequence[Value]:
     """Assembly for GPUs as a map in the language."""
 
     def body(scalars: list[tensor]) -> list[tensor]:
-        return evaluate(ctx, lambda: _translation().Translation(ctx, assembly).run(scalars))
+        try:
+            return evaluate(ctx, lambda: ptx.translated(assembly, scalars))
+        except errors.CompilationError as error:
+            raise error.with_loc(ctx.loc) from None
 
     if not (inputs and shape_of(inputs[0].type)):
         return [x.handle for x in body([tensor(value) for value in inputs])]

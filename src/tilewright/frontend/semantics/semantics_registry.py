@@ -57,8 +57,9 @@ class Implementation(NamedTuple):
 _REGISTRY: dict[Callable[..., Any], Implementation] = {}
 """Every implementation that has been imported, by its stub."""
 
+_LIBRARY_CALLS = "tilewright.frontend.semantics.library_operands"
 _AT_FIRST_USE = {
-    "tilewright.language.extra.libdevice": "tilewright.frontend.semantics.libdevice_rules",
+    "tilewright.language.extra.libdevice.fast_functions": _LIBRARY_CALLS,
     "tilewright.language.random": "tilewright.frontend.semantics.random_numbers",
 }
 """Modules of stubs that few kernels use -> where they are implemented."""
@@ -66,8 +67,12 @@ _AT_FIRST_USE = {
 
 def implementation_of(stub: Callable[..., Any]) -> Implementation | None:
     """The implementation of a stub; None if there is none."""
+    if stub in _REGISTRY:
+        return _REGISTRY[stub]
+    if stub in language.library_functions.LIBRARY:
+        return import_late(_LIBRARY_CALLS).implement(stub)
     module = _AT_FIRST_USE.get(stub.__module__)
-    if stub not in _REGISTRY and module is not None:
+    if module is not None:
         import_late(module)
     return _REGISTRY.get(stub)
 
@@ -91,22 +96,30 @@ def signature_of(fn: Callable[..., Any], skip: int = 0) -> Signature:
     )
 
 
+def register(
+    stub: Callable[..., Any], fn: Callable[..., Any], signature: Signature
+) -> Implementation:
+    """Make `fn(ctx, ...)` the implementation of a stub."""
+    assert stub not in _REGISTRY, f"two implementations of {STUBS[stub]}"
+    keywords = frozenset((*signature.names, *signature.keyword_only))
+    found = _REGISTRY[stub] = Implementation(fn, STUBS[stub], signature, keywords)
+    return found
+
+
 def implements(stub: Callable[..., Any]) -> Callable[[F], F]:
     """Register the decorated function `fn(ctx, ...)` as the implementation of a stub."""
 
-    def register(fn: F) -> F:
+    def decorate(fn: F) -> F:
         # Stubs are wrapped by their decorator: the inner function has the declared parameters.
         declared = signature_of(cast("Any", stub).__wrapped__)
         implemented = signature_of(fn, skip=1)
         assert implemented == declared, (
             f"{STUBS[stub]}: the implementation has {implemented}, the stub {declared}"
         )
-        assert stub not in _REGISTRY, f"two implementations of {STUBS[stub]}"
-        keywords = frozenset((*declared.names, *declared.keyword_only))
-        _REGISTRY[stub] = Implementation(fn, STUBS[stub], declared, keywords)
+        register(stub, fn, declared)
         return fn
 
-    return register
+    return decorate
 
 
 def call_builtin(
@@ -138,7 +151,8 @@ _NUMBERED = re.compile(r"arg(\d)")
 
 @cache
 def _functions_of_libdevice() -> frozenset[Callable[..., Any]]:
-    return frozenset(filter(is_builtin, vars(language.extra.libdevice).values()))
+    library = language.extra.libdevice
+    return frozenset(filter(is_builtin, (getattr(library, name) for name in library.__all__)))
 
 
 def _by_own_names(

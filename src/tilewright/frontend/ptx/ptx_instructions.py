@@ -1,7 +1,7 @@
-"""What PTX instructions compute: those that people write in inline assembly, in the language.
+"""PTX instructions as functions of the language: those that people write in inline assembly.
 
-Registers hold bits, so each operand is taken in the type that the instruction names, and its result
-may be read in another. Rounding is to nearest; approximate functions are those of the language, and
+Registers hold bits: each operand is read in the type that the instruction names, and its result may
+be read in another. Rounding is to nearest; approximate functions are those of the language, and
 .ftz is not kept (a result that differs is below 2^-126).
 """
 
@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from tilewright import language as tl
-from tilewright.frontend.semantics.libdevice_integers import brev, byte_perm, clz, mulhi, popc
 from tilewright.language import dtype, tensor
+
+lib = tl.extra.libdevice
 
 TYPES: dict[str, dtype] = {
     "s8": tl.int8, "s16": tl.int16, "s32": tl.int32, "s64": tl.int64, "u8": tl.uint8,
@@ -28,7 +29,7 @@ def _zero() -> tensor:
 
 
 Compute = Callable[[re.Match[str], Sequence[tensor]], tensor]
-"""Of the match of an instruction's name, and the operands."""
+"""A function of the match of an instruction's name, and of the operands."""
 
 
 SPECIAL: dict[str, Callable[[], tensor]] = {
@@ -40,11 +41,11 @@ SPECIAL: dict[str, Callable[[], tensor]] = {
     **{f"%nctaid.{axis}": partial(tl.num_programs, i) for i, axis in enumerate("xyz")},
     **dict.fromkeys(("%laneid", "%warpid", "%tid.x", "%tid.y", "%tid.z"), _zero),
 }
-"""Registers that are there from the start, where one thread runs a program; clocks in ns."""
+"""Predefined registers, where one thread runs a program; clocks in ns."""
 
 
 def bits_of(x: tensor) -> int:
-    """Of a register with this value; a predicate counts as a byte."""
+    """Bits of a register with this value; a predicate counts as a byte."""
     return max(8, x.dtype.primitive_bitwidth)
 
 
@@ -81,7 +82,7 @@ def parts_of(x: tensor, count: int) -> list[tensor]:
 
 TABLE: list[tuple[str, str, Compute]] = []
 """Patterns of the names of instructions, the group that names the type of the operands ("": they
-stay as they are), and what they compute."""
+stay as they are), and the function of each."""
 
 
 def _instruction(pattern: str, operands: str = "type") -> Callable[[Compute], Compute]:
@@ -115,7 +116,7 @@ def _mul(match: re.Match[str], x: Sequence[tensor]) -> tensor:
 
 @_instruction(rf"mul\.hi\.{_INTEGER}")
 def _mul_high(match: re.Match[str], x: Sequence[tensor]) -> tensor:
-    return mulhi(x[0], x[1])
+    return lib.mulhi(x[0], x[1])
 
 
 @_instruction(rf"(?:mul|(?P<mad>mad))\.wide\.{_INTEGER}", "")
@@ -181,7 +182,7 @@ def _field(match: re.Match[str], x: Sequence[tensor]) -> tensor:
     return tl.where(length == 0, 0, field).to(kind)
 
 
-_COUNTS = {"popc": popc, "clz": clz, "brev": brev}
+_COUNTS = {"popc": lib.popc, "clz": lib.clz, "brev": lib.brev}
 
 
 @_instruction(rf"(?P<name>{'|'.join(_COUNTS)})\.{_INTEGER}")
@@ -204,7 +205,7 @@ def _lop3(match: re.Match[str], x: Sequence[tensor]) -> tensor:
 
 @_instruction(r"prmt\.b32", "")
 def _permute(match: re.Match[str], x: Sequence[tensor]) -> tensor:
-    return byte_perm(*(typed(value, tl.int32) for value in x))
+    return lib.byte_perm(*(typed(value, tl.int32) for value in x))
 
 
 @_instruction(r"shf\.(?P<way>l|r)\.(?P<mode>wrap|clamp)\.b32", "")
@@ -268,7 +269,7 @@ def _widen_pair(match: re.Match[str], x: Sequence[tensor]) -> tensor:
 
 
 _ROUNDED: dict[str, Callable[[tensor], tensor]] = {
-    "rni": tl.extra.libdevice.rint, "rzi": tl.extra.libdevice.trunc, "rmi": tl.floor,
+    "rni": lib.rint, "rzi": lib.trunc, "rmi": tl.floor,
     "rpi": tl.ceil,
 }  # fmt: skip
 _NUMBER = r"[su](?:8|16|32|64)|bf16|f16|f32|f64"

@@ -1,8 +1,8 @@
-"""Inline assembly of GPUs in the language, for other machines: a function of a group of scalars.
+"""Inline PTX as a function of a group of scalars, in the language.
 
     mul.rn.f32 $0, $1, $1;        constraints "=f,f"
 
-of one element is a function of a scalar that returns its square.
+is, for one element, a function of a scalar that returns its square.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, NoReturn
 
 from tilewright import language as tl
-from tilewright.frontend.semantics.literal_constants import constant
-from tilewright.frontend.semantics.ptx_instructions import (
+from tilewright.frontend.ptx.ptx_instructions import (
     SPECIAL,
     TABLE,
     TYPES,
@@ -21,20 +20,18 @@ from tilewright.frontend.semantics.ptx_instructions import (
     parts_of,
     typed,
 )
-from tilewright.frontend.semantics.semantic_context import Context
-from tilewright.ir.types import f32, f64, i32, u32
 from tilewright.language import dtype, tensor
 from tilewright.support import errors
 
 _NOTHING = re.compile(r"(?:bar|barrier|membar|fence|griddepcontrol|nanosleep)(?:\..*)?")
-"""Instructions without a meaning where one thread runs a program."""
+"""Instructions without an effect where one thread runs a program."""
 
 _SIZES = {"c": 8, "h": 16, "r": 32, "l": 64, "f": 32, "d": 64}
-"""Bits of the registers of a constraint."""
+"""Letter of a constraint -> bits of its registers."""
 
 
 class Assembly(NamedTuple):
-    """A call of inline assembly. args, results: dtypes; pack: elements of a group."""
+    """A call of inline assembly. args, results: dtypes; pack: elements in a group."""
 
     text: str
     constraints: str
@@ -44,7 +41,7 @@ class Assembly(NamedTuple):
 
     @property
     def registers(self) -> list[str]:
-        """The constraints of results, then of arguments, without those of what is clobbered."""
+        """The constraints of results, then of arguments, without clobbers."""
         parts = [part.strip() for part in self.constraints.split(",")]
         return [part for part in parts if part and part[0] != "~"]
 
@@ -53,11 +50,11 @@ class Assembly(NamedTuple):
         return min(self.pack, max(1, 32 // max(8, kind.primitive_bitwidth)))
 
     def registers_of(self, kinds: Sequence[dtype]) -> int:
-        """How many registers groups of elements take."""
+        """The number of registers for groups of elements."""
         return sum(self.pack // self.share(kind) for kind in kinds)
 
     def mistake(self) -> tuple[str, str] | None:
-        """What the constraints must be and are, if they are wrong."""
+        """The constraints that are expected and those found, if they are wrong."""
         results, args = map(self.registers_of, (self.results, self.args))
         written, read = self.registers[:results], self.registers[results:]
         are_results = [part.startswith("=") for part in self.registers]
@@ -71,16 +68,21 @@ class Assembly(NamedTuple):
         return None
 
 
-class Translation:
-    """Of one assembly, while `ctx` is that of the tensors' operators. registers: by name."""
+def translated(assembly: Assembly, args: Sequence[tensor]) -> list[tensor]:
+    """The groups of the results, for groups of arguments. Errors: InvalidOperation."""
+    return _Translation(assembly).run(args)
 
-    def __init__(self, ctx: Context, assembly: Assembly) -> None:
-        self.ctx, self.assembly = ctx, assembly
+
+class _Translation:
+    """One call. registers: values by name."""
+
+    def __init__(self, assembly: Assembly) -> None:
+        self.assembly = assembly
         self.registers: dict[str, tensor] = {}
         self.letters = [part.lstrip("=&") for part in assembly.registers]
 
     def run(self, args: Sequence[tensor]) -> list[tensor]:
-        """The groups of the results. Errors: InvalidOperation for what is not known."""
+        """The groups of the results. Errors: InvalidOperation for unknown instructions."""
         outputs = self.assembly.registers_of(self.assembly.results)
         for number, value in enumerate(self._packed(args), outputs):
             letter = self.letters[number]
@@ -95,7 +97,7 @@ class Translation:
     def _fail(self, what: str, reason: str) -> NoReturn:
         advice = "write it in the language, or launch the kernel on a GPU"
         doing = f"run the assembly '{what}' here"
-        self.ctx.fail(errors.InvalidOperation, doing, reason, advice)
+        raise errors.InvalidOperation(doing, reason, advice)
 
     def _of_size(self, value: tensor, letter: str) -> tensor:
         size = _SIZES[letter]
@@ -185,13 +187,13 @@ class Translation:
         if number is None:
             self._fail(token, "it is a register that nothing has set")
         if isinstance(number, float):
-            kind = f64 if "f64" in instruction else f32
-            return tensor(constant(self.ctx, number, kind))
-        return tensor(constant(self.ctx, number, u32 if number > i32.max_int else i32))
+            kind = tl.float64 if "f64" in instruction else tl.float32
+            return tl.full((), number, kind)
+        return tl.full((), number, tl.uint32 if number >= 2**31 else tl.int32)
 
 
 def _literal(token: str) -> int | float | None:
-    """A number of PTX: decimal, hexadecimal, or 0f and the bits of a float."""
+    """A number in PTX: decimal, hexadecimal, or 0f and the bits of a float."""
     if re.fullmatch(r"0[fF][0-9a-fA-F]{8}", token):
         return _float_of(int(token[2:], 16))
     if re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|\d+)U?", token):
@@ -209,14 +211,14 @@ def _float_of(bits: int) -> float:
 
 
 def _statements(text: str) -> list[str]:
-    """Without comments and braces of scopes."""
+    """The statements, without comments and braces of scopes."""
     bare = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
-    # Braces of operands stand behind an instruction or a comma, those of scopes around statements.
+    # Braces of operands follow an instruction or a comma, those of scopes surround statements.
     parts = [re.sub(r"^[{}\s]+", "", part).strip() for part in bare.split(";")]
     return [" ".join(part.split()) for part in parts if part and part.strip("{} \n")]
 
 
 def _operands(text: str) -> list[str]:
-    """Split at commas outside of braces."""
+    """The operands: the text split at commas outside of braces."""
     parts = re.findall(r"\{[^}]*\}|[^,\s][^,]*", text)
     return [part.strip() for part in parts]

@@ -1,12 +1,10 @@
-"""The functions of integers of the wider library, as formulas in the language.
-
-Formulas take integers of 32 or 64 bits, all of one type, and work on their bits.
-"""
+"""Functions of the bits of integers, of 32 or 64 bits and all of one type."""
 
 from __future__ import annotations
 
 from tilewright import language as tl
-from tilewright.language import tensor
+from tilewright.language.library_functions import Operands, library_function
+from tilewright.language.tensors import tensor
 
 
 def _unsigned(x: tensor) -> tensor:
@@ -17,22 +15,26 @@ def _same_bits(x: tensor, like: tensor) -> tensor:
     return tl.cast(x, like.dtype, bitcast=True)
 
 
-def _spread(byte: int, x: tensor) -> int:
-    """A byte repeated over the width."""
+def _repeated(byte: int, x: tensor) -> int:
+    """A byte repeated over the width of x."""
     return int.from_bytes(bytes([byte]) * (x.dtype.primitive_bitwidth // 8), "little")
 
 
+@library_function(Operands.INTEGERS)
 def popc(x: tensor) -> tensor:
-    """Bits that are set: counted in pairs, nibbles and bytes, which a product sums."""
+    """Bits of x that are set."""
+    # Counted in pairs, nibbles and bytes, which a product sums.
     bits = _unsigned(x)
-    bits = bits - ((bits >> 1) & _spread(0x55, x))
-    bits = (bits & _spread(0x33, x)) + ((bits >> 2) & _spread(0x33, x))
-    bits = (bits + (bits >> 4)) & _spread(0x0F, x)
-    return ((bits * _spread(0x01, x)) >> (x.dtype.primitive_bitwidth - 8)).to(tl.int32)
+    bits = bits - ((bits >> 1) & _repeated(0x55, x))
+    bits = (bits & _repeated(0x33, x)) + ((bits >> 2) & _repeated(0x33, x))
+    bits = (bits + (bits >> 4)) & _repeated(0x0F, x)
+    return ((bits * _repeated(0x01, x)) >> (x.dtype.primitive_bitwidth - 8)).to(tl.int32)
 
 
+@library_function(Operands.INTEGERS)
 def clz(x: tensor) -> tensor:
-    """Zeros before the first bit: those that are not set once all bits behind it are."""
+    """Zeros before the first bit of x; the width for 0."""
+    # All bits after the first one are set; the zeros before it remain.
     bits = _unsigned(x)
     distance = 1
     while distance < x.dtype.primitive_bitwidth:
@@ -41,15 +43,18 @@ def clz(x: tensor) -> tensor:
     return popc(~bits)
 
 
+@library_function(Operands.INTEGERS)
 def ffs(x: tensor) -> tensor:
-    """The position of the lowest bit, from 1; 0 if none is set."""
+    """Position of the lowest bit of x, from 1; 0 for 0."""
     bits = _unsigned(x)
     # Below the lowest bit all are set in x - 1, so that x ^ (x - 1) has as many as its position.
     return tl.where(x == 0, 0, popc(bits ^ (bits - 1)))
 
 
+@library_function(Operands.INTEGERS)
 def brev(x: tensor) -> tensor:
-    """Bits in reverse: halves swapped, then their halves."""
+    """The bits of x in reverse."""
+    # Halves are swapped, then their halves.
     bits, distance = _unsigned(x), x.dtype.primitive_bitwidth // 2
     mask = (1 << distance) - 1
     while distance:
@@ -59,8 +64,9 @@ def brev(x: tensor) -> tensor:
     return _same_bits(bits, x)
 
 
+@library_function(Operands.INTEGERS)
 def mulhi(x: tensor, y: tensor) -> tensor:
-    """The high half of the product of signed or unsigned integers."""
+    """The high half of the product."""
     high = tl.umulhi(_unsigned(x), _unsigned(y))
     if x.dtype.is_int_signed():
         # As unsigned, a negative factor is 2^width too large.
@@ -68,31 +74,40 @@ def mulhi(x: tensor, y: tensor) -> tensor:
     return _same_bits(high, x)
 
 
+@library_function(Operands.INTEGERS)
 def mul24(x: tensor, y: tensor) -> tensor:
-    """The product of the low 24 bits, of signed integers with their sign."""
+    """The product of the low 24 bits."""
+    # Those of signed integers keep their sign.
     return ((x << 8) >> 8) * ((y << 8) >> 8)
 
 
+@library_function(Operands.INTEGERS)
 def hadd(x: tensor, y: tensor) -> tensor:
-    """(x + y) >> 1 of the exact sum: x + y = 2 (x & y) + (x ^ y)."""
+    """(x + y) >> 1 of the exact sum."""
+    # x + y = 2 (x & y) + (x ^ y)
     return (x & y) + ((x ^ y) >> 1)
 
 
+@library_function(Operands.INTEGERS)
 def rhadd(x: tensor, y: tensor) -> tensor:
-    """(x + y + 1) >> 1 of the exact sum: x + y = 2 (x | y) - (x ^ y)."""
+    """(x + y + 1) >> 1 of the exact sum."""
+    # x + y = 2 (x | y) - (x ^ y)
     return (x | y) - ((x ^ y) >> 1)
 
 
+@library_function(Operands.INTEGERS)
 def sad(x: tensor, y: tensor, z: tensor) -> tensor:
-    """|x - y| + z, modulo 2^32."""
+    """abs(x - y) + z of 32 bits."""
     larger, smaller = _unsigned(tl.maximum(x, y)), _unsigned(tl.minimum(x, y))
     return _same_bits(larger - smaller + _unsigned(z), x)
 
 
-def byte_perm(x: tensor, y: tensor, selector: tensor) -> tensor:
-    """Four bytes of the eight of x and y, by nibbles; bit 3 of one repeats the sign of its byte."""
+@library_function((tl.int32, tl.int32, tl.int32))
+def byte_perm(x: tensor, y: tensor, z: tensor) -> tensor:
+    """Four bytes of the eight of x and y, numbered by nibbles of z; bit 3 of one repeats the
+    sign."""
     pair = _unsigned(x).to(tl.uint64) | (_unsigned(y).to(tl.uint64) << 32)
-    choices = _unsigned(selector)
+    choices = _unsigned(z)
     total = choices ^ choices
     for number in range(4):
         nibble = choices >> 4 * number
