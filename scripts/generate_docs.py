@@ -1,4 +1,4 @@
-"""Writes what the documents take from the code: the op page, the settings, the README's tile IR.
+"""Write what documents take from code and from each other: ops, settings, tile IR, records.
 
     python scripts/generate_docs.py            # rewrite
     python scripts/generate_docs.py --check    # fail if anything is out of date
@@ -25,6 +25,16 @@ ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 OP_PAGE = ROOT / "docs/ir/ops.md"
 LIBDEVICE = ROOT / "docs/libdevice.md"
+ADRS = ROOT / "docs/adr"
+ADR_INDEX = ADRS / "README.md"
+_ADR_HEAD = """# Decision records
+
+One decision each, with its question, reasons and figures. A new record copies
+[0000-template.md](0000-template.md); numbers are not reused.
+
+| | decision | status |
+|---|---|---|
+"""
 _SECTION = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _PYTHON = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
@@ -56,6 +66,19 @@ SECTIONS: dict[str, Callable[[], str]] = {
 }
 
 
+def adr_index() -> str:
+    """The table of all decision records: number, title, status."""
+    rows: list[str] = []
+    for path in sorted(ADRS.glob("[0-9]*.md")):
+        title, _, status = path.read_text("utf-8").split("\n", 3)[:3]
+        number, _, words = title.removeprefix("# ").partition(": ")
+        if number != "0000":
+            rows.append(
+                f"| [{number}]({path.name}) | {words} | {status.removeprefix('Status: ')} |"
+            )
+    return _ADR_HEAD + "\n".join(rows) + "\n"
+
+
 def filled(text: str) -> str:
     """A document with its generated sections made anew."""
     return _SECTION.sub(lambda m: f"{m[1]}{SECTIONS[m[2]]()}\n{m[3]}", text)
@@ -64,7 +87,7 @@ def filled(text: str) -> str:
 def documents() -> dict[Path, str]:
     """Each generated document with the text that it should have."""
     filled_in = {path: filled(path.read_text("utf-8")) for path in (README, LIBDEVICE)}
-    return {**filled_in, OP_PAGE: op_reference()}
+    return {**filled_in, OP_PAGE: op_reference(), ADR_INDEX: adr_index()}
 
 
 def main() -> int:

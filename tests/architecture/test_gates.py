@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts import budgets
+from scripts import budgets, code_size
 from tests.architecture import gates
 
 DOC = '"""One module."""\n\n'
@@ -37,6 +37,7 @@ def test_layers_pass() -> None:
 def test_budgets_pass() -> None:
     exceptions = budgets.read_exceptions(budgets.EXCEPTIONS)
     assert budgets.check(gates.ROOT, exceptions) == []
+    assert code_size.violations(gates.ROOT, code_size.read_budgets(budgets.EXCEPTIONS)) == []
 
 
 def test_spelling_passes() -> None:

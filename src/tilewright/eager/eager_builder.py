@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TypeVar, cast
 
 from tilewright.interp import ConcreteValue, Interpreter, Machine
-from tilewright.ir import Op, Value
+from tilewright.ir import Emitter, Op, Value
 from tilewright.support import SourceLoc
 
 OpT = TypeVar("OpT", bound=Op)
 
 
-class EagerBuilder:
+class EagerBuilder(Emitter):
     """An `ir.Emitter` that evaluates each op by its reference rule.
 
     The results of an emitted op are `ConcreteValue`s. Ops in a region (the combine function of a
@@ -36,10 +36,6 @@ class EagerBuilder:
         for region in op.regions:
             region.owner = None  # no cycle: the op and the tiles that it holds go at once
         return op
-
-    def value(self, op: Op) -> Value:
-        """Evaluate an op and return its only result."""
-        return self.emit(op).result
 
     def decide(self, what: str, value: Value) -> None:
         """Before Python depends on a scalar; what: CONDITION or BOUND. Errors: UndefinedElement."""

@@ -1,3 +1,4 @@
+from tilewright.ir.arith_builder import ArithmeticBuilder, Expr, Number, Operand, plain
 from tilewright.ir.builder import Builder, Emitter, Rewriter
 from tilewright.ir.core import MAX_REGIONS, OPS, Block, Function, Module, Op, Value
 from tilewright.ir.effects import effects_of, is_pure, ops_with
@@ -63,16 +64,20 @@ __all__ = [
     "PASSES",
     "REFERENCE_RULES",
     "REGION_RULES",
+    "ArithmeticBuilder",
     "Block",
     "Builder",
     "Constraint",
     "Contract",
     "Effect",
     "Emitter",
+    "Expr",
     "Field",
     "Function",
     "Module",
+    "Number",
     "Op",
+    "Operand",
     "Pass",
     "Pipeline",
     "Problem",
@@ -107,6 +112,7 @@ __all__ = [
     "parse_valid_module",
     "valid_kernel",
     "pipeline_of",
+    "plain",
     "pointer",
     "print_function",
     "print_module",

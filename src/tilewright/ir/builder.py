@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
+from tilewright.ir.arith_builder import ArithmeticBuilder
 from tilewright.ir.core import Block, Op, Value
 from tilewright.ir.op_definition import Trait
 from tilewright.support.diagnostics import SourceLoc
@@ -13,25 +14,26 @@ from tilewright.support.fresh_stack import nested
 OpT = TypeVar("OpT", bound=Op)
 
 
-class Emitter(Protocol):
-    """Where semantics put ops: a Builder inserts them, the interpreter evaluates them at once."""
+class Emitter(ArithmeticBuilder):
+    """Destination of ops: a Builder inserts them, the interpreter evaluates them at once."""
+
+    __slots__ = ()
 
     loc: SourceLoc | None
 
     def emit(self, op: OpT) -> OpT:
         """Take a detached op in; its results are valid from now on."""
-        ...
+        raise NotImplementedError
 
     def value(self, op: Op) -> Value:
-        """Emit an op and return its only result."""
-        ...
+        return self.emit(op).result
 
     def known(self, value: Value) -> int | float | None:
-        """What a scalar is, where that is known: of constants, and of all that is evaluated."""
-        ...
+        """The number in a scalar: of constants, and of all that is evaluated; else None."""
+        raise NotImplementedError
 
 
-class Builder:
+class Builder(Emitter):
     """Inserts ops at a point of a block, giving each the current source location."""
 
     __slots__ = ("before", "block", "loc")
@@ -59,9 +61,6 @@ class Builder:
             op.loc = self.loc
         self.block.insert(op, self.before)
         return op
-
-    def value(self, op: Op) -> Value:
-        return self.emit(op).result
 
     def known(self, value: Value) -> int | float | None:
         op = value.op

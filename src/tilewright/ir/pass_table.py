@@ -5,7 +5,7 @@ Compiling a kernel does not look here: pipelines import their passes.
 
 from __future__ import annotations
 
-_SHARED = "tilewright.transforms"
+_SHARED = "tilewright.transforms.passes"
 _CPU = "tilewright.backends.cpu.passes"
 _NVIDIA = "tilewright.backends.nvidia.passes"
 
@@ -14,7 +14,7 @@ PASS_MODULES = {
     "cse": f"{_SHARED}.cse",
     "dce": f"{_SHARED}.dce",
     "lower-descriptors": f"{_SHARED}.lower_descriptors",
-    "instrument-accesses": f"{_SHARED}.checks.instrument_accesses",
+    "instrument-accesses": "tilewright.transforms.checks.instrument_accesses",
     "guard-inactive-programs": f"{_SHARED}.guard_inactive_programs",
     "licm": f"{_SHARED}.licm",
     "narrow-integers": f"{_SHARED}.narrow_integers",

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tilewright.ir.arith_builder import ArithmeticBuilder
 from tilewright.ir.builder import Builder, Rewriter
 from tilewright.ir.core import Block, Function, Op, Value
 from tilewright.ir.op_definition import Effect, Trait
@@ -30,7 +31,7 @@ OpT = TypeVar("OpT", bound=Op)
 RewriteFunction = Callable[[Any, "RuleContext"], RuleResult]
 
 
-class RuleContext:
+class RuleContext(ArithmeticBuilder):
     """What a rule may do: make ops in front of the one that it matches."""
 
     __slots__ = ("builder",)

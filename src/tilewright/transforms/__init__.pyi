@@ -1,4 +1,3 @@
-from tilewright.transforms.canonicalize import Canonicalize
 from tilewright.transforms.checks import (
     CheckSite,
     CheckTable,
@@ -7,13 +6,16 @@ from tilewright.transforms.checks import (
     check_table,
 )
 from tilewright.transforms.count_trips import trip_count
-from tilewright.transforms.cse import Cse
-from tilewright.transforms.dce import Dce, backward_slice, is_root, keep_slice
-from tilewright.transforms.full_unroll import FullUnroll
-from tilewright.transforms.guard_inactive_programs import GuardInactivePrograms
-from tilewright.transforms.licm import Licm
-from tilewright.transforms.lower_descriptors import LowerDescriptors
-from tilewright.transforms.narrow_integers import NarrowIntegers
+from tilewright.transforms.passes.canonicalize import Canonicalize
+from tilewright.transforms.passes.cse import Cse
+from tilewright.transforms.passes.dce import Dce, backward_slice, is_root, keep_slice
+from tilewright.transforms.passes.full_unroll import FullUnroll
+from tilewright.transforms.passes.guard_inactive_programs import GuardInactivePrograms
+from tilewright.transforms.passes.licm import Licm
+from tilewright.transforms.passes.lower_descriptors import LowerDescriptors
+from tilewright.transforms.passes.narrow_integers import NarrowIntegers
+from tilewright.transforms.passes.strength_reduce import StrengthReduce
+from tilewright.transforms.passes.unroll import Unroll
 from tilewright.transforms.region_slots import (
     add_choice,
     add_slot,
@@ -32,8 +34,6 @@ from tilewright.transforms.shared_pipeline import (
     SHARED,
     layout_problem,
 )
-from tilewright.transforms.strength_reduce import StrengthReduce
-from tilewright.transforms.unroll import Unroll
 
 __all__ = [
     "CheckSite",

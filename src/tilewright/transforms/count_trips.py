@@ -6,16 +6,16 @@ from typing import cast
 
 from tilewright.ir import Builder, Value
 from tilewright.ir.types import DType, dtype_named
-from tilewright.ops import AddOp, CastOp, CompareOp, ConstantOp, DivOp, ForOp, MaxOp, MulOp, SubOp
+from tilewright.ops import ConstantOp, ForOp
 
 
 def index_span(builder: Builder, loop: ForOp) -> Value:
     """max(upper - lower, 0), in the unsigned type of the index's width."""
     index = cast("DType", loop.lower.type)
-    highest = builder.value(MaxOp(loop.lower, loop.upper))
+    highest = builder.max(loop.lower, loop.upper)
     # May wrap in the signed type; as an unsigned number it is exact.
-    difference = builder.value(SubOp(highest, loop.lower))
-    return builder.value(CastOp(difference, dtype_named(f"u{index.bits}")))
+    difference = builder.sub(highest, loop.lower)
+    return builder.cast(difference, dtype_named(f"u{index.bits}"))
 
 
 def trip_count(builder: Builder, loop: ForOp) -> Value:
@@ -27,9 +27,9 @@ def trip_count(builder: Builder, loop: ForOp) -> Value:
     if isinstance(loop.step.op, ConstantOp) and loop.step.op.value == 1:
         return span
     unsigned = span.type
-    step = builder.value(CastOp(loop.step, unsigned))
+    step = builder.cast(loop.step, unsigned)
     # Not (span + step - 1) / step, which wraps for the largest spans.
-    whole = builder.value(DivOp(span, step))
-    covered = builder.value(MulOp(whole, step))
-    is_rest = builder.value(CompareOp(covered, span, predicate="lt"))
-    return builder.value(AddOp(whole, builder.value(CastOp(is_rest, unsigned))))
+    whole = builder.div(span, step)
+    covered = builder.mul(whole, step)
+    is_rest = builder.lt(covered, span)
+    return builder.add(whole, builder.cast(is_rest, unsigned))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from tilewright.ir import Contract, Pipeline, Property, Step
 from tilewright.ir.types import TileType, Type
-from tilewright.transforms.canonicalize import Canonicalize
-from tilewright.transforms.cse import Cse
-from tilewright.transforms.dce import Dce
-from tilewright.transforms.licm import Licm
-from tilewright.transforms.lower_descriptors import LowerDescriptors
-from tilewright.transforms.narrow_integers import NarrowIntegers
-from tilewright.transforms.strength_reduce import StrengthReduce
-from tilewright.transforms.unroll import Unroll
+from tilewright.transforms.passes.canonicalize import Canonicalize
+from tilewright.transforms.passes.cse import Cse
+from tilewright.transforms.passes.dce import Dce
+from tilewright.transforms.passes.licm import Licm
+from tilewright.transforms.passes.lower_descriptors import LowerDescriptors
+from tilewright.transforms.passes.narrow_integers import NarrowIntegers
+from tilewright.transforms.passes.strength_reduce import StrengthReduce
+from tilewright.transforms.passes.unroll import Unroll
 
 
 def layout_problem(type_: Type) -> str | None:

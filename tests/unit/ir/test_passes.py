@@ -130,7 +130,7 @@ def test_every_pass_is_in_the_table_of_modules() -> None:
 def test_a_pass_is_imported_when_a_pipeline_names_it() -> None:
     text = (
         "import sys; from tilewright.ir import parse_pipeline; "
-        "parse_pipeline('canonicalize'); print('tilewright.transforms.cse' in sys.modules, "
+        "parse_pipeline('canonicalize'); print('tilewright.transforms.passes.cse' in sys.modules, "
         "parse_pipeline('cse,nvidia-check-bulk-loads'))"
     )
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)

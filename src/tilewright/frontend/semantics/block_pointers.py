@@ -21,11 +21,10 @@ from tilewright.frontend.semantics.literal_constants import constant, describe, 
 from tilewright.frontend.semantics.numeric_operators import binary
 from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.frontend.semantics.semantics_registry import implements
-from tilewright.frontend.semantics.shape_functions import broadcast_along
 from tilewright.ir import Value
 from tilewright.ir.types import PointerType, i64, shape_of, with_shape
 from tilewright.language import block_pointer, tensor
-from tilewright.ops import AddOp, AndOp, CastOp, CompareOp, MulOp, OffsetOp, RangeOp, SplatOp
+from tilewright.ops import OffsetOp
 from tilewright.support import errors
 
 PADDING = ("", "zero", "nan")
@@ -124,12 +123,12 @@ def store_window(
     for dim in range(len(shape)):
         index = _index(ctx, p, dim)
         # The product is formed on the rank-1 tile, before broadcasting: fewer multiplications.
-        step = ctx.value(MulOp(index, ctx.value(SplatOp(p.strides[dim].handle, (shape[dim],)))))
-        part = broadcast_along(ctx, step, dim, shape)
-        distance = part if distance is None else ctx.value(AddOp(distance, part))
+        step = ctx.mul(index, ctx.splat(p.strides[dim].handle, (shape[dim],)))
+        part = ctx.along(step, dim, shape)
+        distance = part if distance is None else ctx.add(distance, part)
         if dim in checked:
-            inside = broadcast_along(ctx, _inside(ctx, p, dim, index), dim, shape)
-            mask = inside if mask is None else ctx.value(AndOp(mask, inside))
+            inside = ctx.along(_inside(ctx, p, dim, index), dim, shape)
+            mask = inside if mask is None else ctx.bit_and(mask, inside)
     assert distance is not None
     pointer = ctx.value(OffsetOp(broadcast_value(ctx, p.base.handle, shape), distance))
     return Window(pointer, mask, None)
@@ -138,17 +137,17 @@ def store_window(
 def _index(ctx: Context, p: block_pointer, dim: int) -> Value:
     """Positions of the window along one dimension, as int64."""
     extent = p.block_shape[dim]
-    counted = ctx.value(RangeOp(0, extent))
+    counted = ctx.arange(0, extent)
     # Without int64 here, `offset + range` could wrap before the bounds are compared.
-    counted = ctx.value(CastOp(counted, with_shape(i64, (extent,))))
-    offset = ctx.value(CastOp(p.offsets[dim].handle, i64))
-    return ctx.value(AddOp(ctx.value(SplatOp(offset, (extent,))), counted))
+    counted = ctx.cast(counted, with_shape(i64, (extent,)))
+    offset = ctx.cast(p.offsets[dim].handle, i64)
+    return ctx.add(ctx.splat(offset, (extent,)), counted)
 
 
 def _inside(ctx: Context, p: block_pointer, dim: int, index: Value) -> Value:
     """Whether positions lie in the array along one dimension."""
-    extent = ctx.value(SplatOp(p.whole[dim].handle, (p.block_shape[dim],)))
+    extent = ctx.splat(p.whole[dim].handle, (p.block_shape[dim],))
     # Below zero as well: `advance` with a negative step may leave the array at its start.
     zero = constant(ctx, 0, index.type)
-    below = ctx.value(CompareOp(index, extent, "lt"))
-    return ctx.value(AndOp(ctx.value(CompareOp(index, zero, "ge")), below))
+    below = ctx.lt(index, extent)
+    return ctx.bit_and(ctx.ge(index, zero), below)

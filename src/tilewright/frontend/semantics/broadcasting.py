@@ -7,7 +7,7 @@ from math import prod
 from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.ir import Value
 from tilewright.ir.types import TileType, shape_of
-from tilewright.ops import BroadcastOp, ExpandDimsOp, SplatOp
+from tilewright.ops import BroadcastOp, ExpandDimsOp
 from tilewright.support import errors
 
 Shape = tuple[int, ...]
@@ -64,7 +64,7 @@ def broadcast_value(
     """`value` in exactly `shape`. Errors: `mismatch`."""
     type_ = value.type
     if not isinstance(type_, TileType):
-        return ctx.value(SplatOp(value, shape)) if shape else value
+        return ctx.splat(value, shape) if shape else value
     current = type_.shape
     if current == shape:
         return value

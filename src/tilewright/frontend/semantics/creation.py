@@ -20,7 +20,7 @@ from tilewright.language import (
     zeros,
     zeros_like,
 )
-from tilewright.ops import NumProgramsOp, ProgramIdOp, RangeOp
+from tilewright.ops import NumProgramsOp, ProgramIdOp
 from tilewright.support import errors
 
 
@@ -60,7 +60,7 @@ def arange_semantics(ctx: Context, start: object, end: object = None) -> tensor:
         triton = "arange's range must be a power of 2"
         ctx.fail(errors.NonPowerOfTwo, "the length of arange", last - first, triton=triton)
     check_tile(ctx, (last - first,))
-    return as_offset(ctx, ctx.tensor(RangeOp(first, last)))
+    return as_offset(ctx, tensor(ctx.arange(first, last)))
 
 
 @implements(full)

@@ -56,7 +56,6 @@ from tilewright.ops import (
     DescriptorReduceOp,
     DescriptorScatterOp,
     DescriptorStoreOp,
-    MinOp,
 )
 from tilewright.support import errors
 
@@ -156,7 +155,7 @@ def _extent(ctx: Context, item: object) -> tensor:
     if not (isinstance(item, tensor) and item.handle.type in (i64, u64, u32)):
         return _integer(ctx, _MAKE, "shape", item, tl.int32)
     largest = constant(ctx, i32.max_int, item.handle.type)
-    return cast_to(ctx, ctx.tensor(MinOp(item.handle, largest)), tl.int32)
+    return cast_to(ctx, tensor(ctx.min(item.handle, largest)), tl.int32)
 
 
 def _integer(ctx: Context, function: str, name: str, item: object, dtype: tl.dtype) -> tensor:

@@ -10,7 +10,6 @@ from tilewright.frontend.semantics.semantics_registry import implements
 from tilewright.ir import Value
 from tilewright.ir import types as ir
 from tilewright.language import cast, dtype, tensor, to, type_of, unwrap
-from tilewright.ops import BitcastOp, CastOp
 from tilewright.support import errors
 
 # Addresses have 64 bits on every backend, so only these hold one without loss.
@@ -35,7 +34,7 @@ def cast_value(ctx: Context, value: Value, element: ir.DType) -> Value:
     type_ = value.type
     if ir.element_of(type_) is element:
         return value
-    return ctx.value(CastOp(value, ir.with_element(type_, element)))
+    return ctx.cast(value, ir.with_element(type_, element))
 
 
 def element_type(ctx: Context, what: str, requested: object) -> ir.Scalar:
@@ -113,7 +112,7 @@ def cast_operand(
         return _bitcast(ctx, value, target)
     result_type = ir.with_element(value.type, target)
     if isinstance(source, ir.DType) and isinstance(target, ir.DType):
-        return ctx.tensor(CastOp(value, result_type, fp_downcast_rounding or "rtne"))
+        return tensor(ctx.cast(value, result_type, fp_downcast_rounding or "rtne"))
     return _cast_pointer(ctx, value, target)
 
 
@@ -154,7 +153,7 @@ def _bitcast(ctx: Context, value: Value, target: ir.Scalar) -> tensor:
             f"bitcast {type_of(source)} to {type_of(target)}",
             f"they have {source.bits} and {target.bits} bits",
         )
-    return ctx.tensor(BitcastOp(value, ir.with_element(value.type, target)))
+    return tensor(ctx.bitcast(value, target))
 
 
 def _cast_pointer(ctx: Context, value: Value, target: ir.Scalar) -> tensor:
@@ -163,17 +162,17 @@ def _cast_pointer(ctx: Context, value: Value, target: ir.Scalar) -> tensor:
     result_type = ir.with_element(value.type, target)
     if isinstance(source, ir.PointerType) and isinstance(target, ir.PointerType):
         # Pointers of all element types have the same bits.
-        return ctx.tensor(BitcastOp(value, result_type))
+        return tensor(ctx.bitcast(value, result_type))
     if isinstance(source, ir.PointerType):
         if target in _ADDRESSES:
-            return ctx.tensor(CastOp(value, result_type))
+            return tensor(ctx.cast(value, result_type))
         if target is ir.i1:
             # In two steps: CastOp takes pointers to 64-bit integers only.
-            address = ctx.value(CastOp(value, ir.with_element(value.type, ir.i64)))
-            return ctx.tensor(CastOp(address, result_type))
+            address = ctx.cast(value, ir.i64)
+            return tensor(ctx.cast(address, result_type))
     # Narrow integers are extended first, by their own signedness, as C converts them to addresses.
     elif not source.is_float and not source.is_bool:
-        return ctx.tensor(CastOp(cast_value(ctx, value, ir.i64), result_type))
+        return tensor(ctx.cast(cast_value(ctx, value, ir.i64), result_type))
     ctx.fail(
         errors.InvalidOperation,
         f"convert {type_of(source)} to {type_of(target)}",

@@ -25,10 +25,9 @@ from tilewright.frontend.semantics.reductions import (
 )
 from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.frontend.semantics.semantics_registry import implements
-from tilewright.frontend.semantics.shape_functions import broadcast_along
 from tilewright.ir.types import dtype_of, shape_of
 from tilewright.language import tensor
-from tilewright.ops import AndOp, CompareOp, OrOp, RangeOp, ReshapeOp, SelectOp, SplatOp
+from tilewright.ops import ReshapeOp
 
 
 @implements(tl.max)
@@ -104,28 +103,28 @@ def extremum_with_index(
     value = cast_value(ctx, value, accumulator_dtype(element))
     shape = shape_of(value.type)
     # int32 suffices: tiles have far fewer than 2^31 elements.
-    index = broadcast_along(ctx, ctx.value(RangeOp(0, shape[dim or 0])), dim or 0, shape)
+    index = ctx.along(ctx.arange(0, shape[dim or 0]), dim or 0, shape)
     predicate = "gt" if function.endswith("max") else "lt"
     combine = _better_pair(ctx, predicate, tie_break_left)
     best, where = reduce_tiles(ctx, [value, index], dim or 0, combine, keep and dim is not None)
     # After folding a flattened tile one scalar is left; keep_dims restores the original rank.
     if keep and dim is None:
-        best, where = (ctx.tensor(SplatOp(part.handle, (1,) * rank)) for part in (best, where))
+        best, where = (tensor(ctx.splat(part.handle, (1,) * rank)) for part in (best, where))
     return [tensor(cast_value(ctx, best.handle, element)), where]
 
 
 def _better_pair(ctx: Context, predicate: str, tie_break_left: bool) -> Combine:
     def combine(pairs: list[tensor]) -> list[tensor]:
         x, i, y, j = (scalar.handle for scalar in pairs)
-        wins = ctx.value(CompareOp(x, y, predicate))
+        wins = ctx.compare(x, y, predicate)
         if dtype_of(y.type).is_float:
             # NaN differs from itself: a second operand that is NaN always loses.
-            wins = ctx.value(OrOp(wins, ctx.value(CompareOp(y, y, "ne"))))
+            wins = ctx.bit_or(wins, ctx.ne(y, y))
         if tie_break_left:
             # Ties go to the lower index, whichever order the backend folds in.
-            same = ctx.value(CompareOp(x, y, "eq"))
-            tie = ctx.value(AndOp(same, ctx.value(CompareOp(i, j, "lt"))))
-            wins = ctx.value(OrOp(wins, tie))
-        return [ctx.tensor(SelectOp(wins, x, y)), ctx.tensor(SelectOp(wins, i, j))]
+            same = ctx.eq(x, y)
+            tie = ctx.bit_and(same, ctx.lt(i, j))
+            wins = ctx.bit_or(wins, tie)
+        return [tensor(ctx.select(wins, x, y)), tensor(ctx.select(wins, i, j))]
 
     return combine

@@ -9,7 +9,6 @@ from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.ir import Value
 from tilewright.ir.types import DType, PointerType, Type, dtype_of, element_of
 from tilewright.language import aggregate_value, constexpr, dtype, tensor, type_of
-from tilewright.ops import ConstantOp
 from tilewright.support import errors
 
 
@@ -17,14 +16,14 @@ def constant(ctx: Context, value: Literal, type_: Type) -> Value:
     """`value` in every element of `type_`. Errors: LiteralOutOfRange."""
     element = dtype_of(type_)
     if element.is_float:
-        return ctx.value(ConstantOp(float(value), type_))
+        return ctx.constant(float(value), type_)
     # Truth, not wrapping: int1 of 2 is True.
     if element.is_bool:
-        return ctx.value(ConstantOp(bool(value), type_))
+        return ctx.constant(bool(value), type_)
     # A silent wrap of a literal would hide a typing mistake; explicit casts wrap instead.
     if not fits(value, element):
         ctx.fail(errors.LiteralOutOfRange, value, type_of(element))
-    return ctx.value(ConstantOp(int(value), type_))
+    return ctx.constant(int(value), type_)
 
 
 def dtype_of_literal(ctx: Context, value: Literal) -> DType:

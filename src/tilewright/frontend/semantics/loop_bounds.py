@@ -34,13 +34,10 @@ from tilewright.ops import (
     CastOp,
     CompareOp,
     ConstantOp,
-    DivOp,
     MaxOp,
     MinOp,
     MulOp,
     NumProgramsOp,
-    SelectOp,
-    SubOp,
 )
 from tilewright.support import errors
 from tilewright.support.data_class import dataclass
@@ -80,13 +77,13 @@ class LoopBounds:
             return tensor(counter)
         count = cast_value(ctx, counter, dtype_of(self.origin.type))
         if self.scale is None:
-            return ctx.tensor(SubOp(self.origin, count))
+            return tensor(ctx.sub(self.origin, count))
         # Modulo 2^n the product is right for negative steps too.
-        return ctx.tensor(AddOp(self.origin, ctx.value(MulOp(count, self.scale))))
+        return tensor(ctx.add(self.origin, ctx.mul(count, self.scale)))
 
     def is_empty(self, ctx: Context) -> Value:
         """Whether there is no iteration at all."""
-        return ctx.value(CompareOp(self.lower, self.upper, "ge"))
+        return ctx.ge(self.lower, self.upper)
 
     def advance(self, ctx: Context, counter: Value) -> tuple[Value, Value]:
         """The counter of the next iteration, and whether there is none.
@@ -95,7 +92,7 @@ class LoopBounds:
         """
         left = distance(ctx, counter, self.upper)
         step = cast_value(ctx, self.step, dtype_of(left.type))
-        return ctx.value(AddOp(counter, self.step)), ctx.value(CompareOp(left, step, "le"))
+        return ctx.add(counter, self.step), ctx.le(left, step)
 
 
 def integer_bounds(ctx: Context, loop: range) -> tuple[Bound, Bound, Bound]:
@@ -166,7 +163,7 @@ def check_step(ctx: Context, step: Bound) -> None:
             ctx.fail(errors.InvalidValue, "range", "step", "a number other than 0", 0)
     elif not is_positive(step.handle):
         zero = constant(ctx, 0, step.handle.type)
-        ctx.emitter.emit(AssertOp(ctx.value(CompareOp(step.handle, zero, "ne")), ZERO_STEP))
+        ctx.emitter.emit(AssertOp(ctx.ne(step.handle, zero), ZERO_STEP))
 
 
 def ascending_bounds(
@@ -176,8 +173,8 @@ def ascending_bounds(
     first, last, size = (in_dtype(ctx, part, dtype) for part in (start, end, step))
     if isinstance(step, tensor) and _may_wrap(step.handle):
         # The end is replaced, not the step: how the index is aligned follows from start and step.
-        goes_up = ctx.value(CompareOp(step.handle, constant(ctx, 0, step.handle.type), "gt"))
-        last = ctx.value(SelectOp(goes_up, last, first))
+        goes_up = ctx.gt(step.handle, 0)
+        last = ctx.select(goes_up, last, first)
     return LoopBounds(first, last, size)
 
 
@@ -193,7 +190,7 @@ def descending_bounds(
     else:
         last = in_dtype(ctx, end, dtype)
         # Max: a range that is empty from the start has the distance 0, not a wrapped one.
-        span = distance(ctx, last, ctx.value(MaxOp(origin, last)))
+        span = distance(ctx, last, ctx.max(origin, last))
     return LoopBounds(constant(ctx, 0, unsigned), span, in_dtype(ctx, step, unsigned), origin)
 
 
@@ -203,15 +200,15 @@ def inclusive_bounds(
     """start, start + step, ... up to and with last, or down to it; step > 0."""
     origin, end, size = (in_dtype(ctx, part, dtype) for part in (start, last, step))
     low, high = (end, origin) if down else (origin, end)
-    span = distance(ctx, low, ctx.value(MaxOp(low, high)))
+    span = distance(ctx, low, ctx.max(low, high))
     one = constant(ctx, 1, span.type)
-    steps = ctx.value(DivOp(span, _magnitude(ctx, size)))
+    steps = ctx.div(span, _magnitude(ctx, size))
     # 1 or 0: an inclusive loop runs once where low equals high, never where it is above.
-    runs = cast_value(ctx, ctx.value(CompareOp(low, high, "le")), dtype_of(span.type))
-    count = ctx.value(MulOp(ctx.value(AddOp(steps, one)), runs))
+    runs = cast_value(ctx, ctx.le(low, high), dtype_of(span.type))
+    count = ctx.mul(ctx.add(steps, one), runs)
     if down:
         # The index is always origin + count * scale here, so that a descent has a negative scale.
-        size = ctx.value(SubOp(constant(ctx, 0, size.type), size))
+        size = ctx.sub(0, size)
     return LoopBounds(constant(ctx, 0, span.type), count, one, origin, size)
 
 
@@ -222,31 +219,31 @@ def _bounds_of_unknown_step(
     first, last = in_dtype(ctx, start, dtype), in_dtype(ctx, end, dtype)
     # The step is cut to the index's type, as start and end are.
     size = cast_value(ctx, step, dtype)
-    backward = ctx.value(CompareOp(step, constant(ctx, 0, step.type), "lt"))
-    low = ctx.value(SelectOp(backward, last, first))
-    high = ctx.value(SelectOp(backward, first, last))
+    backward = ctx.lt(step, 0)
+    low = ctx.select(backward, last, first)
+    high = ctx.select(backward, first, last)
     # The smallest integer negates to itself, whose unsigned reading is its magnitude.
-    negated = ctx.value(SubOp(constant(ctx, 0, size.type), size))
-    amount = _magnitude(ctx, ctx.value(SelectOp(backward, negated, size)))
-    span = distance(ctx, low, ctx.value(MaxOp(low, high)))
+    negated = ctx.sub(0, size)
+    amount = _magnitude(ctx, ctx.select(backward, negated, size))
+    span = distance(ctx, low, ctx.max(low, high))
     one = constant(ctx, 1, span.type)
     # ceil(span / amount) as (span - some) / amount + some, which cannot overflow.
-    some = ctx.value(MinOp(span, one))
-    full = ctx.value(DivOp(ctx.value(SubOp(span, some)), amount))
-    count = ctx.value(AddOp(full, some))
+    some = ctx.min(span, one)
+    full = ctx.div(ctx.sub(span, some), amount)
+    count = ctx.add(full, some)
     return LoopBounds(constant(ctx, 0, span.type), count, one, first, size)
 
 
 def distance(ctx: Context, low: Value, high: Value) -> Value:
     """high - low as an unsigned number, where low <= high."""
     unsigned = dtype_named(f"u{dtype_of(low.type).bits}")
-    return cast_value(ctx, ctx.value(SubOp(high, low)), unsigned)
+    return cast_value(ctx, ctx.sub(high, low), unsigned)
 
 
 def _magnitude(ctx: Context, size: Value) -> Value:
     """A positive step as an unsigned number; 1 for 0, so that dividing by it is defined."""
     unsigned = dtype_named(f"u{dtype_of(size.type).bits}")
-    return ctx.value(MaxOp(cast_value(ctx, size, unsigned), constant(ctx, 1, unsigned)))
+    return ctx.max(cast_value(ctx, size, unsigned), 1)
 
 
 def in_dtype(ctx: Context, part: Bound, dtype: DType) -> Value:

@@ -22,9 +22,8 @@ from tilewright.frontend.semantics.selection import cast_and_broadcast, common_d
 from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.frontend.semantics.semantics_registry import implements
 from tilewright.ir import Value
-from tilewright.ir.types import DType, dtype_named, element_of, u8, with_element
+from tilewright.ir.types import DType, dtype_named, element_of, u8
 from tilewright.language import constexpr, tensor, type_of
-from tilewright.ops import AbsOp, AddOp, AndOp, BitcastOp, DivOp, FmaOp, MathOp, MulHighOp, NegOp
 from tilewright.support import errors
 
 _FUNCTIONS = (
@@ -70,11 +69,11 @@ def math_function(ctx: Context, function: str, x: object) -> tensor:
 
 def _function(ctx: Context, function: str, x: Value) -> Value:
     if not ctx.options.ieee_rounding or function not in ("sqrt", "rsqrt"):
-        return ctx.value(MathOp(x, function))
-    root = ctx.value(MathOp(x, "sqrt_rn"))
+        return ctx.math(function, x)
+    root = ctx.math("sqrt_rn", x)
     if function == "sqrt":
         return root
-    return ctx.value(DivOp(constant(ctx, 1, x.type), root, "nearest"))
+    return ctx.div(1, root, "nearest")
 
 
 def _register(name: str) -> None:
@@ -98,12 +97,12 @@ def abs_semantics(ctx: Context, x: tensor | Literal) -> Any:
     if not element.is_float and not element.is_signed:
         return x
     if element.is_fp8 and element.specials != "fnuz":
-        bits = ctx.value(BitcastOp(x.handle, with_element(x.handle.type, u8)))
-        size = ctx.value(AndOp(bits, constant(ctx, 0x7F, bits.type)))
-        return ctx.tensor(BitcastOp(size, x.handle.type))
+        bits = ctx.bitcast(x.handle, u8)
+        size = ctx.bit_and(bits, 0x7F)
+        return tensor(ctx.bitcast(size, x.handle.type))
     # The NaN of the other fp8 is the sign bit alone: abs runs in fp32, and converts without loss.
     value = cast_value(ctx, x.handle, compute_dtype(element))
-    return tensor(cast_value(ctx, ctx.value(AbsOp(value)), element))
+    return tensor(cast_value(ctx, ctx.abs(value), element))
 
 
 @implements(tl.math.sigmoid)
@@ -111,10 +110,10 @@ def sigmoid(ctx: Context, x: object) -> tensor:
     def compute(wide: Value) -> Value:
         one = constant(ctx, 1, wide.type)
         # exp(-x) may overflow to infinity, for which 1 / (1 + inf) is the right limit 0.
-        decay = ctx.value(MathOp(ctx.value(NegOp(wide)), "exp"))
+        decay = ctx.math("exp", ctx.neg(wide))
         # The divisor is 1 at least: a fast reciprocal takes only subnormal results for 0.
         rounding = "nearest" if ctx.options.ieee_rounding else "fast"
-        return ctx.value(DivOp(one, ctx.value(AddOp(one, decay)), rounding))
+        return ctx.div(one, ctx.add(one, decay), rounding)
 
     return in_accumulator(ctx, float_argument(ctx, "sigmoid", x), compute)
 
@@ -132,7 +131,7 @@ def fma(ctx: Context, x: object, y: object, z: object) -> tensor:
     shape = shape_of_all(ctx, "fma", (x, y, z))
     # In the dtype itself, unlike `exp` and others: a fused fp16 operation rounds once.
     a, b, c = (cast_and_broadcast(ctx, v, compute_dtype(dtype), shape) for v in (x, y, z))
-    return tensor(cast_value(ctx, ctx.value(FmaOp(a, b, c)), dtype))
+    return tensor(cast_value(ctx, ctx.fma(a, b, c), dtype))
 
 
 def quotient(ctx: Context, function: str, x: object, y: object, rounding: str) -> tensor:
@@ -143,7 +142,7 @@ def quotient(ctx: Context, function: str, x: object, y: object, rounding: str) -
             float_argument(ctx, function, operand)
     dtype = result_dtype(ctx, "truediv", x, y)
     left, right = operands(ctx, "truediv", x, y, dtype)
-    return ctx.tensor(DivOp(left, right, rounding))
+    return tensor(ctx.div(left, right, rounding))
 
 
 @implements(tl.math.fdiv)
@@ -173,7 +172,7 @@ def umulhi(ctx: Context, x: object, y: object) -> tensor:
     left, right = operands(ctx, "multiply", x, y, dtype)
     bits = [cast_value(ctx, value, dtype_named(f"u{dtype.bits}")) for value in (left, right)]
     # The high word is that of the unsigned product, whatever the signs of the operands.
-    high = ctx.value(MulHighOp(*broadcast_pair(ctx, "multiply", *bits)))
+    high = ctx.mul_high(*broadcast_pair(ctx, "multiply", *bits))
     return tensor(cast_value(ctx, high, dtype))
 
 

@@ -44,10 +44,8 @@ from tilewright.ops import (
     AddOp,
     AndOp,
     BinaryOp,
-    CompareOp,
     DivOp,
     MulOp,
-    NegOp,
     OffsetOp,
     OrOp,
     RemOp,
@@ -134,7 +132,7 @@ def compare(ctx: Context, name: str, lhs: object, rhs: object) -> Any:
             _mismatch(ctx, name, lhs, rhs)
     else:
         x, y = common_operands(ctx, name, lhs, rhs)
-    return ctx.tensor(CompareOp(x, y, name))
+    return tensor(ctx.compare(x, y, name))
 
 
 def common_operands(ctx: Context, verb: str, lhs: object, rhs: object) -> tuple[Value, Value]:
@@ -186,7 +184,7 @@ def negate(ctx: Context, x: object) -> Any:
     if not isinstance(element, DType):
         ctx.fail(errors.InvalidOperation, "negate a pointer", "it is not a number")
     value = cast_value(ctx, x.handle, compute_dtype(element))
-    return tensor(cast_value(ctx, ctx.value(NegOp(value)), element))
+    return tensor(cast_value(ctx, ctx.neg(value), element))
 
 
 def invert(ctx: Context, x: object) -> Any:
@@ -201,7 +199,7 @@ def invert(ctx: Context, x: object) -> Any:
         )
     # XOR with all ones; for an unsigned type -1 would be out of range.
     ones = -1 if element.is_signed else element.max_int
-    return ctx.tensor(XorOp(x.handle, constant(ctx, ones, x.handle.type)))
+    return tensor(ctx.bit_xor(x.handle, constant(ctx, ones, x.handle.type)))
 
 
 def as_condition(ctx: Context, x: object) -> Value:
@@ -223,7 +221,7 @@ def logical_not(ctx: Context, x: object) -> Any:
         return constexpr(not x)
     condition = as_condition(ctx, x)
     # int1 has no complement op of its own.
-    return ctx.tensor(XorOp(condition, constant(ctx, True, condition.type)))
+    return tensor(ctx.bit_xor(condition, True))
 
 
 def logical(ctx: Context, name: str, lhs: object, rhs: object) -> Any:
@@ -232,7 +230,7 @@ def logical(ctx: Context, name: str, lhs: object, rhs: object) -> Any:
     if not isinstance(lhs, tensor) and not isinstance(rhs, tensor):
         return constexpr((lhs and rhs) if name == "and" else (lhs or rhs))
     x, y = broadcast_pair(ctx, "combine", as_condition(ctx, lhs), as_condition(ctx, rhs))
-    return ctx.tensor(AndOp(x, y) if name == "and" else OrOp(x, y))
+    return tensor(ctx.bit_and(x, y) if name == "and" else ctx.bit_or(x, y))
 
 
 def unary(ctx: Context, name: str, x: object) -> Any:
@@ -247,7 +245,7 @@ def _apply(ctx: Context, name: str, x: Value, y: Value) -> Value:
     if element_of(x.type) is i1 and name not in ("and", "or", "xor"):
         return _apply_to_bools(ctx, name, x, y)
     if name == "truediv":
-        return ctx.value(DivOp(x, y, quotient_rounding(ctx)))
+        return ctx.div(x, y, quotient_rounding(ctx))
     return ctx.value(_OPS[name](x, y))
 
 
@@ -311,7 +309,7 @@ def _pointer_arithmetic(ctx: Context, name: str, lhs: object, rhs: object) -> te
         if not dtype_of(distance.type).is_signed:
             # An unsigned distance has no negative; every 32-bit one fits i64.
             distance = cast_value(ctx, distance, i64)
-        distance = ctx.value(NegOp(distance))
+        distance = ctx.neg(distance)
     pointer, distance = broadcast_pair(ctx, VERBS[name], base.handle, distance)
     return ctx.tensor(OffsetOp(pointer, distance))
 

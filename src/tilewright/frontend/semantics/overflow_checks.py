@@ -8,7 +8,7 @@ from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.ir import Value
 from tilewright.ir.types import DType, dtype_of, i64
 from tilewright.language import type_of
-from tilewright.ops import AddOp, AndOp, AssertOp, CompareOp, MulOp, SubOp
+from tilewright.ops import AddOp, AssertOp, MulOp, SubOp
 
 _WIDE_OPS = {"add": AddOp, "sub": SubOp, "mul": MulOp}
 
@@ -25,9 +25,9 @@ def check_overflow(ctx: Context, name: str, x: Value, y: Value) -> None:
         return
     # Of 32-bit operands no sum, difference or signed product leaves i64.
     result = ctx.value(wide(cast_value(ctx, x, i64), cast_value(ctx, y, i64)))
-    low = CompareOp(result, constant(ctx, element.min_int, result.type), "ge")
-    high = CompareOp(result, constant(ctx, element.max_int, result.type), "le")
-    fits = ctx.value(AndOp(ctx.value(low), ctx.value(high)))
+    low = constant(ctx, element.min_int, result.type)
+    high = constant(ctx, element.max_int, result.type)
+    fits = ctx.bit_and(ctx.ge(result, low), ctx.le(result, high))
     ctx.emitter.emit(AssertOp(fits, f"{type_of(element)} overflow detected for operation {name}"))
 
 

@@ -31,10 +31,8 @@ from tilewright.ir.types import (
     shape_of,
     u32,
     u64,
-    with_element,
 )
 from tilewright.language import tensor
-from tilewright.ops import AddOp, BitcastOp, MulHighOp, MulOp, ShrOp, XorOp
 from tilewright.support import errors
 
 Words = tuple[Value, Value, Value, Value]
@@ -68,12 +66,12 @@ def philox_rounds(ctx: Context, counter: Words, key: tuple[Value, Value], rounds
     w0, w1 = constant(ctx, numbers.w0, k0.type), constant(ctx, numbers.w1, k1.type)
     shape = shape_of(c0.type)
     for _ in range(rounds):
-        low0, low2 = ctx.value(MulOp(m0, c0)), ctx.value(MulOp(m1, c2))
-        high0, high2 = ctx.value(MulHighOp(m0, c0)), ctx.value(MulHighOp(m1, c2))
-        c0 = ctx.value(XorOp(ctx.value(XorOp(high2, c1)), broadcast_value(ctx, k0, shape)))
-        c2 = ctx.value(XorOp(ctx.value(XorOp(high0, c3)), broadcast_value(ctx, k1, shape)))
+        low0, low2 = ctx.mul(m0, c0), ctx.mul(m1, c2)
+        high0, high2 = ctx.mul_high(m0, c0), ctx.mul_high(m1, c2)
+        c0 = ctx.bit_xor(ctx.bit_xor(high2, c1), broadcast_value(ctx, k0, shape))
+        c2 = ctx.bit_xor(ctx.bit_xor(high0, c3), broadcast_value(ctx, k1, shape))
         c1, c3 = low2, low0
-        k0, k1 = ctx.value(AddOp(k0, w0)), ctx.value(AddOp(k1, w1))
+        k0, k1 = ctx.add(k0, w0), ctx.add(k1, w1)
     return c0, c1, c2, c3
 
 
@@ -118,7 +116,7 @@ def philox(
     else:
         dtype = u32
         # The 64-bit seed becomes the two 32-bit words of the key.
-        high = ctx.value(ShrOp(wide, constant(ctx, 32, wide.type)))
+        high = ctx.shr(wide, 32)
         key = (cast_value(ctx, wide, u32), cast_value(ctx, high, u32))
     rounds = _rounds(ctx, "philox", n_rounds)
     results = philox_rounds(ctx, _counter(ctx, words, dtype), key, rounds)
@@ -174,13 +172,13 @@ def uint_to_uniform_float(ctx: Context, x: object) -> tensor:
         ctx.fail(errors.InvalidValue, "uint_to_uniform_float", "x", "of 32 or 64 bits", words.type)
     value = words.handle
     if dtype_of(value.type) is not signed:
-        value = ctx.value(BitcastOp(value, with_element(value.type, signed)))
+        value = ctx.bitcast(value, signed)
     # x if x >= 0 else ~x, which is -x - 1
     # An arithmetic shift: all ones for negative words, else 0; XOR then gives ~x or x.
-    sign = ctx.value(ShrOp(value, constant(ctx, signed.bits - 1, value.type)))
-    positive = ctx.value(XorOp(value, sign))
+    sign = ctx.shr(value, constant(ctx, signed.bits - 1, value.type))
+    positive = ctx.bit_xor(value, sign)
     number = cast_value(ctx, positive, f32)
-    return ctx.tensor(MulOp(number, constant(ctx, UNIFORM_SCALES[signed], number.type)))
+    return tensor(ctx.mul(number, constant(ctx, UNIFORM_SCALES[signed], number.type)))
 
 
 @implements(tl.rand)

@@ -31,7 +31,6 @@ from tilewright.ops import (
     OrOp,
     ReduceOp,
     ScanOp,
-    SplatOp,
     XorOp,
     op_with_effects,
 )
@@ -150,7 +149,7 @@ def _as_tile(ctx: Context, function: str, value: object, axis: object) -> tensor
     """What to fold along `axis`; without one, a scalar is a tile of one element."""
     # Triton reduces scalars without an axis; with one, the axis does not exist.
     if isinstance(value, tensor) and not value.shape and unwrap(axis) is None:
-        return ctx.tensor(SplatOp(value.handle, (1,)))
+        return tensor(ctx.splat(value.handle, (1,)))
     return constant_arguments.tile(ctx, function, "input", value)
 
 

@@ -17,7 +17,6 @@ from tilewright.frontend.typed_numbers import joined
 from tilewright.ir import Value
 from tilewright.ir.types import DType, element_of, i1, shape_of, with_shape
 from tilewright.language import PropagateNan, constexpr, tensor, type_of, unwrap
-from tilewright.ops import AndOp, MaxOp, MinOp, OrOp, SelectOp
 from tilewright.support import errors
 
 
@@ -69,7 +68,7 @@ def where(ctx: Context, condition: object, x: object, y: object) -> tensor:
             cast_and_broadcast(ctx, x, dtype, shape),
             cast_and_broadcast(ctx, y, dtype, shape),
         )
-    return ctx.tensor(SelectOp(broadcast_value(ctx, chosen.handle, shape), left, right))
+    return tensor(ctx.select(broadcast_value(ctx, chosen.handle, shape), left, right))
 
 
 def _warn_of_numbers(ctx: Context, condition: object) -> None:
@@ -104,8 +103,8 @@ def extremum_value(ctx: Context, name: str, x: Value, y: Value, nan: bool = Fals
     """Maximum or minimum of two values of one type."""
     if element_of(x.type) is i1:
         # int1 as False < True; MaxOp is for numbers.
-        return ctx.value(OrOp(x, y) if name == "maximum" else AndOp(x, y))
-    return ctx.value(MaxOp(x, y, nan) if name == "maximum" else MinOp(x, y, nan))
+        return ctx.bit_or(x, y) if name == "maximum" else ctx.bit_and(x, y)
+    return ctx.max(x, y, nan) if name == "maximum" else ctx.min(x, y, nan)
 
 
 def _fold_extremum(ctx: Context, name: str, x: Any, y: Any) -> Any:

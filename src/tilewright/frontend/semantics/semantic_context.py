@@ -8,7 +8,16 @@ from contextlib import contextmanager
 from typing import Any, NoReturn, Protocol
 
 from tilewright.frontend.frontend_options import FrontendOptions
-from tilewright.ir import MAX_REGIONS, Block, Builder, Emitter, Op, Rewriter, Value
+from tilewright.ir import (
+    MAX_REGIONS,
+    ArithmeticBuilder,
+    Block,
+    Builder,
+    Emitter,
+    Op,
+    Rewriter,
+    Value,
+)
 from tilewright.ir.types import Type
 from tilewright.language import DeviceFunction, tensor
 from tilewright.ops import YieldOp
@@ -50,7 +59,7 @@ class FunctionCaller(Protocol):
         ...
 
 
-class Context:
+class Context(ArithmeticBuilder):
     """The emitter that ops go to, the options, and the caller of device functions.
 
     `emitter` is exchanged while a region is built, so read it anew instead of keeping it.

@@ -26,11 +26,8 @@ from tilewright.ops import (
     GatherOp,
     ItemOp,
     JoinOp,
-    RangeOp,
     ReshapeOp,
-    SplatOp,
     SplitOp,
-    SubOp,
     TransposeOp,
 )
 from tilewright.support import errors
@@ -48,7 +45,7 @@ def _expanded(ctx: Context, value: Value, axis: int) -> Value:
     if isinstance(value.type, TileType):
         return ctx.value(ExpandDimsOp(value, axis))
     # ExpandDims takes tiles; a scalar becomes a tile of one element instead.
-    return ctx.value(SplatOp(value, (1,)))
+    return ctx.splat(value, (1,))
 
 
 @implements(tl.broadcast_to)
@@ -118,7 +115,7 @@ def reshape(ctx: Context, input: object, *shape: object, can_reorder: object = F
 
 def _reshape_any(ctx: Context, x: tensor, extents: tuple[int, ...]) -> tensor:
     if not shape_of(x.handle.type):
-        return ctx.tensor(SplatOp(x.handle, extents))
+        return tensor(ctx.splat(x.handle, extents))
     return reshaped(ctx, x, extents)
 
 
@@ -176,7 +173,7 @@ def join(ctx: Context, a: object, b: object) -> tensor:
     # JoinOp takes tiles; the pair of two scalars is a tile of two.
     if shape:
         return ctx.tensor(JoinOp(x, y))
-    pair = ctx.tensor(JoinOp(ctx.value(SplatOp(x, (1,))), ctx.value(SplatOp(y, (1,)))))
+    pair = ctx.tensor(JoinOp(ctx.splat(x, (1,)), ctx.splat(y, (1,))))
     return reshaped(ctx, pair, (2,))
 
 
@@ -257,32 +254,23 @@ def flip(ctx: Context, x: object, dim: object = None) -> tensor:
     extent = shape[axis]
     # There is no op for reversal; a gather with descending indices is one.
     last = constant(ctx, extent - 1, TileType((extent,), i32))
-    reverse = ctx.value(SubOp(last, ctx.value(RangeOp(0, extent))))
-    return ctx.tensor(GatherOp(tile.handle, broadcast_along(ctx, reverse, axis, shape), axis))
+    reverse = ctx.sub(last, ctx.arange(0, extent))
+    return ctx.tensor(GatherOp(tile.handle, ctx.along(reverse, axis, shape), axis))
 
 
 def part(ctx: Context, x: tensor, axis: int, start: int, count: int) -> tensor:
     """The elements `start` to `start + count` of a tile along an axis; both are in its extent."""
     shape = list(shape_of(x.handle.type))
     shape[axis] = count
-    index = ctx.value(RangeOp(start, start + count))
+    index = ctx.arange(start, start + count)
     # A slice is a gather with constant indices: tile IR has no op that slices.
-    return ctx.tensor(GatherOp(x.handle, broadcast_along(ctx, index, axis, tuple(shape)), axis))
+    return ctx.tensor(GatherOp(x.handle, ctx.along(index, axis, tuple(shape)), axis))
 
 
 def without_axis(ctx: Context, x: tensor, axis: int) -> tensor:
     """A tile without an axis of extent 1; a scalar if that was the only one."""
     shape = shape_of(x.handle.type)
     return reshaped(ctx, x, (*shape[:axis], *shape[axis + 1 :]))
-
-
-def broadcast_along(ctx: Context, value: Value, axis: int, shape: tuple[int, ...]) -> Value:
-    """A tile of rank 1 laid along `axis` of `shape` and repeated along the others."""
-    # Inserting dimensions in ascending order keeps `axis` where it has to be.
-    for dim in range(len(shape)):
-        if dim != axis:
-            value = ctx.value(ExpandDimsOp(value, dim))
-    return broadcast_value(ctx, value, shape)
 
 
 @implements(tl.item)

@@ -14,7 +14,6 @@ from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.frontend.semantics.semantics_registry import implements
 from tilewright.ir.types import dtype_of, shape_of
 from tilewright.language import tensor
-from tilewright.ops import DivOp, MathOp, SubOp
 
 
 @implements(tl.softmax)
@@ -34,7 +33,7 @@ def softmax(
     rounding = "nearest" if is_precise else quotient_rounding(ctx)
     # Minus the maximum, exp cannot overflow and the largest weight is 1.
     peak = extremum_along(ctx, "maximum", tensor(value), axis, True).handle
-    shifted = ctx.value(SubOp(value, broadcast_value(ctx, peak, shape)))
-    weights = ctx.value(MathOp(shifted, "exp"))
+    shifted = ctx.sub(value, broadcast_value(ctx, peak, shape))
+    weights = ctx.math("exp", shifted)
     total = sum(ctx, tensor(weights), axis, True).handle
-    return ctx.tensor(DivOp(weights, broadcast_value(ctx, total, shape), rounding))
+    return tensor(ctx.div(weights, broadcast_value(ctx, total, shape), rounding))

@@ -11,11 +11,11 @@ from typing import Any, TypeGuard, cast
 from tilewright.frontend.semantics.broadcasting import check_tile
 from tilewright.frontend.semantics.literal_constants import constant, describe
 from tilewright.frontend.semantics.semantic_context import Context
-from tilewright.frontend.semantics.shape_functions import broadcast_along, expand
+from tilewright.frontend.semantics.shape_functions import expand
 from tilewright.ir import Value
 from tilewright.ir.types import shape_of
 from tilewright.language import tensor, unwrap
-from tilewright.ops import AddOp, GatherOp, ItemOp, MulOp, RangeOp, ReshapeOp
+from tilewright.ops import GatherOp, ItemOp, ReshapeOp
 from tilewright.support import errors
 
 
@@ -81,11 +81,11 @@ def _taken(ctx: Context, value: Value, dim: int, entry: object) -> Value:
         return value
     shape = list(shape_of(value.type))
     shape[dim] = len(numbers)
-    positions = ctx.value(RangeOp(0, len(numbers)))
+    positions = ctx.arange(0, len(numbers))
     if numbers.step != 1:
-        positions = ctx.value(MulOp(positions, constant(ctx, numbers.step, positions.type)))
-    positions = ctx.value(AddOp(positions, constant(ctx, numbers.start, positions.type)))
-    index = broadcast_along(ctx, positions, dim, tuple(shape))
+        positions = ctx.mul(positions, constant(ctx, numbers.step, positions.type))
+    positions = ctx.add(positions, constant(ctx, numbers.start, positions.type))
+    index = ctx.along(positions, dim, tuple(shape))
     return ctx.value(GatherOp(value, index, dim))
 
 

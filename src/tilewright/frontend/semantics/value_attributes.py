@@ -15,7 +15,6 @@ from tilewright.language import (
     member_names,
     tensor,
 )
-from tilewright.ops import CastOp
 from tilewright.support import errors
 
 
@@ -64,5 +63,5 @@ def truth(ctx: Context, x: object) -> Value:
             type_ = x.handle.type
         if not isinstance(type_, DType):
             # There is no op from pointers to i1; the address is compared with 0 instead.
-            return ctx.value(CastOp(ctx.value(CastOp(x.handle, i64)), i1))
+            return ctx.cast(ctx.cast(x.handle, i64), i1)
     return as_condition(ctx, x)

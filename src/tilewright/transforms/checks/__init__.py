@@ -1,7 +1,7 @@
 """`check=` in compiled kernels: IR that looks at each access before it is made.
 
 check_table          where the host and the kernel meet: extents of arrays, what was wrong
-lane_notation        arithmetic on lanes, as ops
+lane_arithmetic      arithmetic on the lanes of an access
 lane_marks           marks on elements that no access may use, carried beside the values
 race_shadow          which programs have used each element
 instrument_accesses  the pass

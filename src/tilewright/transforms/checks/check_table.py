@@ -26,9 +26,9 @@ from typing import Any
 
 from tilewright.ir import Builder, Value
 from tilewright.ir.types import PointerType, i64
-from tilewright.ops import CastOp, ConstantOp, LoadOp, NumProgramsOp, OffsetOp, ProgramIdOp
+from tilewright.ops import LoadOp, NumProgramsOp, OffsetOp, ProgramIdOp
 from tilewright.support.data_class import dataclass
-from tilewright.transforms.checks.lane_notation import Lanes
+from tilewright.transforms.checks.lane_arithmetic import Lanes
 
 RECORD_WORDS = 5
 BASE, ACQUIRED, RANGES, RELEASED = 5, 6, 7, 8
@@ -130,7 +130,7 @@ class CheckTable:
 
 def word_at(build: Builder, table: Value, word: int) -> Value:
     """Where a word of the table is."""
-    return build.value(OffsetOp(table, build.value(ConstantOp(word, i64))))
+    return build.value(OffsetOp(table, build.constant(word, i64)))
 
 
 def load_word(build: Builder, table: Value, word: int) -> Value:
@@ -140,7 +140,7 @@ def load_word(build: Builder, table: Value, word: int) -> Value:
 
 def load_pointer(build: Builder, table: Value, word: int, type_: PointerType) -> Value:
     """A word of the table, as a pointer."""
-    return build.value(CastOp(load_word(build, table, word), type_))
+    return build.cast(load_word(build, table, word), type_)
 
 
 def within(lanes: Lanes, table: Value, pointer: int, address: Value, size: int) -> Value:
@@ -148,15 +148,14 @@ def within(lanes: Lanes, table: Value, pointer: int, address: Value, size: int) 
     begin, end = (
         load_word(lanes.build, table, pointer_word(pointer, word)) for word in (BEGIN, END)
     )
-    last = Lanes(lanes.build, ()).add(end, -size)
-    return lanes.masked(lanes.compare(address, "ge", begin), lanes.compare(address, "le", last))
+    last = lanes.build.add(end, -size)
+    return lanes.masked(lanes.ge(address, begin), lanes.le(address, last))
 
 
 def program_number(build: Builder, table: Value) -> Value:
     """The number of the running program, as i64."""
-    scalar = Lanes(build, ())
-    ids = [scalar.cast(build.value(ProgramIdOp(axis)), i64) for axis in range(3)]
-    extents = [scalar.cast(build.value(NumProgramsOp(axis)), i64) for axis in range(2)]
-    row = scalar.add(ids[1], scalar.multiply(extents[1], ids[2]))
-    place = scalar.add(ids[0], scalar.multiply(extents[0], row))
-    return scalar.add(scalar.add(place, 1), load_word(build, table, BASE))
+    ids = [build.cast(build.value(ProgramIdOp(axis)), i64) for axis in range(3)]
+    extents = [build.cast(build.value(NumProgramsOp(axis)), i64) for axis in range(2)]
+    row = build.add(ids[1], build.mul(extents[1], ids[2]))
+    place = build.add(ids[0], build.mul(extents[0], row))
+    return build.add(build.add(place, 1), load_word(build, table, BASE))

@@ -64,8 +64,8 @@ from tilewright.transforms.checks.check_table import (
     program_number,
     within,
 )
+from tilewright.transforms.checks.lane_arithmetic import Lanes, when
 from tilewright.transforms.checks.lane_marks import Mark, Marked, follow, markable, none
-from tilewright.transforms.checks.lane_notation import Lanes, when
 from tilewright.transforms.checks.race_shadow import Found, RaceShadow, Test, WatchedAccess
 
 TABLE = "checks"
@@ -135,7 +135,7 @@ class _Instrumenter:
         self.table = block.add_arg(PointerType(i64), TABLE)
         build = Builder(block, loc=self.function.loc)
         # Of a launch that has gone wrong no further program runs.
-        wrong = Lanes(build, ()).compare(load_word(build, self.table, 0), "ne", 0)
+        wrong = build.ne(load_word(build, self.table, 0), 0)
         when(build, wrong).emit(StopOp(self.table, ()))
         if "race" in self.layout.kinds:
             pointers = [self.values[arg] for arg in self.numbers]
@@ -251,7 +251,7 @@ class _Instrumenter:
         found = [self.marks.get((Mark.UNDEFINED, value)) for value in values]
         tests = [(kind, _known(marks)) for marks in found if marks is not None]
         if tests:
-            zero = Lanes(build, ()).spread(0, i64)
+            zero = build.constant(0, i64)
             self._report(CheckSite("", "", 0, (), -1, _frames(op)), zero).emit(build, tests)
 
     def _check_gather(self, op: GatherOp, build: Builder) -> None:
@@ -260,7 +260,7 @@ class _Instrumenter:
         extent = shape_of(op.x.type)[op.axis]
         lanes = Lanes(build, shape)
         wide = lanes.cast(index, i64)
-        wrong = lanes.either(lanes.compare(wide, "lt", 0), lanes.compare(wide, "ge", extent))
+        wrong = lanes.bit_or(lanes.lt(wide, 0), lanes.ge(wide, extent))
         site = CheckSite("gather", "", 0, shape, -1, _frames(op), extent)
         self._report(site, wide).emit(build, [(Violation.GATHER_OUTSIDE, _known(wrong))])
 
@@ -329,10 +329,10 @@ class _Instrumenter:
         inside: Value | None = None
         for root in (access.root,) if known else range(len(self.numbers)):
             here = within(lanes, self.table, root, address, access.bytes)
-            inside = here if inside is None else lanes.either(inside, here)
+            inside = here if inside is None else lanes.bit_or(inside, here)
         if not known:
             mapped = self._mapped(lanes, address, access.bytes)
-            inside = mapped if inside is None else lanes.either(inside, mapped)
+            inside = mapped if inside is None else lanes.bit_or(inside, mapped)
         assert inside is not None
         return inside
 
@@ -349,11 +349,11 @@ class _Instrumenter:
         for step in reversed(range(RANGE_BITS)):
             place = lanes.add(found, 2 << step)
             begin = build.value(LoadOp(build.value(OffsetOp(start, place))))
-            found = lanes.select(lanes.compare(begin, "le", address), place, found)
+            found = lanes.select(lanes.le(begin, address), place, found)
         begin = build.value(LoadOp(build.value(OffsetOp(start, found))))
         end = build.value(LoadOp(build.value(OffsetOp(start, lanes.add(found, 1)))))
         last = lanes.add(address, size)
-        return lanes.masked(lanes.compare(begin, "le", address), lanes.compare(last, "le", end))
+        return lanes.masked(lanes.le(begin, address), lanes.le(last, end))
 
     def _watch(self, op: Access, access: WatchedAccess, report: _Report, build: Builder) -> None:
         """Look for races of a load or an atomic, and note it."""
@@ -439,21 +439,21 @@ class _Report:
         whole: Value | None = None
         for _, look in tests:
             wrong = look(build, False).wrong
-            whole = wrong if whole is None else lanes.either(whole, wrong)
+            whole = wrong if whole is None else lanes.bit_or(whole, wrong)
         assert whole is not None
-        rare = when(build, Lanes(build, ()).compare(lanes.first(whole), "lt", count))
+        rare = when(build, build.lt(lanes.first(whole), count))
         for kind, look in tests:
             wrong, other = look(rare, True)
             lane = Lanes(rare, self.site.shape).first(wrong)
-            self._stop(when(rare, Lanes(rare, ()).compare(lane, "lt", count)), kind, lane, other)
+            self._stop(when(rare, rare.lt(lane, count)), kind, lane, other)
 
     def _stop(self, build: Builder, kind: Violation, lane: Value, other: Value | None) -> None:
-        lanes, scalar = Lanes(build, self.site.shape), Lanes(build, ())
+        lanes = Lanes(build, self.site.shape)
         words = (
-            scalar.spread(self.site.code(self.number, kind), i64),
-            scalar.cast(lane, i64),
+            build.constant(self.site.code(self.number, kind), i64),
+            build.cast(lane, i64),
             lanes.at(lane, self.pointer),
-            scalar.spread(0, i64) if other is None else lanes.at(lane, other),
+            build.constant(0, i64) if other is None else lanes.at(lane, other),
             program_number(build, self.table),
         )
         build.emit(StopOp(self.table, words))

@@ -51,7 +51,7 @@ from tilewright.ops import (
     WhileOp,
     YieldOp,
 )
-from tilewright.transforms.checks.lane_notation import Lanes, emit_like, fold_axis
+from tilewright.transforms.checks.lane_arithmetic import Lanes, emit_like, fold_axis
 
 
 class Mark(enum.Enum):
@@ -154,7 +154,7 @@ def follow(build: Builder, op: Op, mark: Mark, marks: Marks) -> list[Value | Non
         return inherited
     own = _wrapped(build, op)
     (found,) = inherited
-    return [own if found is None else Lanes(build, shape_of(op.type)).either(own, found)]
+    return [own if found is None else Lanes(build, shape_of(op.type)).bit_or(own, found)]
 
 
 def _loaded(build: Builder, op: LoadOp, marks: Marks) -> Value | None:
@@ -168,7 +168,7 @@ def _wrapped(build: Builder, op: Op) -> Value:
     """Where the exact result is none of i32."""
     lanes = Lanes(build, shape_of(op.type))
     exact = build.value(type(op)(*(lanes.cast(x, i64) for x in op.operands)))
-    return lanes.compare(exact, "ne", lanes.cast(op.result, i64))
+    return lanes.ne(exact, lanes.cast(op.result, i64))
 
 
 def _inherited(build: Builder, op: Op, mark: Mark, marks: Marks) -> list[Value | None]:
@@ -203,7 +203,7 @@ def _gathered(build: Builder, op: GatherOp, marks: Marks) -> Value:
     moved = build.value(GatherOp(of_elements, op.index, op.axis))
     if of_indices is None:
         return moved
-    return Lanes(build, shape_of(op.type)).either(moved, of_indices)
+    return Lanes(build, shape_of(op.type)).bit_or(moved, of_indices)
 
 
 def _spread(
@@ -217,7 +217,7 @@ def _spread(
         given = [m for m in marks if m is not None]
     marked = given[0]
     for more in given[1:]:
-        marked = lanes.either(marked, more)
+        marked = lanes.bit_or(marked, more)
     if isinstance(op, SortOp):
         return [_along_axis(build, marked, op.axis, shape_of(op.type))]
     if isinstance(op, HistogramOp):
@@ -239,7 +239,7 @@ def _along_axis(build: Builder, marked: Value, axis: int, shape: tuple[int, ...]
     """Marks of all elements of a line in which one is marked."""
     folded = fold_axis(build, marked, axis, OrOp)
     if len(shape) == 1:
-        return build.value(SplatOp(folded, shape))
+        return build.splat(folded, shape)
     return build.value(BroadcastOp(build.value(ExpandDimsOp(folded, axis)), shape))
 
 
@@ -247,12 +247,12 @@ def _elementwise(build: Builder, op: Op, found: Sequence[Value], marks: Marks) -
     lanes = Lanes(build, shape_of(op.results[0].type))
     marked = found[0]
     for more in found[1:]:
-        marked = lanes.either(marked, more)
+        marked = lanes.bit_or(marked, more)
     if isinstance(op, AndOp | OrOp) and element_of(op.type) is i1:
         # False and anything is False, True or anything is True: the other side does not matter.
         for value, own in zip(op.operands, marks, strict=True):
             open_ = value if isinstance(op, AndOp) else lanes.select(value, False, True)
-            marked = lanes.masked(marked, open_ if own is None else lanes.either(open_, own))
+            marked = lanes.masked(marked, open_ if own is None else lanes.bit_or(open_, own))
     return marked
 
 
@@ -263,20 +263,20 @@ def _selected(build: Builder, op: SelectOp, mark: Mark, marks: Marks) -> Value:
     if x is False and y is False:
         assert condition is not None
         return condition
-    chosen = build.value(SelectOp(op.condition, lanes.spread(x), lanes.spread(y)))
-    return chosen if condition is None else lanes.either(chosen, condition)
+    chosen = build.select(op.condition, lanes.spread(x), lanes.spread(y))
+    return chosen if condition is None else lanes.bit_or(chosen, condition)
 
 
 def _folded(build: Builder, op: ReduceOp | ScanOp, found: Sequence[Value]) -> Value:
     lanes = Lanes(build, shape_of(found[0].type))
     marked = found[0]
     for more in found[1:]:
-        marked = lanes.either(marked, more)
+        marked = lanes.bit_or(marked, more)
     if isinstance(op, ReduceOp):
         return fold_axis(build, marked, op.axis, OrOp)
     block = Block((i1, i1))
     inner = Builder(block, loc=build.loc)
-    inner.emit(YieldOp((inner.value(OrOp(*block.args)),)))
+    inner.emit(YieldOp((inner.bit_or(*block.args),)))
     return build.value(ScanOp((marked,), block, op.axis, op.reverse))
 
 
@@ -291,6 +291,6 @@ def _of_product(build: Builder, op: DotOp, marks: Marks) -> Value:
             continue
         line = build.value(ExpandDimsOp(fold_axis(build, given, axis, OrOp), axis))
         wide = build.value(BroadcastOp(line, shape))
-        marked = wide if marked is None else lanes.either(marked, wide)
+        marked = wide if marked is None else lanes.bit_or(marked, wide)
     assert marked is not None
     return marked

@@ -30,18 +30,14 @@ from tilewright.ir.types import (
     u16,
     u32,
     u64,
-    with_element,
 )
 from tilewright.ops import (
-    BitcastOp,
     BroadcastOp,
     ExpandDimsOp,
     LoadOp,
     MaxOp,
     OffsetOp,
     ReshapeOp,
-    SelectOp,
-    ShrOp,
     SplatOp,
     StoreOp,
     TransposeOp,
@@ -64,7 +60,7 @@ from tilewright.transforms.checks.check_table import (
     within,
     word_at,
 )
-from tilewright.transforms.checks.lane_notation import Lanes, emit_like, when
+from tilewright.transforms.checks.lane_arithmetic import Lanes, emit_like, when
 
 _NOTED = {Violation.WRITTEN: WRITERS, Violation.READ: READERS, Violation.UPDATED: UPDATERS}
 _NOTE = PointerType(i32)
@@ -111,16 +107,15 @@ class RaceShadow:
         self._table = table
         self._granule = layout.granule
         self._pointers = pointers
-        scalar = Lanes(build, ())
-        base = scalar.add(scalar.multiply(load_word(build, table, BASE), 2), 1)
-        self._base = scalar.cast(base, i32)
-        self._before = scalar.multiply(self._base, -1)
-        number = scalar.cast(program_number(build, table), i32)
-        self._first = scalar.multiply(number, 2)
+        base = build.add(build.mul(load_word(build, table, BASE), 2), 1)
+        self._base = build.cast(base, i32)
+        self._before = build.mul(self._base, -1)
+        number = build.cast(program_number(build, table), i32)
+        self._first = build.mul(number, 2)
         self._has_atomics = has_atomics
         if has_atomics:
             build.emit(StoreOp(word_at(build, table, ACQUIRED), base))
-            zero = scalar.spread(0, i64)
+            zero = build.constant(0, i64)
             build.emit(StoreOp(word_at(build, table, RELEASED), zero))
 
     def matters(self, build: Builder, access: WatchedAccess, word: int) -> Builder:
@@ -129,7 +124,7 @@ class RaceShadow:
         if access.root < 0:
             return build
         flag = load_word(build, self._table, pointer_word(access.root, word))
-        return when(build, Lanes(build, ()).compare(flag, "ne", 0))
+        return when(build, build.ne(flag, 0))
 
     def test(self, kind: Violation, access: WatchedAccess) -> Test:
         """The test for other programs in the way of an access."""
@@ -148,33 +143,31 @@ class RaceShadow:
             note = build.value(LoadOp(place, mask, volatile=again))
             bad = lanes.masked(self._in_the_way(lanes, note, acquired, kind), mask)
             other = note if other is None else lanes.select(bad, note, other)
-            wrong = bad if wrong is None else lanes.either(wrong, bad)
+            wrong = bad if wrong is None else lanes.bit_or(wrong, bad)
         assert wrong is not None
         return Found(wrong, other)
 
     def _in_the_way(self, lanes: Lanes, note: Value, acquired: Value, kind: Violation) -> Value:
         """Whether nothing orders a program before this one; of several, whether nothing does."""
-        late = lanes.compare(note, "gt", acquired)
-        alone = lanes.masked(late, lanes.compare(note, "lt", self._first))
+        late = lanes.gt(note, acquired)
+        alone = lanes.masked(late, lanes.lt(note, self._first))
         if kind is not Violation.READ:
             return alone
-        several = lanes.compare(note, "lt", self._before)
-        unordered = Lanes(lanes.build, ()).compare(acquired, "eq", self._base)
-        return lanes.either(alone, lanes.masked(several, unordered))
+        several = lanes.lt(note, self._before)
+        unordered = lanes.build.eq(acquired, self._base)
+        return lanes.bit_or(alone, lanes.masked(several, unordered))
 
     def note_read(self, build: Builder, access: WatchedAccess) -> None:
         """Note that this program reads."""
         lanes = Lanes(build, shape_of(access.pointer.type))
         places, mask = self._places(build, access, READERS)
         me = self._me(build)
-        many = Lanes(build, ()).multiply(me, -1)
+        many = build.mul(me, -1)
         for place in places:
             before = build.value(LoadOp(place, mask))
-            old = lanes.masked(
-                lanes.compare(before, "le", self._base), lanes.compare(before, "ge", self._before)
-            )
-            mine = lanes.either(old, lanes.compare(before, "ge", self._first))
-            now = build.value(SelectOp(mine, lanes.spread(me), lanes.spread(many)))
+            old = lanes.masked(lanes.le(before, self._base), lanes.ge(before, self._before))
+            mine = lanes.bit_or(old, lanes.ge(before, self._first))
+            now = build.select(mine, lanes.spread(me), lanes.spread(many))
             build.emit(StoreOp(place, now, mask))
 
     def note_write(self, build: Builder, access: WatchedAccess) -> None:
@@ -196,38 +189,37 @@ class RaceShadow:
         lanes = Lanes(build, shape_of(access.pointer.type))
         (place, *_), mask = self._places(build, access, TOUCHERS)
         before = build.value(LoadOp(place, mask))
-        others = lanes.masked(lanes.compare(before, "lt", self._first), mask)
+        others = lanes.masked(lanes.lt(before, self._first), mask)
         last = lanes.fold(lanes.select(others, before, 0), MaxOp)
-        latest = build.value(MaxOp(last, self._acquired(build)))
+        latest = build.max(last, self._acquired(build))
         word = word_at(build, self._table, ACQUIRED)
-        build.emit(StoreOp(word, Lanes(build, ()).cast(latest, i64)))
+        build.emit(StoreOp(word, build.cast(latest, i64)))
         build.emit(StoreOp(place, lanes.spread(self._me(build)), mask))
 
     def end_atomic(self, build: Builder) -> None:
         """What this program does from now on is after an atomic of its own."""
-        one = Lanes(build, ()).spread(1, i64)
+        one = build.constant(1, i64)
         build.emit(StoreOp(word_at(build, self._table, RELEASED), one))
 
     def _me(self, build: Builder) -> Value:
         """The note of what this program does now."""
         if not self._has_atomics:
             return self._first
-        scalar = Lanes(build, ())
-        flag = scalar.cast(load_word(build, self._table, RELEASED), i32)
-        return scalar.add(self._first, flag)
+        flag = build.cast(load_word(build, self._table, RELEASED), i32)
+        return build.add(self._first, flag)
 
     def changed(self, build: Builder, access: WatchedAccess, stored: Value) -> WatchedAccess:
         """The lanes in which memory is not what is, or was, stored there."""
         lanes = Lanes(build, shape_of(access.pointer.type))
         there = build.value(LoadOp(access.pointer, access.mask))
-        differ = lanes.compare(_bits(build, there), "ne", _bits(build, stored))
+        differ = lanes.ne(_bits(build, there), _bits(build, stored))
         return replace(access, mask=lanes.masked(differ, access.mask))
 
     def _acquired(self, build: Builder) -> Value:
         """The last program that this one is known to come after."""
         if not self._has_atomics:
             return self._base
-        return Lanes(build, ()).cast(load_word(build, self._table, ACQUIRED), i32)
+        return build.cast(load_word(build, self._table, ACQUIRED), i32)
 
     def _places(
         self, build: Builder, access: WatchedAccess, word: int
@@ -247,7 +239,7 @@ class RaceShadow:
             place = self._place(lanes, address, root, word)
             if inside is not None:
                 here = within(lanes, self._table, root, address, access.bytes)
-                inside = lanes.either(inside, here)
+                inside = lanes.bit_or(inside, here)
                 place = place if found is None else lanes.select(here, place, found)
             found = place
         assert found is not None
@@ -257,12 +249,12 @@ class RaceShadow:
 
     def _place(self, lanes: Lanes, address: Value, root: int, word: int) -> Value:
         """The address of the note for an address in the array of a parameter."""
-        scalar = Lanes(lanes.build, ())
-        notes = load_word(lanes.build, self._table, pointer_word(root, word))
-        origin = scalar.multiply(scalar.cast(self._pointers[root], i64), -1)
+        build = lanes.build
+        notes = load_word(build, self._table, pointer_word(root, word))
+        origin = build.mul(build.cast(self._pointers[root], i64), -1)
         shift = lanes.spread(self._granule.bit_length() - 1, i64)
-        number = lanes.build.value(ShrOp(lanes.add(address, origin), shift))
-        return lanes.add(lanes.multiply(number, 4), notes)
+        number = build.shr(lanes.add(address, origin), shift)
+        return lanes.add(lanes.mul(number, 4), notes)
 
 
 def _moved(build: Builder, pointer: Value, root: Value, start: Value) -> Value | None:
@@ -286,4 +278,4 @@ def _bits(build: Builder, value: Value) -> Value:
     element = element_of(value.type)
     if isinstance(element, PointerType) or not element.is_float:
         return value
-    return build.value(BitcastOp(value, with_element(value.type, _UNSIGNED[element.bits])))
+    return build.bitcast(value, _UNSIGNED[element.bits])

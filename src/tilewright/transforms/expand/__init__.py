@@ -1,7 +1,7 @@
 """What a machine has no instruction for, written in ops that every machine has.
 
 Each back end chooses which of these rules it applies: elementary functions, casts, arithmetic on
-small floats, storage of types as their bits. `arithmetic` is the notation they are stated in.
+small floats, storage of types as their bits. `FloatArithmetic` builds them.
 """
 
 from tilewright.transforms.expand.apply_expansions import Expansion, expand
@@ -11,8 +11,8 @@ from tilewright.transforms.expand.elementary_functions import (
     expand_math,
     load_expansion_ops,
 )
+from tilewright.transforms.expand.float_arithmetic import FloatArithmetic
 from tilewright.transforms.expand.missing_instructions import missing_instruction
-from tilewright.transforms.expand.op_notation import Arithmetic
 from tilewright.transforms.expand.sort_network import expand_sort
 from tilewright.transforms.expand.storage_types import float_bits, store_as_bits
 from tilewright.transforms.expand.widen_floats import (
@@ -27,7 +27,7 @@ from tilewright.transforms.expand.widen_floats import (
 
 __all__ = [
     "EXPANSIONS",
-    "Arithmetic",
+    "FloatArithmetic",
     "Expansion",
     "converted",
     "expand",

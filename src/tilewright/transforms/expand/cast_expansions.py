@@ -44,7 +44,7 @@ from tilewright.ir.types import (
 )
 from tilewright.ops import CastOp
 from tilewright.transforms.expand.avx512_ops import RoundNormalToBf16Op
-from tilewright.transforms.expand.op_notation import SINGLE, Arithmetic, Number
+from tilewright.transforms.expand.float_arithmetic import SINGLE, FloatArithmetic, Number
 
 
 def expand_cast(
@@ -61,7 +61,7 @@ def expand_cast(
     source, target = dtype_of(op.x.type), dtype_of(op.type)
     truncates = _truncates(op)
     type_ = with_element(op.x.type, f32)
-    a = Arithmetic(builder, type_, native=native, rounds_bf16=rounds_bf16)
+    a = FloatArithmetic(builder, type_, native=native, rounds_bf16=rounds_bf16)
     if source.is_float and source.bits < 32:
         wide = to_f32(a, op.x)
         if target.is_float:
@@ -97,7 +97,7 @@ def _is_by_hand(dtype: DType) -> bool:
     return dtype is bf16 or dtype.is_fp8
 
 
-def _from_integer(a: Arithmetic, x: Value, source: DType) -> Value:
+def _from_integer(a: FloatArithmetic, x: Value, source: DType) -> Value:
     """An integer as a float whose rounding to bf16 or fp8 is the integer's."""
     if source.bits <= 16:
         return a.cast(x, f32)
@@ -106,23 +106,23 @@ def _from_integer(a: Arithmetic, x: Value, source: DType) -> Value:
     return a.cast(x, f64)
 
 
-def _odd_if_long(a: Arithmetic, x: Value) -> Value:
+def _odd_if_long(a: FloatArithmetic, x: Value) -> Value:
     """A 64-bit integer that f64 holds exactly: one of 54 bits or more loses its last 11 to an odd
     bit above them."""
     # 64 bits less the 53 of an f64
     dropped = 11
     rest = a.bit_and(x, (1 << dropped) - 1)
-    sticky = a.cast(a.compare("ne", rest, 0), dtype_of(x.type))
+    sticky = a.cast(a.ne(rest, 0), dtype_of(x.type))
     merged = a.shl(a.bit_or(a.shr(x, dropped), sticky), dropped)
     # 0 or -1 where all bits from 53 on are equal: then the integer is short enough
     sign = a.shr(x, 53)
-    short = a.compare("eq", sign, 0)
+    short = a.eq(sign, 0)
     if dtype_of(x.type).is_signed:
-        short = a.either(short, a.compare("eq", sign, -1))
+        short = a.bit_or(short, a.eq(sign, -1))
     return a.select(short, x, merged)
 
 
-def to_f32(a: Arithmetic, x: Value) -> Value:
+def to_f32(a: FloatArithmetic, x: Value) -> Value:
     """A float of fewer bits as f32, exactly."""
     source = dtype_of(x.type)
     if source in a.native:
@@ -146,27 +146,27 @@ def to_f32(a: Arithmetic, x: Value) -> Value:
         return scaled
     if source.specials == "fn":
         # 480 is what the bits of the NaN, 0x7F, read as
-        return a.select(a.compare("eq", a.abs(scaled), 480.0), float("nan"), scaled)
+        return a.select(a.eq(a.abs(scaled), 480.0), float("nan"), scaled)
     return _nan_for_negative_zero(a, x, scaled)
 
 
-def _e5b16_to_f32(a: Arithmetic, x: Value) -> Value:
+def _e5b16_to_f32(a: FloatArithmetic, x: Value) -> Value:
     """f16 has its exponents but the highest, so the bits move to where f32 has them."""
     code = a.cast(a.bitcast(x, u8), i32)
     size = a.bit_and(code, 0x7F)
     rebias = (SINGLE.bias - f8e5b16.bias) << SINGLE.mantissa
     normal = a.floats(a.add(a.shl(size, SINGLE.mantissa - f8e5b16.mantissa), rebias))
     small = a.mul(a.cast(size, f32), 2.0 ** (1 - f8e5b16.bias - f8e5b16.mantissa))
-    magnitude = a.select(a.compare("lt", size, 1 << f8e5b16.mantissa), small, normal)
+    magnitude = a.select(a.lt(size, 1 << f8e5b16.mantissa), small, normal)
     sign = a.shl(a.bit_and(code, 0x80), 24)
     return _nan_for_negative_zero(a, x, a.floats(a.bit_or(a.bits(magnitude), sign)))
 
 
-def _nan_for_negative_zero(a: Arithmetic, x: Value, number: Value) -> Value:
-    return a.select(a.compare("eq", a.bitcast(x, u8), 0x80), float("nan"), number)
+def _nan_for_negative_zero(a: FloatArithmetic, x: Value, number: Value) -> Value:
+    return a.select(a.eq(a.bitcast(x, u8), 0x80), float("nan"), number)
 
 
-def _narrowed(a: Arithmetic, x: Value, target: DType, truncates: bool) -> Value:
+def _narrowed(a: FloatArithmetic, x: Value, target: DType, truncates: bool) -> Value:
     """f32 or f64 as any float type, rounded once."""
     if dtype_of(x.type) is f64 and target.bits < 64:
         if target is f32 and not truncates:
@@ -177,7 +177,7 @@ def _narrowed(a: Arithmetic, x: Value, target: DType, truncates: bool) -> Value:
     return _rounded(a, x, target)
 
 
-def _rounded(a: Arithmetic, x: Value, target: DType) -> Value:
+def _rounded(a: FloatArithmetic, x: Value, target: DType) -> Value:
     """f32 as any float type, to nearest."""
     if target in a.native:
         return a.cast(x, target)
@@ -186,33 +186,33 @@ def _rounded(a: Arithmetic, x: Value, target: DType) -> Value:
     return to_bf16(a, x) if target is bf16 else a.cast(x, target)
 
 
-def _f64_to_f32(a: Arithmetic, x: Value, odd: bool) -> Value:
+def _f64_to_f32(a: FloatArithmetic, x: Value, odd: bool) -> Value:
     """Toward zero, or to the neighbour with an odd last bit."""
     near = a.cast(x, f32)
     back = a.cast(near, f64)
-    bits = _one_less_if(a, a.bits(near), a.compare("gt", a.abs(back), a.abs(x)))
+    bits = _one_less_if(a, a.bits(near), a.gt(a.abs(back), a.abs(x)))
     if odd:
-        inexact = a.cast(a.compare("ne", back, x), i32)
+        inexact = a.cast(a.ne(back, x), i32)
         bits = a.bit_or(bits, inexact)
     return a.floats(bits)
 
 
-def _truncated(a: Arithmetic, x: Value, target: DType) -> Value:
+def _truncated(a: FloatArithmetic, x: Value, target: DType) -> Value:
     """f32 to f16, bf16 or fp8, toward zero."""
     if target is bf16:
         # bf16 is the upper half of f32: cutting the rest off rounds toward zero
         return _upper_half(a, x, a.bits(x))
     near = _rounded(a, x, target)
-    too_far = a.compare("gt", a.abs(to_f32(a, near)), a.abs(x))
+    too_far = a.gt(a.abs(to_f32(a, near)), a.abs(x))
     integer = u8 if target.is_fp8 else u16
     bits = _one_less_if(a, a.bitcast(near, integer), too_far)
     if not target.has_negative_zero:
         # one less than the smallest negative number is not -0, which would be the NaN
-        bits = a.select(a.either(a.compare("ne", bits, 0x80), a.compare("ne", x, x)), bits, 0)
+        bits = a.select(a.bit_or(a.ne(bits, 0x80), a.ne(x, x)), bits, 0)
     return a.bitcast(bits, target)
 
 
-def to_bf16(a: Arithmetic, x: Value) -> Value:
+def to_bf16(a: FloatArithmetic, x: Value) -> Value:
     """f32 as bf16, to nearest, ties to even."""
     bits = a.bits(x)
     if a.rounds_bf16:
@@ -221,44 +221,44 @@ def to_bf16(a: Arithmetic, x: Value) -> Value:
     return _upper_half(a, x, a.add(a.add(bits, 0x7FFF), odd))
 
 
-def _to_bf16_by_instruction(a: Arithmetic, bits: Value) -> Value:
-    subnormal = a.compare("eq", a.bit_and(bits, f32.infinity_bits), 0)
+def _to_bf16_by_instruction(a: FloatArithmetic, bits: Value) -> Value:
+    subnormal = a.eq(a.bit_and(bits, f32.infinity_bits), 0)
     normal = a.select(subnormal, a.bit_or(bits, 1 << f32.mantissa), bits)
-    rounded = a.emit(RoundNormalToBf16Op(a.floats(normal)))
+    rounded = a.value(RoundNormalToBf16Op(a.floats(normal)))
     less = a.sub(rounded, 1 << bf16.mantissa)
     return a.bitcast(a.select(subnormal, less, rounded), bf16)
 
 
-def _upper_half(a: Arithmetic, x: Value, bits: Value) -> Value:
+def _upper_half(a: FloatArithmetic, x: Value, bits: Value) -> Value:
     """The upper 16 of the bits as bf16; if x is a NaN, those of x, quiet."""
     # without the quiet bit, a NaN whose payload is in the lower half alone would become infinity
     quiet = a.bit_or(a.bits(x), 1 << 22)
-    whole = a.select(a.compare("ne", x, x), quiet, bits)
+    whole = a.select(a.ne(x, x), quiet, bits)
     return a.bitcast(a.cast(a.shr(whole, 16), i16), bf16)
 
 
-def _one_less_if(a: Arithmetic, bits: Value, condition: Value) -> Value:
+def _one_less_if(a: FloatArithmetic, bits: Value, condition: Value) -> Value:
     """The bits of the next number toward zero where the condition holds."""
     # Bits of floats of one sign are ordered as the numbers are; below infinity is the largest
     # finite number.
     return a.select(condition, a.sub(bits, 1), bits)
 
 
-def to_fp8(a: Arithmetic, x: Value, target: DType) -> Value:
+def to_fp8(a: FloatArithmetic, x: Value, target: DType) -> Value:
     """f32 as fp8, to nearest, saturating; a NaN stays one where the format has one."""
     # before the rounding: this saturates, and no carry can leave the format
     size = a.at_most(a.abs(x), target.largest)
     small = _subnormal_code(a, size, target)
     large = _normal_code(a, size, target)
-    code = a.select(a.compare("lt", size, 2.0 ** (1 - target.bias)), small, large)
-    code = a.select(a.compare("ne", x, x), target.nan_bits, code)
+    code = a.select(a.lt(size, 2.0 ** (1 - target.bias)), small, large)
+    code = a.select(a.ne(x, x), target.nan_bits, code)
     sign = a.bit_and(a.shr(a.bits(x), 24), 0x80)
     if not target.has_negative_zero:
-        sign = a.select(a.compare("eq", code, 0), 0, sign)
+        sign = a.select(a.eq(code, 0), 0, sign)
     return a.bitcast(a.cast(a.bit_or(code, sign), u8), target)
 
 
-def _subnormal_code(a: Arithmetic, size: Value, target: DType) -> Value:
+def _subnormal_code(a: FloatArithmetic, size: Value, target: DType) -> Value:
     if target is f8e4b15:
         twice = a.cast(a.mul(size, 2.0 ** (target.bias + target.mantissa)), i32)
         return a.shr(a.add(twice, 1), 1)
@@ -267,7 +267,7 @@ def _subnormal_code(a: Arithmetic, size: Value, target: DType) -> Value:
     return a.sub(a.bits(a.add(size, 2.0**exponent)), bits_of_magic)
 
 
-def _normal_code(a: Arithmetic, size: Value, target: DType) -> Value:
+def _normal_code(a: FloatArithmetic, size: Value, target: DType) -> Value:
     bits, shift = a.bits(size), SINGLE.mantissa - target.mantissa
     half = 1 << (shift - 1)
     if target is f8e4b15:

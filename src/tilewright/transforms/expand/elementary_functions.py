@@ -8,9 +8,9 @@ from functools import cache
 from tilewright.ir import Builder, Op, Value
 from tilewright.ops import MathOp
 from tilewright.support import attribute_late, import_late
-from tilewright.transforms.expand.op_notation import Arithmetic
+from tilewright.transforms.expand.float_arithmetic import FloatArithmetic
 
-Formula = Callable[[Arithmetic, Value], Value]
+Formula = Callable[[FloatArithmetic, Value], Value]
 
 EXPANSIONS = {
     "exp": "exponential:exp",
@@ -50,10 +50,10 @@ def expand_math(
 ) -> Value | None:
     """The value of an elementary function of f32 or f64; None if it is native.
 
-    fma, avx512, exp2: what the machine has, see `Arithmetic`
+    fma, avx512, exp2: what the machine has, see `FloatArithmetic`
     """
     assert isinstance(op, MathOp)
     if op.function not in EXPANSIONS:
         return None
-    arithmetic = Arithmetic(builder, op.x.type, fma, avx512=avx512, exp2=exp2)
+    arithmetic = FloatArithmetic(builder, op.x.type, fma, avx512=avx512, exp2=exp2)
     return _formula(op.function)(arithmetic, op.x)

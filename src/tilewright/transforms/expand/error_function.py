@@ -10,18 +10,18 @@ from __future__ import annotations
 from tilewright.ir import Value
 from tilewright.transforms.expand import polynomials
 from tilewright.transforms.expand.exponential import exp_in_range
-from tilewright.transforms.expand.op_notation import Arithmetic
+from tilewright.transforms.expand.float_arithmetic import FloatArithmetic
 from tilewright.transforms.expand.piecewise import piecewise
 
 _PIECES_PER_ONE = 31 / 8
 
 
-def erf(a: Arithmetic, x: Value) -> Value:
+def erf(a: FloatArithmetic, x: Value) -> Value:
     """The error function; both forms are computed, and the right one is kept."""
     if a.single and a.avx512:
         y = a.at_most(a.abs(x), 3.99)  # the last number of the last piece is 4
         shifted = a.fma(y, _PIECES_PER_ONE, a.format.shifter)
-        first = a.compare("eq", shifted, a.format.shifter)
+        first = a.eq(shifted, a.format.shifter)
         result = piecewise(a, polynomials.ERF_PIECES, y, a.bits(shifted), first)
         return a.with_sign(result, a.sign_of(x))
     if a.single:
@@ -33,4 +33,4 @@ def erf(a: Arithmetic, x: Value) -> Value:
     small = a.fma(a.polynomial(near, a.mul(y, y)), y, y)
     mantissa, scale = exp_in_range(a, a.polynomial(far, y))
     large = a.fma(a.neg(mantissa), scale, 1.0)
-    return a.with_sign(a.select(a.compare("lt", y, 1.0), small, large), a.sign_of(x))
+    return a.with_sign(a.select(a.lt(y, 1.0), small, large), a.sign_of(x))

@@ -12,11 +12,10 @@ from __future__ import annotations
 from math import log
 
 from tilewright.ir import Value
-from tilewright.ops import MaxOp
 from tilewright.support.data_class import dataclass
 from tilewright.transforms.expand import polynomials
 from tilewright.transforms.expand.avx512_ops import ScaleOp
-from tilewright.transforms.expand.op_notation import SINGLE, Arithmetic, Format
+from tilewright.transforms.expand.float_arithmetic import SINGLE, FloatArithmetic, Format
 from tilewright.transforms.expand.piecewise import piecewise
 
 LOG2_E = 1 / log(2)
@@ -60,13 +59,13 @@ def constants_of(form: Format) -> Constants:
     return _SINGLE if form is SINGLE else _DOUBLE
 
 
-def exp(a: Arithmetic, x: Value) -> Value:
+def exp(a: FloatArithmetic, x: Value) -> Value:
     """e^x: 18 instructions of f32, two of them the clamps; 13 with `arith.scale`."""
     k = constants_of(a.format)
     if a.avx512:
         n = a.sub(a.fma(x, LOG2_E, a.format.shifter), a.format.shifter)
         r = a.within(_less_ln2(a, x, n), _HALF_LN2)
-        return a.emit(ScaleOp(one_plus(a, r, k.exp), n))
+        return a.value(ScaleOp(one_plus(a, r, k.exp), n))
     x = a.clamp(x, k.low, k.high)
     whole = a.fma(x, LOG2_E, _biased_shifter(a))
     r = reduced(a, x, whole)
@@ -74,13 +73,13 @@ def exp(a: Arithmetic, x: Value) -> Value:
     return _scaled(a, one_plus(a, r, k.exp), whole, a.fma(x, LOG2_E / 2, _biased_shifter(a)))
 
 
-def exp2(a: Arithmetic, x: Value) -> Value:
+def exp2(a: FloatArithmetic, x: Value) -> Value:
     """2^x; the reduction is exact."""
     k = constants_of(a.format)
     if a.avx512:
         n = a.sub(a.add(x, a.format.shifter), a.format.shifter)
         r = a.within(a.sub(x, n), 0.5)
-        return a.emit(ScaleOp(a.fma(a.polynomial(k.exp2, r), r, 1.0), n))
+        return a.value(ScaleOp(a.fma(a.polynomial(k.exp2, r), r, 1.0), n))
     x = a.clamp(x, k.low2, k.high2)
     whole = a.add(x, _biased_shifter(a))
     r = a.sub(x, a.sub(whole, _biased_shifter(a)))
@@ -88,7 +87,7 @@ def exp2(a: Arithmetic, x: Value) -> Value:
     return _scaled(a, mantissa, whole, a.fma(x, 0.5, _biased_shifter(a)))
 
 
-def tanh(a: Arithmetic, x: Value) -> Value:
+def tanh(a: FloatArithmetic, x: Value) -> Value:
     """Near 0 an odd polynomial, beyond 0.625 sign(x) (1 - 2 / (e^(2|x|) + 1)).
 
     Both forms are computed; with tables in registers f32 has a polynomial for each quarter of a
@@ -100,17 +99,17 @@ def tanh(a: Arithmetic, x: Value) -> Value:
         return _tanh_by_exp2(a, x)
     y = a.at_most(a.abs(x), k.wide)
     if a.single and a.avx512:
-        number = a.shr(a.emit(MaxOp(a.bits(y), a.like(_BITS_OF_SIXTEENTH, a.bits(y)))), 21)
-        result = piecewise(a, polynomials.TANH_PIECES, y, number, a.compare("lt", y, 0.078125))
+        number = a.shr(a.max(a.bits(y), _BITS_OF_SIXTEENTH), 21)
+        result = piecewise(a, polynomials.TANH_PIECES, y, number, a.lt(y, 0.078125))
         return a.with_sign(result, a.sign_of(x))
     square = a.mul(y, y)
     small = a.fma(a.mul(square, a.polynomial(k.tanh, square)), y, y)
     mantissa, scale = exp_in_range(a, a.add(y, y))
     large = a.sub(1.0, a.div(2.0, a.fma(mantissa, scale, 1.0)))
-    return a.with_sign(a.select(a.compare("lt", y, 0.625), small, large), a.sign_of(x))
+    return a.with_sign(a.select(a.lt(y, 0.625), small, large), a.sign_of(x))
 
 
-def _tanh_by_exp2(a: Arithmetic, x: Value) -> Value:
+def _tanh_by_exp2(a: FloatArithmetic, x: Value) -> Value:
     """The same with 2^y and a reciprocal of hardware, whose errors count by a third at most."""
     size, square = a.abs(x), a.mul(x, x)
     # + 0: with a factor of -0, -0 would become 0
@@ -118,43 +117,43 @@ def _tanh_by_exp2(a: Arithmetic, x: Value) -> Value:
     grown = a.math("exp2", a.mul(size, 2 * LOG2_E))
     large = a.fma(a.div(1.0, a.add(grown, 1.0), "fast"), -2.0, 1.0)
     signed = a.with_sign(large, a.sign_of(x))
-    return a.select(a.compare("lt", size, 0.625), small, signed)
+    return a.select(a.lt(size, 0.625), small, signed)
 
 
-def exp_in_range(a: Arithmetic, x: Value) -> tuple[Value, Value]:
+def exp_in_range(a: FloatArithmetic, x: Value) -> tuple[Value, Value]:
     """e^x as (mantissa, power of two), for x where both are normal numbers."""
     whole = a.fma(x, LOG2_E, _biased_shifter(a))
     mantissa = one_plus(a, reduced(a, x, whole), constants_of(a.format).exp)
     return mantissa, power_of_two(a, whole)
 
 
-def one_plus(a: Arithmetic, r: Value, coefficients: tuple[float, ...]) -> Value:
+def one_plus(a: FloatArithmetic, r: Value, coefficients: tuple[float, ...]) -> Value:
     """1 + r + r^2 (c0 + c1 r + ...)"""
     return a.polynomial((1.0, 1.0, *coefficients), r)
 
 
-def reduced(a: Arithmetic, x: Value, whole: Value) -> Value:
+def reduced(a: FloatArithmetic, x: Value, whole: Value) -> Value:
     """x - n ln(2), for n in the low bits of `whole`."""
     return _less_ln2(a, x, a.sub(whole, _biased_shifter(a)))
 
 
-def _less_ln2(a: Arithmetic, x: Value, n: Value) -> Value:
+def _less_ln2(a: FloatArithmetic, x: Value, n: Value) -> Value:
     """x - n ln(2)"""
     k = constants_of(a.format)
     return a.fma(n, -k.ln2_low, a.fma(n, -k.ln2_high, x))
 
 
-def power_of_two(a: Arithmetic, whole: Value) -> Value:
+def power_of_two(a: FloatArithmetic, whole: Value) -> Value:
     """2^n, for n in the low bits of `whole` plus the exponent bias."""
     return a.floats(a.shl(a.bits(whole), a.format.mantissa))
 
 
-def _biased_shifter(a: Arithmetic) -> float:
+def _biased_shifter(a: FloatArithmetic) -> float:
     """Rounds to an integer as a sum, and adds the exponent's bias to it."""
     return a.format.shifter + a.format.bias
 
 
-def _scaled(a: Arithmetic, mantissa: Value, whole: Value, half: Value) -> Value:
+def _scaled(a: FloatArithmetic, mantissa: Value, whole: Value, half: Value) -> Value:
     """mantissa * 2^n, in two steps, so that it underflows gradually and overflows to infinity.
 
     whole: n plus the bias in its low bits; half: the same of about n / 2. The first step adds

@@ -15,7 +15,7 @@ from tilewright.ir.types import u32
 from tilewright.transforms.expand import polynomials
 from tilewright.transforms.expand.avx512_ops import ExponentOp, SignificandOp
 from tilewright.transforms.expand.exponential import LOG2_E, constants_of
-from tilewright.transforms.expand.op_notation import Arithmetic
+from tilewright.transforms.expand.float_arithmetic import FloatArithmetic
 from tilewright.transforms.expand.rare_branch import rarely
 
 _SMALLEST_NORMAL, _INFINITY = 0x00800000, 0x7F800000
@@ -24,7 +24,7 @@ _SQRT_HALF = {32: 0x3F3504F3, 64: 0x3FE6A09E667F3BCD}
 """Bits of sqrt(1/2)."""
 
 
-def log_e(a: Arithmetic, x: Value) -> Value:
+def log_e(a: FloatArithmetic, x: Value) -> Value:
     """The natural logarithm."""
     k, f, scaled = _split(a, x)
     if a.single:
@@ -38,7 +38,7 @@ def log_e(a: Arithmetic, x: Value) -> Value:
     return _special(a, scaled, result)
 
 
-def log_2(a: Arithmetic, x: Value) -> Value:
+def log_2(a: FloatArithmetic, x: Value) -> Value:
     """The logarithm to base 2; exact for powers of two."""
     k, f, scaled = _split(a, x)
     if a.single:
@@ -50,22 +50,22 @@ def log_2(a: Arithmetic, x: Value) -> Value:
     return _special(a, scaled, a.add(k, fraction))
 
 
-def rsqrt(a: Arithmetic, x: Value) -> Value:
+def rsqrt(a: FloatArithmetic, x: Value) -> Value:
     """1 / sqrt(x): of f32 by iteration, else a root and a quotient, both rounded."""
     if a.single and a.has_fma:
         inner = a.sub(a.bits(x), _SMALLEST_NORMAL)
         # as unsigned integers: all but positive normal numbers
-        other = a.compare("ge", a.bitcast(inner, u32), _INFINITY - _SMALLEST_NORMAL)
+        other = a.ge(a.bitcast(inner, u32), _INFINITY - _SMALLEST_NORMAL)
         return rarely(a.builder, other, _rsqrt_of_normal(a, x), x, _rsqrt_by_division)
     return a.div(1.0, a.math("sqrt", x))
 
 
 def _rsqrt_by_division(builder: Builder, x: Value) -> Value:
-    a = Arithmetic(builder, x.type)
+    a = FloatArithmetic(builder, x.type)
     return a.div(1.0, a.math("sqrt", x))
 
 
-def _rsqrt_of_normal(a: Arithmetic, x: Value) -> Value:
+def _rsqrt_of_normal(a: FloatArithmetic, x: Value) -> Value:
     """Two iterations: half the time of vsqrtps and vdivps in registers of 512 bits.
 
     The first estimate halves the exponent as an integer (C. Lomont, "Fast inverse square root",
@@ -79,14 +79,14 @@ def _rsqrt_of_normal(a: Arithmetic, x: Value) -> Value:
     return a.fma(a.mul(y, 0.5), e, y)
 
 
-def _split(a: Arithmetic, x: Value) -> tuple[Value, Value, Value]:
+def _split(a: FloatArithmetic, x: Value) -> tuple[Value, Value, Value]:
     """k as a float, m - 1, and x, which is scaled if it is subnormal."""
     if a.avx512:
         return *_split_by_instructions(a, x), x
     form = a.format
     # enough to make the smallest subnormal number a normal one
     shift = form.mantissa + 1
-    tiny = a.compare("lt", x, 2.0 ** (1 - form.bias))
+    tiny = a.lt(x, 2.0 ** (1 - form.bias))
     scaled = a.select(tiny, a.mul(x, 2.0**shift), x)
     bits = a.bits(scaled)
     # bits of floats are ordered: this borrows from the exponent exactly where m is below sqrt(1/2)
@@ -104,15 +104,15 @@ def _split(a: Arithmetic, x: Value) -> tuple[Value, Value, Value]:
     return k, a.sub(a.floats(a.sub(bits, power)), 1.0), scaled
 
 
-def _split_by_instructions(a: Arithmetic, x: Value) -> tuple[Value, Value]:
+def _split_by_instructions(a: FloatArithmetic, x: Value) -> tuple[Value, Value]:
     """The same; of zeros and infinities k is the logarithm, and of negative numbers f is NaN."""
-    m, k = a.emit(SignificandOp(x)), a.emit(ExponentOp(x))
-    high = a.compare("gt", m, 2**0.5)
+    m, k = a.value(SignificandOp(x)), a.value(ExponentOp(x))
+    high = a.gt(m, 2**0.5)
     m = a.select(high, a.mul(m, 0.5), m)
     return a.select(high, a.add(k, 1.0), k), a.sub(m, 1.0)
 
 
-def _log_double(a: Arithmetic, f: Value) -> tuple[Value, Value]:
+def _log_double(a: FloatArithmetic, f: Value) -> tuple[Value, Value]:
     """f^2/2 and s (f^2/2 + s^2 P(s^2)); log(1 + f) is f - (the first - the second)."""
     s = a.div(f, a.add(f, 2.0))
     square = a.mul(s, s)
@@ -121,14 +121,14 @@ def _log_double(a: Arithmetic, f: Value) -> tuple[Value, Value]:
     return half_square, a.mul(s, rest)
 
 
-def _special(a: Arithmetic, x: Value, result: Value) -> Value:
+def _special(a: FloatArithmetic, x: Value, result: Value) -> Value:
     """-inf for zero, NaN for negative numbers, x itself for +inf and NaN."""
     if a.avx512:
         return result
     if a.single and a.has_exp2:
         # the instruction is exact where the logarithm is no finite number
         rough = a.math("fast_log2", x)
-        return a.select(a.compare("lt", a.abs(rough), float("inf")), result, rough)
-    result = a.select(a.compare("lt", x, float("inf")), result, x)
-    rest = a.select(a.compare("eq", x, 0.0), a.constant(float("-inf")), float("nan"))
-    return a.select(a.compare("gt", x, 0.0), result, rest)
+        return a.select(a.lt(a.abs(rough), float("inf")), result, rough)
+    result = a.select(a.lt(x, float("inf")), result, x)
+    rest = a.select(a.eq(x, 0.0), a.constant(float("-inf")), float("nan"))
+    return a.select(a.gt(x, 0.0), result, rest)

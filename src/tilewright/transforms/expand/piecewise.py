@@ -11,18 +11,18 @@ from collections.abc import Sequence
 
 from tilewright.ir import Value
 from tilewright.transforms.expand.avx512_ops import LookupOp
-from tilewright.transforms.expand.op_notation import Arithmetic
+from tilewright.transforms.expand.float_arithmetic import FloatArithmetic
 
 Table = Sequence[tuple[float, ...]]
 
 
-def piecewise(a: Arithmetic, table: Table, y: Value, number: Value, first: Value) -> Value:
+def piecewise(a: FloatArithmetic, table: Table, y: Value, number: Value, first: Value) -> Value:
     """base + u p(u), u = y - center, with the base y itself in the first piece, whose center is 0.
 
     table: centers, bases and coefficients of p, the lowest first, each a number for each piece;
     number: of the piece, modulo their count; first: whether it is the first one
     """
-    center, base, *coefficients = (a.emit(LookupOp(number, row)) for row in table)
+    center, base, *coefficients = (a.value(LookupOp(number, row)) for row in table)
     u = a.sub(y, center)
     total = coefficients[-1]
     for c in reversed(coefficients[:-1]):

@@ -17,71 +17,51 @@ from functools import partial
 from tilewright.ir import Block, Builder, Op, Value
 from tilewright.ir.types import i32, shape_of
 from tilewright.ops import (
-    BroadcastOp,
-    CompareOp,
-    ConstantOp,
-    ExpandDimsOp,
     ForOp,
     GatherOp,
-    MaxOp,
-    MinOp,
-    RangeOp,
-    SelectOp,
-    ShlOp,
-    ShrOp,
     SortOp,
-    SplatOp,
-    SubOp,
     YieldOp,
 )
-from tilewright.transforms.expand.op_notation import Arithmetic
 
 
 def expand_sort(op: Op, builder: Builder) -> Value | None:
     """The value of a sort."""
     assert isinstance(op, SortOp)
     levels = op.extent.bit_length() - 1
-    positions = _positions(builder, op)
+    positions = builder.along(builder.arange(0, op.extent), op.axis, shape_of(op.x.type))
     ordered = op.x
     if levels:
         first = levels if op.bitonic else 1
-        bounds = _number(builder, first), _number(builder, levels + 1)
+        bounds = builder.constant(first, i32), builder.constant(levels + 1, i32)
         ordered = _loop(builder, *bounds, ordered, partial(_stage, op, positions))
     if op.count == op.extent:
         return ordered
-    kept = _along(builder, builder.value(RangeOp(0, op.count)), op.axis, shape_of(op.type))
+    kept = builder.along(builder.arange(0, op.count), op.axis, shape_of(op.type))
     return builder.value(GatherOp(ordered, kept, op.axis))
 
 
 def _stage(op: SortOp, positions: Value, builder: Builder, stage: Value, x: Value) -> Value:
-    a = Arithmetic(builder, positions.type)
-    shape = shape_of(x.type)
-    run = a.bit_and(builder.value(ShrOp(positions, _splat(builder, stage, shape))), 1)
+    run = builder.bit_and(builder.shr(positions, builder.splat(stage, shape_of(x.type))), 1)
     # Of the last stage there is one run, all of whose positions have 0 in that bit; the runs of
     # earlier stages alternate either way.
-    falls = a.compare("eq" if op.descending else "ne", run, 0)
+    falls = builder.compare(run, 0, "eq" if op.descending else "ne")
 
     def step(inner: Builder, number: Value, value: Value) -> Value:
-        one_less = inner.value(SubOp(stage, _number(inner, 1)))
-        bit = inner.value(SubOp(one_less, number))
+        bit = inner.sub(inner.sub(stage, 1), number)
         return _exchange(inner, op, positions, falls, bit, value)
 
-    return _loop(builder, _number(builder, 0), stage, x, step)
+    return _loop(builder, builder.constant(0, i32), stage, x, step)
 
 
 def _exchange(
     builder: Builder, op: SortOp, positions: Value, falls: Value, bit: Value, x: Value
 ) -> Value:
     """One comparison of every element with the one whose position differs in a bit."""
-    a = Arithmetic(builder, positions.type)
-    shape = shape_of(x.type)
-    distance = builder.value(ShlOp(_number(builder, 1), bit))
-    apart = _splat(builder, distance, shape)
-    partner = builder.value(GatherOp(x, a.bit_xor(positions, apart), op.axis))
-    upper = a.compare("ne", a.bit_and(positions, apart), 0)
-    low, high = builder.value(MinOp(x, partner)), builder.value(MaxOp(x, partner))
-    takes_high = builder.value(CompareOp(upper, falls, "ne"))
-    return builder.value(SelectOp(takes_high, high, low))
+    apart = builder.splat(builder.shl(1, bit), shape_of(x.type))
+    partner = builder.value(GatherOp(x, builder.bit_xor(positions, apart), op.axis))
+    upper = builder.ne(builder.bit_and(positions, apart), 0)
+    low, high = builder.min(x, partner), builder.max(x, partner)
+    return builder.select(builder.ne(upper, falls), high, low)
 
 
 def _loop(
@@ -95,23 +75,4 @@ def _loop(
     block = Block((i32, x.type), ("number", "x"))
     inner = Builder(block, loc=builder.loc)
     inner.emit(YieldOp((body(inner, *block.args),)))
-    return builder.value(ForOp(lower, upper, _number(builder, 1), (x,), block))
-
-
-def _positions(builder: Builder, op: SortOp) -> Value:
-    return _along(builder, builder.value(RangeOp(0, op.extent)), op.axis, shape_of(op.x.type))
-
-
-def _along(builder: Builder, line: Value, axis: int, shape: tuple[int, ...]) -> Value:
-    for dim in range(len(shape)):
-        if dim != axis:
-            line = builder.value(ExpandDimsOp(line, dim))
-    return line if shape_of(line.type) == shape else builder.value(BroadcastOp(line, shape))
-
-
-def _number(builder: Builder, value: int) -> Value:
-    return builder.value(ConstantOp(value, i32))
-
-
-def _splat(builder: Builder, x: Value, shape: tuple[int, ...]) -> Value:
-    return builder.value(SplatOp(x, shape))
+    return builder.value(ForOp(lower, upper, builder.constant(1, i32), (x,), block))

@@ -15,10 +15,10 @@ from functools import cache
 from math import pi
 
 from tilewright.ir import Builder, Value
-from tilewright.ir.types import f32, f64, i64, u64, with_element
+from tilewright.ir.types import f32, f64, i64, u64
 from tilewright.support.data_class import dataclass
 from tilewright.transforms.expand import polynomials
-from tilewright.transforms.expand.op_notation import Arithmetic
+from tilewright.transforms.expand.float_arithmetic import FloatArithmetic
 from tilewright.transforms.expand.rare_branch import rarely
 
 _WORD = 64
@@ -48,15 +48,15 @@ _PADDING = {32: 14, 64: 35}
 x = m 2^e starts at bit e - 2, and x is large from e = -12 (f32) or -33 (f64) if unfused."""
 
 
-def sin(a: Arithmetic, x: Value) -> Value:
+def sin(a: FloatArithmetic, x: Value) -> Value:
     return _periodic(a, x, 0)
 
 
-def cos(a: Arithmetic, x: Value) -> Value:
+def cos(a: FloatArithmetic, x: Value) -> Value:
     return _periodic(a, x, 1)
 
 
-def tan(a: Arithmetic, x: Value) -> Value:
+def tan(a: FloatArithmetic, x: Value) -> Value:
     """tan(r), or -1 / tan(r) after an odd number of quarter turns."""
     plan = (_FUSED if a.has_fma else _UNFUSED)[a.format.dtype.bits]
     y = a.abs(x)
@@ -64,18 +64,18 @@ def tan(a: Arithmetic, x: Value) -> Value:
     common = _tangent(a, r, turn, a.sign_of(x))
 
     def slow(builder: Builder, x: Value) -> Value:
-        inner = Arithmetic(builder, x.type, a.has_fma)
+        inner = FloatArithmetic(builder, x.type, a.has_fma)
         y = inner.abs(x)
         r, turn = _reduce_large(inner, y)
         result = _tangent(inner, r, turn, inner.sign_of(x))
-        return inner.select(inner.compare("lt", y, float("inf")), result, float("nan"))
+        return inner.select(inner.lt(y, float("inf")), result, float("nan"))
 
-    return rarely(a.builder, a.compare("gt", y, plan.limit), common, x, slow)
+    return rarely(a.builder, a.gt(y, plan.limit), common, x, slow)
 
 
-def _tangent(a: Arithmetic, r: Value, turn: Value, sign: Value) -> Value:
+def _tangent(a: FloatArithmetic, r: Value, turn: Value, sign: Value) -> Value:
     """tan(r + turn * pi/2), with `sign` flipped in."""
-    odd = a.compare("ne", a.bit_and(turn, 1), 0)
+    odd = a.ne(a.bit_and(turn, 1), 0)
     square = a.mul(r, r)
     if a.single:
         t = a.fma(a.mul(square, a.polynomial(polynomials.TAN_32, square)), r, r)
@@ -87,17 +87,17 @@ def _tangent(a: Arithmetic, r: Value, turn: Value, sign: Value) -> Value:
     return a.floats(a.bit_xor(a.bits(found), sign))
 
 
-def _sine(a: Arithmetic, r: Value, square: Value) -> Value:
+def _sine(a: FloatArithmetic, r: Value, square: Value) -> Value:
     fit = polynomials.SIN_32 if a.single else polynomials.SIN_64
     return a.fma(a.mul(square, a.polynomial(fit, square)), r, r)
 
 
-def _cosine(a: Arithmetic, square: Value) -> Value:
+def _cosine(a: FloatArithmetic, square: Value) -> Value:
     fit = polynomials.COS_32 if a.single else polynomials.COS_64
     return a.fma(a.fma(a.polynomial(fit, square), square, -0.5), square, 1.0)
 
 
-def _periodic(a: Arithmetic, x: Value, quarters: int) -> Value:
+def _periodic(a: FloatArithmetic, x: Value, quarters: int) -> Value:
     """sin(x + quarters * pi/2)"""
     table = _FUSED if a.has_fma else _UNFUSED
     plan = table[a.format.dtype.bits]
@@ -108,25 +108,25 @@ def _periodic(a: Arithmetic, x: Value, quarters: int) -> Value:
     common = _evaluate(a, r, _turned(a, turn, quarters), sign)
 
     def slow(builder: Builder, x: Value) -> Value:
-        inner = Arithmetic(builder, x.type, a.has_fma)
+        inner = FloatArithmetic(builder, x.type, a.has_fma)
         y = inner.abs(x)
         sign = inner.sign_of(x) if quarters == 0 else None
         r, turn = _reduce_large(inner, y)
         result = _evaluate(inner, r, _turned(inner, turn, quarters), sign)
-        return inner.select(inner.compare("lt", y, float("inf")), result, float("nan"))
+        return inner.select(inner.lt(y, float("inf")), result, float("nan"))
 
-    return rarely(a.builder, a.compare("gt", y, plan.limit), common, x, slow)
+    return rarely(a.builder, a.gt(y, plan.limit), common, x, slow)
 
 
-def _turned(a: Arithmetic, turn: Value, quarters: int) -> Value:
+def _turned(a: FloatArithmetic, turn: Value, quarters: int) -> Value:
     return a.add(turn, quarters) if quarters else turn
 
 
-def _evaluate(a: Arithmetic, r: Value, turn: Value, sign: Value | None) -> Value:
+def _evaluate(a: FloatArithmetic, r: Value, turn: Value, sign: Value | None) -> Value:
     """sin(r + turn * pi/2), with `sign` flipped in; turn counts modulo 4."""
     square = a.mul(r, r)
     sine, cosine = _sine(a, r, square), _cosine(a, square)
-    odd = a.compare("ne", a.bit_and(turn, 1), 0)
+    odd = a.ne(a.bit_and(turn, 1), 0)
     # bit 1 of the turn, which is half of a turn, becomes the sign bit
     flip = a.shl(a.shr(turn, 1), a.format.dtype.bits - 1)
     if sign is not None:
@@ -134,7 +134,7 @@ def _evaluate(a: Arithmetic, r: Value, turn: Value, sign: Value | None) -> Value
     return a.floats(a.bit_xor(a.bits(a.select(odd, cosine, sine)), flip))
 
 
-def _reduce_common(a: Arithmetic, y: Value, plan: Reduction) -> tuple[Value, Value]:
+def _reduce_common(a: FloatArithmetic, y: Value, plan: Reduction) -> tuple[Value, Value]:
     """r and n, in the low bits, for |y| <= plan.limit."""
     shifter = a.format.shifter
     whole = a.fma(y, 2 / pi, shifter)
@@ -145,16 +145,15 @@ def _reduce_common(a: Arithmetic, y: Value, plan: Reduction) -> tuple[Value, Val
     return r, a.bits(whole)
 
 
-def _reduce_large(a: Arithmetic, y: Value) -> tuple[Value, Value]:
+def _reduce_large(a: FloatArithmetic, y: Value) -> tuple[Value, Value]:
     """r and n, in the low bits, for any finite y from 2^11 (f32) or 2^19 (f64) up."""
     form = a.format
-    wide = with_element(a.type, u64)
     bits = a.bits(y)
     fraction = a.bit_or(a.bit_and(bits, (1 << form.mantissa) - 1), 1 << form.mantissa)
     m = a.cast(fraction, u64)
     exponent = a.cast(a.shr(bits, form.mantissa), u64)
     offset = _PADDING[form.dtype.bits] - 2 - form.bias - form.mantissa
-    position = a.add(exponent, a.constant(offset % (1 << _WORD), wide))
+    position = a.add(exponent, offset % (1 << _WORD))
     window = _window(a, position, 2 if a.single else 3)
     if a.single:
         # m has 24 bits: the upper half of the second word is enough
@@ -167,17 +166,17 @@ def _reduce_large(a: Arithmetic, y: Value) -> tuple[Value, Value]:
     return _from_turns(a, high, low), a.cast(turn, form.integer)
 
 
-def _product(a: Arithmetic, m: Value, words: list[Value]) -> tuple[Value, Value]:
+def _product(a: FloatArithmetic, m: Value, words: list[Value]) -> tuple[Value, Value]:
     """The upper two words of m times three words, modulo 2^192, for m below 2^53."""
     middle = a.mul(m, words[1])
     low = a.add(middle, _mul_high(a, m, words[2]))
     one, zero = (a.constant(k, m.type) for k in (1, 0))
-    carry = a.select(a.compare("lt", low, middle), one, zero)
+    carry = a.select(a.lt(low, middle), one, zero)
     high = a.add(a.mul(m, words[0]), a.add(_mul_high(a, m, words[1]), carry))
     return high, low
 
 
-def _mul_high(a: Arithmetic, m: Value, word: Value) -> Value:
+def _mul_high(a: FloatArithmetic, m: Value, word: Value) -> Value:
     """m * word >> 64 from products of half words, which vectors have."""
     m_low, m_high = a.bit_and(m, _LOW_HALF), a.shr(m, 32)
     low, high = a.bit_and(word, _LOW_HALF), a.shr(word, 32)
@@ -186,7 +185,7 @@ def _mul_high(a: Arithmetic, m: Value, word: Value) -> Value:
     return a.add(a.mul(m_high, high), a.add(a.shr(cross, 32), a.shr(other, 32)))
 
 
-def _from_turns(a: Arithmetic, high: Value, low: Value | None) -> Value:
+def _from_turns(a: FloatArithmetic, high: Value, low: Value | None) -> Value:
     """r from the fraction below the upper two bits, a signed count of 2^-64 quarter turns."""
     moved = a.shl(high, 2)
     if low is None:
@@ -206,14 +205,14 @@ def _from_turns(a: Arithmetic, high: Value, low: Value | None) -> Value:
     return a.mul(a.fma(quarter, half_pi_high, small), 2.0**-_WORD)
 
 
-def _window(a: Arithmetic, position: Value, count: int) -> list[Value]:
+def _window(a: FloatArithmetic, position: Value, count: int) -> list[Value]:
     """`count` words of 2/pi from a bit position on; bits of the position choose the words."""
     levels = 1 if a.single else 4
     bits_of = _two_over_pi_words((1 << levels) + count, _PADDING[a.format.dtype.bits])
     words = [a.constant(word, position.type) for word in bits_of]
     for level in reversed(range(levels)):
         step = 1 << level
-        bit = a.compare("ne", a.bit_and(position, _WORD << level), 0)
+        bit = a.ne(a.bit_and(position, _WORD << level), 0)
         words = [a.select(bit, words[j + step], words[j]) for j in range(count + step)]
     shift = a.bit_and(position, _WORD - 1)
     rest = a.bit_xor(shift, _WORD - 1)

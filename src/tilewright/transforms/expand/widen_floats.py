@@ -23,19 +23,12 @@ from tilewright.ir.types import (
 )
 from tilewright.ops import (
     AbsOp,
-    AndOp,
-    BitcastOp,
-    CastOp,
-    CompareOp,
     ConstantOp,
     DotOp,
     MaxOp,
     MinOp,
     NegOp,
-    OrOp,
     PrintOp,
-    SelectOp,
-    XorOp,
 )
 
 
@@ -46,8 +39,8 @@ def converted(builder: Builder, x: Value, dtype: DType) -> Value:
     target = with_element(x.type, dtype)
     source = x.op
     if isinstance(source, ConstantOp) and dtype in (f32, f64) and source.value == 0:
-        return builder.value(ConstantOp(float(source.value), target))
-    return builder.value(CastOp(x, target))
+        return builder.constant(float(source.value), target)
+    return builder.cast(x, target)
 
 
 def is_small_float(dtype: object) -> bool:
@@ -98,10 +91,10 @@ def widen_extremum(op: Op, builder: Builder) -> Value | None:
     if op.nan or element_of(op.type) is not f16:
         return widen_elementwise(op, builder)
     x, y = (converted(builder, v, f32) for v in op.operands)
-    better = builder.value(CompareOp(x, y, "lt" if isinstance(op, MinOp) else "gt"))
-    lonely = builder.value(CompareOp(y, y, "ne"))
-    first = builder.value(OrOp(better, lonely))
-    return builder.value(SelectOp(first, op.lhs, op.rhs))
+    better = builder.compare(x, y, "lt" if isinstance(op, MinOp) else "gt")
+    lonely = builder.ne(y, y)
+    first = builder.bit_or(better, lonely)
+    return builder.select(first, op.lhs, op.rhs)
 
 
 def widen_sign(op: Op, builder: Builder) -> Value | None:
@@ -112,11 +105,11 @@ def widen_sign(op: Op, builder: Builder) -> Value | None:
         return None
     integer = with_element(op.type, u8 if dtype.is_fp8 else u16)
     sign = 1 << (dtype.bits - 1)
-    bits = builder.value(BitcastOp(op.x, integer))
+    bits = builder.bitcast(op.x, integer)
     flips = isinstance(op, NegOp)
-    mask = builder.value(ConstantOp(sign if flips else sign - 1, integer))
-    changed = XorOp(bits, mask) if flips else AndOp(bits, mask)
-    return builder.value(BitcastOp(builder.value(changed), op.type))
+    mask = builder.constant(sign if flips else sign - 1, integer)
+    changed = builder.bit_xor(bits, mask) if flips else builder.bit_and(bits, mask)
+    return builder.bitcast(changed, op.type)
 
 
 def widen_print(op: Op, builder: Builder) -> None:

@@ -3,7 +3,6 @@
 from tilewright.transforms.rules.address_rules import ADDRESSES
 from tilewright.transforms.rules.arith_rules import ARITH
 from tilewright.transforms.rules.canonical_rules import CANONICAL
-from tilewright.transforms.rules.constant_builders import constant, scalar_of, with_operands
 from tilewright.transforms.rules.constant_reductions import reduced_constants
 from tilewright.transforms.rules.control_rules import CONTROL
 from tilewright.transforms.rules.exact_arithmetic import (
@@ -13,6 +12,7 @@ from tilewright.transforms.rules.exact_arithmetic import (
     is_constant,
 )
 from tilewright.transforms.rules.memory_rules import MEMORY
+from tilewright.transforms.rules.rebuilt_ops import scalar_of, with_operands
 from tilewright.transforms.rules.tile_rules import TILE
 from tilewright.transforms.rules.width_rules import WIDTHS
 
@@ -24,7 +24,6 @@ __all__ = [
     "MEMORY",
     "TILE",
     "WIDTHS",
-    "constant",
     "constant_of",
     "fold_binary",
     "fold_compare",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tilewright.ir import Rule, RuleContext, RuleSet, Value, rule
 from tilewright.ir.types import shape_of
 from tilewright.ops import ConstantOp, OffsetOp, SplatOp
-from tilewright.transforms.rules.constant_builders import scalar_of
+from tilewright.transforms.rules.rebuilt_ops import scalar_of
 
 
 @rule(OffsetOp)
@@ -20,7 +20,7 @@ def uniform_offset_to_base(op: OffsetOp, ctx: RuleContext) -> Value | None:
     amount = scalar_of(ctx, op.offset)
     assert amount is not None
     moved = ctx.value(OffsetOp(base.x, amount))
-    return ctx.value(OffsetOp(ctx.value(SplatOp(moved, shape_of(op.type))), inner.offset))
+    return ctx.value(OffsetOp(ctx.splat(moved, shape_of(op.type)), inner.offset))
 
 
 ADDRESSES = RuleSet(item for item in globals().values() if isinstance(item, Rule))

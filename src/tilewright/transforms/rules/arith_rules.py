@@ -40,7 +40,6 @@ from tilewright.ops import (
     SubOp,
     XorOp,
 )
-from tilewright.transforms.rules.constant_builders import constant, scalar_of, with_operands
 from tilewright.transforms.rules.exact_arithmetic import (
     constant_of,
     fold_binary,
@@ -51,6 +50,7 @@ from tilewright.transforms.rules.exact_arithmetic import (
     is_constant,
     is_lossless,
 )
+from tilewright.transforms.rules.rebuilt_ops import scalar_of, with_operands
 
 _SWAPPED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
@@ -80,7 +80,7 @@ def fold_constants(op: BinaryOp, ctx: RuleContext) -> Value | None:
     if a is None or b is None:
         return None
     result = fold_binary(op.opcode, a, b, dtype_of(op.type))
-    return None if result is None else constant(ctx, result, op.type)
+    return None if result is None else ctx.constant(result, op.type)
 
 
 @rule(NegOp)
@@ -90,7 +90,7 @@ def fold_neg(op: NegOp, ctx: RuleContext) -> Value | None:
     if number is None or number != number:
         return None
     result = -number if _is_float(op.x) else in_type(-int(number), dtype_of(op.type))
-    return None if result is None else constant(ctx, result, op.type)
+    return None if result is None else ctx.constant(result, op.type)
 
 
 @rule(AbsOp)
@@ -100,7 +100,7 @@ def fold_abs(op: AbsOp, ctx: RuleContext) -> Value | None:
     if number is None or number != number:
         return None
     result = in_type(abs(number), dtype_of(op.type))
-    return None if result is None else constant(ctx, result, op.type)
+    return None if result is None else ctx.constant(result, op.type)
 
 
 @rule(MathOp)
@@ -108,7 +108,7 @@ def fold_math(op: MathOp, ctx: RuleContext) -> Value | None:
     """floor(c1), ceil(c1), trunc(c1), round_even(c1) -> c2"""
     number = constant_of(op.x)
     result = None if number is None else fold_rounding(op.function, float(number))
-    return None if result is None else constant(ctx, result, op.type)
+    return None if result is None else ctx.constant(result, op.type)
 
 
 @rule(CompareOp)
@@ -117,7 +117,7 @@ def fold_comparison(op: CompareOp, ctx: RuleContext) -> Value | None:
     a, b = constant_of(op.lhs), constant_of(op.rhs)
     if a is None or b is None:
         return None
-    return constant(ctx, fold_compare(op.predicate, a, b), op.type)
+    return ctx.constant(fold_compare(op.predicate, a, b), op.type)
 
 
 @rule(CastOp)
@@ -127,7 +127,7 @@ def fold_cast_of_constant(op: CastOp, ctx: RuleContext) -> Value | None:
     if number is None or not isinstance(target, DType):
         return None
     result = fold_cast(number, dtype_of(op.x.type), target)
-    return None if result is None else constant(ctx, result, op.type)
+    return None if result is None else ctx.constant(result, op.type)
 
 
 @rule(SelectOp)
@@ -150,7 +150,7 @@ def constant_right_compare(op: CompareOp, ctx: RuleContext) -> Value | None:
     """c < x -> x > c, and so on"""
     if constant_of(op.lhs) is None or constant_of(op.rhs) is not None:
         return None
-    return ctx.value(CompareOp(op.rhs, op.lhs, _SWAPPED[op.predicate]))
+    return ctx.compare(op.rhs, op.lhs, _SWAPPED[op.predicate])
 
 
 @rule(AddOp, MulOp, AndOp, OrOp, XorOp)
@@ -165,7 +165,7 @@ def join_constants(op: BinaryOp, ctx: RuleContext) -> Value | None:
     joined = fold_binary(op.opcode, a, b, dtype_of(op.type))
     # on integers these ops are defined for all operands, so they always fold
     assert joined is not None
-    right = constant(ctx, joined, op.type)
+    right = ctx.constant(joined, op.type)
     return ctx.value(with_operands(op, [inner.lhs, right]))
 
 
@@ -200,7 +200,7 @@ def divide_by_power_of_two(op: DivOp, ctx: RuleContext) -> Value | None:
     # frexp's exponent is one above that of the number
     if abs(mantissa) != 0.5 or abs(exponent - 1) >= dtype_of(op.type).bias:
         return None
-    return ctx.value(MulOp(op.lhs, constant(ctx, 1 / divisor, op.type)))
+    return ctx.mul(op.lhs, 1 / divisor)
 
 
 @rule(MulOp, AndOp)
@@ -214,7 +214,7 @@ def remainder_of_one(op: RemOp, ctx: RuleContext) -> Value | None:
     """x % 1 -> 0, integers only"""
     if _is_float(op.lhs) or not is_constant(op.rhs, 1):
         return None
-    return constant(ctx, 0, op.type)
+    return ctx.constant(0, op.type)
 
 
 @rule(SubOp, XorOp)
@@ -222,7 +222,7 @@ def same_cancels(op: BinaryOp, ctx: RuleContext) -> Value | None:
     """x - x -> 0; x ^ x -> 0, integers only"""
     if op.lhs is not op.rhs or _is_float(op.lhs):
         return None
-    return constant(ctx, 0, op.type)
+    return ctx.constant(0, op.type)
 
 
 @rule(AndOp, OrOp, MinOp, MaxOp)
@@ -261,7 +261,7 @@ def compare_with_itself(op: CompareOp, ctx: RuleContext) -> Value | None:
     """x == x, x <= x, x >= x -> true; x != x, x < x, x > x -> false; not for floats"""
     if op.lhs is not op.rhs or _is_float(op.lhs):
         return None
-    return constant(ctx, op.predicate in ("eq", "le", "ge"), op.type)
+    return ctx.constant(op.predicate in ("eq", "le", "ge"), op.type)
 
 
 @rule(CompareOp)
@@ -275,7 +275,7 @@ def compare_ranges(op: CompareOp, ctx: RuleContext) -> Value | None:
     if x is None or y is None:
         return None
     answer = _answer(op.predicate, x, y)
-    return None if answer is None else constant(ctx, answer, op.type)
+    return None if answer is None else ctx.constant(answer, op.type)
 
 
 @rule(CompareOp)
@@ -291,8 +291,7 @@ def uniform_comparison(op: CompareOp, ctx: RuleContext) -> Value | None:
         extent = _extent_of_places(place)
         if extent and bound % extent == 0 and _is_multiple(start, extent):
             first = cast("Value", scalar_of(ctx, start))
-            uniform = CompareOp(first, constant(ctx, bound, first.type), op.predicate)
-            return ctx.value(SplatOp(ctx.value(uniform), shape_of(op.type)))
+            return ctx.splat(ctx.compare(first, bound, op.predicate), shape_of(op.type))
     return None
 
 
@@ -371,14 +370,14 @@ def cast_of_cast(op: CastOp, ctx: RuleContext) -> Value | None:
     low_bits = not source.is_float and middle.is_integer and target.is_integer
     if not is_lossless(source, middle) and not (low_bits and target.bits <= middle.bits):
         return None
-    return ctx.value(CastOp(inner.x, op.result_type, in_range=op.in_range))
+    return ctx.cast(inner.x, op.result_type, in_range=op.in_range)
 
 
 @rule(BitcastOp)
 def bitcast_of_bitcast(op: BitcastOp, ctx: RuleContext) -> Value | None:
     """bitcast(bitcast(x)) -> bitcast(x)"""
     inner = op.x.op
-    return ctx.value(BitcastOp(inner.x, op.result_type)) if isinstance(inner, BitcastOp) else None
+    return ctx.bitcast(inner.x, op.result_type) if isinstance(inner, BitcastOp) else None
 
 
 @rule(CompareOp)

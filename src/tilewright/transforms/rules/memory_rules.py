@@ -9,7 +9,6 @@ from tilewright.ir import Op, Rule, RuleContext, RuleSet, Value, rule
 from tilewright.ir.types import DType, dtype_of, element_of, i64
 from tilewright.ops import (
     AbsOp,
-    AddOp,
     AtomicOp,
     BinaryOp,
     CastOp,
@@ -21,7 +20,6 @@ from tilewright.ops import (
     SelectOp,
     StoreOp,
 )
-from tilewright.transforms.rules.constant_builders import constant
 from tilewright.transforms.rules.exact_arithmetic import (
     constant_of,
     fold_binary,
@@ -51,7 +49,7 @@ def offset_of_offset(op: OffsetOp, ctx: RuleContext) -> Value | None:
     # each offset is widened before it is added, so a sum that wraps first would point elsewhere
     if not dtype.min_int <= total <= dtype.max_int:
         return None
-    return ctx.value(OffsetOp(inner.pointer, constant(ctx, total, op.offset.type)))
+    return ctx.value(OffsetOp(inner.pointer, ctx.constant(total, op.offset.type)))
 
 
 @rule(OffsetOp)
@@ -62,7 +60,7 @@ def offset_of_wide_offset(op: OffsetOp, ctx: RuleContext) -> Value | None:
         return None
     if dtype_of(op.offset.type) is not i64:
         return None
-    return ctx.value(OffsetOp(inner.pointer, ctx.value(AddOp(inner.offset, op.offset))))
+    return ctx.value(OffsetOp(inner.pointer, ctx.add(inner.offset, op.offset)))
 
 
 @rule(LoadOp)

@@ -22,8 +22,8 @@ from tilewright.ops import (
     SplitOp,
     TransposeOp,
 )
-from tilewright.transforms.rules.constant_builders import constant, scalar_of, with_operands
 from tilewright.transforms.rules.exact_arithmetic import is_constant
+from tilewright.transforms.rules.rebuilt_ops import scalar_of, with_operands
 
 ReshapeLike = SplatOp | BroadcastOp | ExpandDimsOp | ReshapeOp | TransposeOp
 
@@ -37,7 +37,7 @@ def shape_of_constant(op: ReshapeLike | ItemOp, ctx: RuleContext) -> Value | Non
     # a NaN stays where it is: its payload may matter
     if not isinstance(inner, ConstantOp) or inner.value != inner.value:
         return None
-    return constant(ctx, inner.value, op.type)
+    return ctx.constant(inner.value, op.type)
 
 
 @rule(BroadcastOp, ExpandDimsOp, ReshapeOp, TransposeOp)
@@ -46,7 +46,7 @@ def shape_of_splat(op: ReshapeLike, ctx: RuleContext) -> Value | None:
     inner = op.x.op
     if not isinstance(inner, SplatOp):
         return None
-    return ctx.value(SplatOp(inner.x, shape_of(op.type)))
+    return ctx.splat(inner.x, shape_of(op.type))
 
 
 @rule(ItemOp)
@@ -88,13 +88,13 @@ def uniform_elementwise(op: Op, ctx: RuleContext) -> Value | None:
     if not any(isinstance(d, SplatOp) for d in definitions):
         return None
     scalars = [cast("Value", scalar_of(ctx, value)) for value in op.operands]
-    return ctx.value(SplatOp(ctx.value(with_operands(op, scalars)), shape))
+    return ctx.splat(ctx.value(with_operands(op, scalars)), shape)
 
 
 @rule(RangeOp)
 def range_of_one(op: RangeOp, ctx: RuleContext) -> Value | None:
     """range(n, n + 1) -> n"""
-    return constant(ctx, op.start, op.type) if op.end - op.start == 1 else None
+    return ctx.constant(op.start, op.type) if op.end - op.start == 1 else None
 
 
 # ---- shape after shape ---------------------------------------------------------------------------

@@ -31,16 +31,14 @@ from tilewright.ops import (
     DivOp,
     MaxOp,
     MinOp,
-    MulOp,
     OrOp,
     RemOp,
     SelectOp,
     ShrOp,
-    SubOp,
     XorOp,
 )
-from tilewright.transforms.rules.constant_builders import constant, with_operands
 from tilewright.transforms.rules.exact_arithmetic import constant_of, is_lossless
+from tilewright.transforms.rules.rebuilt_ops import with_operands
 
 _UNSIGNED = {i8: u8, i16: u16, i32: u32}
 
@@ -72,7 +70,7 @@ def _pair(op: BinaryOp | CompareOp, ctx: RuleContext) -> tuple[Value, Value] | N
     number, narrow = constant_of(op.rhs), dtype_of(x.type)
     if number is None or not narrow.min_int <= number <= narrow.max_int:
         return None
-    return x, constant(ctx, bool(number) if narrow.is_bool else number, x.type)
+    return x, ctx.constant(bool(number) if narrow.is_bool else number, x.type)
 
 
 def _saves_a_conversion(op: BinaryOp) -> bool:
@@ -85,7 +83,7 @@ def _narrow_binary(op: BinaryOp, ctx: RuleContext) -> Value | None:
     pair = _pair(op, ctx) if _saves_a_conversion(op) else None
     if pair is None:
         return None
-    return ctx.value(CastOp(ctx.value(with_operands(op, list(pair))), op.type))
+    return ctx.cast(ctx.value(with_operands(op, list(pair))), op.type)
 
 
 @rule(AndOp, OrOp, XorOp)
@@ -109,8 +107,8 @@ def widen_after_shift(op: ShrOp, ctx: RuleContext) -> Value | None:
         return None
     if not 0 <= amount < dtype_of(x.type).bits:
         return None
-    shifted = ctx.value(ShrOp(x, constant(ctx, amount, x.type)))
-    return ctx.value(CastOp(shifted, op.type))
+    shifted = ctx.shr(x, amount)
+    return ctx.cast(shifted, op.type)
 
 
 @rule(DivOp, RemOp)
@@ -135,16 +133,16 @@ def divide_short_integers(op: BinaryOp, ctx: RuleContext) -> Value | None:
     x, y = _widened(op.lhs), _widened(op.rhs)
     if x is None or y is None or not shape_of(x.type) or not (_is_short(x) and _is_short(y)):
         return None
-    zero, one = (constant(ctx, number, y.type) for number in (0, 1))
-    is_zero = ctx.value(CompareOp(y, zero, predicate="eq"))
-    y = ctx.value(SelectOp(is_zero, one, y))
-    floats = [ctx.value(CastOp(v, with_element(v.type, f32))) for v in (x, y)]
-    exact = ctx.value(DivOp(*floats, rounding="nearest"))
-    quotient = ctx.value(CastOp(exact, op.type, in_range=True))
+    zero, one = (ctx.constant(number, y.type) for number in (0, 1))
+    is_zero = ctx.eq(y, zero)
+    y = ctx.select(is_zero, one, y)
+    floats = [ctx.cast(v, f32) for v in (x, y)]
+    exact = ctx.div(*floats, rounding="nearest")
+    quotient = ctx.cast(exact, op.type, in_range=True)
     if isinstance(op, DivOp):
         return quotient
-    divisor = ctx.value(CastOp(y, op.type))
-    return ctx.value(SubOp(op.lhs, ctx.value(MulOp(quotient, divisor))))
+    divisor = ctx.cast(y, op.type)
+    return ctx.sub(op.lhs, ctx.mul(quotient, divisor))
 
 
 def _is_short(value: Value) -> bool:
@@ -157,7 +155,7 @@ def compare_narrow(op: CompareOp, ctx: RuleContext) -> Value | None:
     """ext(x) < ext(y) -> x < y, any predicate, also with a constant that fits; no bools"""
     x = _widened(op.lhs)
     pair = None if x is None or dtype_of(x.type).is_bool else _pair(op, ctx)
-    return None if pair is None else ctx.value(CompareOp(*pair, op.predicate))
+    return None if pair is None else ctx.compare(*pair, op.predicate)
 
 
 @rule(SelectOp)
@@ -166,7 +164,7 @@ def widen_after_select(op: SelectOp, ctx: RuleContext) -> Value | None:
     x, y = _widened(op.x), _widened(op.y)
     if x is None or y is None or x.type is not y.type or not (_only_use(op.x) and _only_use(op.y)):
         return None
-    return ctx.value(CastOp(ctx.value(SelectOp(op.condition, x, y)), op.type))
+    return ctx.cast(ctx.select(op.condition, x, y), op.type)
 
 
 @rule(AbsOp)
@@ -178,8 +176,8 @@ def widen_after_absolute_value(op: AbsOp, ctx: RuleContext) -> Value | None:
     if not _only_use(op.x):
         return None
     # unsigned: the size of the least number, 2^(bits - 1), does not fit the signed type
-    size = ctx.value(CastOp(ctx.value(AbsOp(x)), with_element(x.type, _UNSIGNED[dtype_of(x.type)])))
-    return ctx.value(CastOp(size, op.type))
+    size = ctx.cast(ctx.abs(x), with_element(x.type, _UNSIGNED[dtype_of(x.type)]))
+    return ctx.cast(size, op.type)
 
 
 RULES: tuple[Rule, ...] = tuple(item for item in globals().values() if isinstance(item, Rule))

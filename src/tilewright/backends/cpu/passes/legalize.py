@@ -32,12 +32,10 @@ from tilewright.ir.types import (
     shape_of,
     u8,
     u16,
-    with_element,
 )
 from tilewright.ops import (
     AbsOp,
     AddOp,
-    BitcastOp,
     CastOp,
     CompareOp,
     DivOp,
@@ -113,7 +111,7 @@ def _expand_dot(
         return widen_dot(op, builder)
     if kind == "int8":
         return None
-    a, b = (builder.value(BitcastOp(x, with_element(x.type, u16))) for x in (op.a, op.b))
+    a, b = (builder.bitcast(x, u16) for x in (op.a, op.b))
     return builder.value(Bf16DotOp(a, b, op.acc, op.precision, op.max_imprecise))
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from tilewright.ir import Block, Builder, Function, Op, Pass, Rewriter, Trait, Value
 from tilewright.ir.types import TileType, dtype_of, shape_of
-from tilewright.ops import ConstantOp, DivOp, IfOp, MathOp, RemOp, SelectOp, SplatOp, YieldOp
+from tilewright.ops import ConstantOp, DivOp, IfOp, MathOp, RemOp, YieldOp
 
 _OPS_OF_A_BUFFER = 4
 """Of both sides, for each result: as long as one that is written and read twice takes."""
@@ -59,5 +59,5 @@ def _may_run_in_vain(op: Op) -> bool:
 
 def _selected(builder: Builder, condition: Value, x: Value, y: Value) -> Value:
     if isinstance(x.type, TileType):
-        condition = builder.value(SplatOp(condition, shape_of(x.type)))
-    return builder.value(SelectOp(condition, x, y))
+        condition = builder.splat(condition, shape_of(x.type))
+    return builder.select(condition, x, y)

@@ -42,8 +42,8 @@ from tilewright.backends.nvidia.lower.warpgroup_mma import (
     shared_operands,
 )
 from tilewright.backends.nvidia.ops import ConvertOp
-from tilewright.backends.nvidia.passes.schedule_loop import copy_obstacle, feeds_products
 from tilewright.backends.nvidia.role_ops import RolesOp
+from tilewright.backends.nvidia.schedule.schedule_loop import copy_obstacle, feeds_products
 from tilewright.backends.nvidia.shared_memory.shared_accesses import (
     BulkStore,
     conversion,

@@ -1,4 +1,4 @@
-"""Steps of sorts by bitonic networks (expand_sorts.py), whose comparisons are of registers, or by
+"""Steps of sorts by bitonic networks (_expand_sorts.py), whose comparisons are of registers, or by
 shuffles, or with what was read from shared memory.
 
 A bit of a position along the axis is a bit of a register, lane or warp number (layouts of tiles are

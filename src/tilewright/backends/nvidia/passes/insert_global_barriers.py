@@ -50,7 +50,7 @@ from tilewright.analysis import (
 )
 from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp, users_of
 from tilewright.backends.nvidia.ops import ConvertOp
-from tilewright.backends.nvidia.passes.launch_conditions import LaunchConditions
+from tilewright.backends.nvidia.passes._launch_conditions import LaunchConditions
 from tilewright.backends.nvidia.role_ops import RolesOp, is_over_programs
 from tilewright.ir import Block, Builder, Function, Op, Pass, Trait, Value
 from tilewright.ir.types import TileType

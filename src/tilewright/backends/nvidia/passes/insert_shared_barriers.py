@@ -443,7 +443,7 @@ def _after_products(left: int | None, pending: Pending, ended: set[Op]) -> Pendi
     that none reads any more, even so."""
     if left is None:
         return pending
-    # Of products that go on, deferred_products.py sees to it that those left are of this iteration.
+    # Of products that go on, deferred_waits.py sees to it that those left are of this iteration.
     return frozenset(
         replace(use, kind=Kind.READ)
         if use.kind is Kind.BEING_READ and (use.earlier or not left or use.buffer in ended)

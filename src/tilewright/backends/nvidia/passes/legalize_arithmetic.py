@@ -48,8 +48,8 @@ from tilewright.ops import (
 from tilewright.support.data_class import dataclass
 from tilewright.transforms.expand import (
     EXPANSIONS,
-    Arithmetic,
     Expansion,
+    FloatArithmetic,
     expand,
     expand_math,
     is_small_float,
@@ -126,7 +126,7 @@ def _expand_math(op: Op, builder: Builder) -> Value | None:
         return None
     formula = _BY_HARDWARE.get(op.function)
     if element_of(op.type) is f32 and formula is not None:
-        return formula(Arithmetic(builder, op.x.type), op.x)
+        return formula(FloatArithmetic(builder, op.x.type), op.x)
     return expand_math(op, builder, fma=True, exp2=True)
 
 
@@ -134,7 +134,7 @@ def _is_instruction(op: MathOp) -> bool:
     return element_of(op.type) is f32 and op.function in _APPROXIMATE
 
 
-def _exp(a: Arithmetic, x: Value) -> Value:
+def _exp(a: FloatArithmetic, x: Value) -> Value:
     """e^x = 2^(x log2(e)): two instructions; the rounding of the product costs |x| / 2 ulp.
 
     `libdevice.exp` is the accurate one.
@@ -142,7 +142,7 @@ def _exp(a: Arithmetic, x: Value) -> Value:
     return a.math("exp2", a.mul(x, math.log2(math.e)))
 
 
-def _accurate_exp(a: Arithmetic, x: Value) -> Value:
+def _accurate_exp(a: FloatArithmetic, x: Value) -> Value:
     """e^x = 2^t (1 + r ln 2), where r is what the rounding of t = x log2(e) lost.
 
     r is infinite or a NaN where 2^t is 0 or infinite; any positive factor will do there.
@@ -151,8 +151,7 @@ def _accurate_exp(a: Arithmetic, x: Value) -> Value:
     lost = a.fma(x, _LOG2_E_LOW, a.fma(x, _LOG2_E, a.neg(t)))
     factor = a.fma(lost, math.log(2), 1.0)
     # Both bounds are returned for a NaN too.
-    above = a.emit(MaxOp(factor, a.like(0.5, factor)))
-    return a.mul(a.math("exp2", t), a.emit(MinOp(above, a.like(2.0, above))))
+    return a.mul(a.math("exp2", t), a.min(a.max(factor, 0.5), 2.0))
 
 
 _BY_HARDWARE = {"exp": _exp, "accurate_exp": _accurate_exp}

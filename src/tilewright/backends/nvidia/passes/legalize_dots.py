@@ -16,7 +16,7 @@ becomes
     a = ah + al, b = bh + bl                      tf32x3, bf16x3: al bh + ah bl + ah bh
     a = ah + am + al ...                          bf16x6: the products down to am bm
 
-* tiles smaller than an instruction, of numbers of 16 bits or less: padded, see pad_dots.py
+* tiles smaller than an instruction, of numbers of 16 bits or less: padded, see _pad_dots.py
 * exact fp32, other small tiles, and types that the tensor cores of the architecture lack:
   multiplications and additions, with operands of the type of the sum
 """
@@ -28,18 +28,11 @@ from collections.abc import Sequence
 from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.layouts.mma_layouts import find_fragment
 from tilewright.backends.nvidia.ops import FmaDotOp
-from tilewright.backends.nvidia.passes.pad_dots import can_be_padded, padded_dot
+from tilewright.backends.nvidia.passes._pad_dots import can_be_padded, padded_dot
 from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
-from tilewright.ir.types import DType, bf16, dtype_of, f16, f32, i32, shape_of, with_element
+from tilewright.ir.types import DType, bf16, dtype_of, f16, f32, i32, shape_of
 from tilewright.ops import (
-    AndOp,
-    BitcastOp,
-    CastOp,
-    CompareOp,
-    ConstantOp,
     DotOp,
-    SelectOp,
-    SubOp,
 )
 from tilewright.support.data_class import dataclass
 from tilewright.transforms.expand import converted, expand
@@ -158,18 +151,15 @@ def _split(builder: Builder, x: Value, count: int, in_bf16: bool) -> Sequence[Va
         part = _leading(builder, x, in_bf16)
         parts.append(part)
         if i + 1 < count:
-            rest = builder.value(SubOp(x, converted(builder, part, f32)))
-            zero = builder.value(ConstantOp(0.0, x.type))
+            rest = builder.sub(x, converted(builder, part, f32))
             # inf - inf is NaN: there is nothing left to split
-            finite = builder.value(CompareOp(rest, rest, "eq"))
-            x = builder.value(SelectOp(finite, rest, zero))
+            finite = builder.eq(rest, rest)
+            x = builder.select(finite, rest, 0)
     return parts
 
 
 def _leading(builder: Builder, x: Value, in_bf16: bool) -> Value:
     """The first bits of f32 values, as bf16 or as f32."""
     if in_bf16:
-        return builder.value(CastOp(x, with_element(x.type, bf16)))
-    bits = builder.value(BitcastOp(x, with_element(x.type, i32)))
-    mask = builder.value(ConstantOp(_TF32_BITS, bits.type))
-    return builder.value(BitcastOp(builder.value(AndOp(bits, mask)), x.type))
+        return builder.cast(x, bf16)
+    return builder.bitcast(builder.bit_and(builder.bitcast(x, i32), _TF32_BITS), x.type)

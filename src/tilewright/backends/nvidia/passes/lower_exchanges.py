@@ -28,7 +28,7 @@
                                                nvidia.write_panel %x {number = 1}
                                                mem.descriptor_store %p, %x, ...     the last panel
 
-Sorts: expand_sorts.py. insert_shared_barriers.py puts barriers between.
+Sorts: _expand_sorts.py. insert_shared_barriers.py puts barriers between.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from tilewright.backends.nvidia.exchange_ops import (
 )
 from tilewright.backends.nvidia.layouts.tile_layout import layout_of
 from tilewright.backends.nvidia.ops import FmaDotOp
-from tilewright.backends.nvidia.passes.expand_sorts import SortSteps
+from tilewright.backends.nvidia.passes._expand_sorts import SortSteps
 from tilewright.backends.nvidia.passes.split_reductions import emitted, in_each_thread, reshaped
 from tilewright.backends.nvidia.shared_memory.shared_accesses import panels_of
 from tilewright.backends.nvidia.shared_memory.shared_usage import exchange_buffers, groups_of_scan
@@ -58,7 +58,6 @@ from tilewright.layout import LANE, REGISTER, WARP, LinearLayout, slice_of, tile
 from tilewright.ops import (
     AtomicCasOp,
     AtomicOp,
-    ConstantOp,
     DescriptorReduceOp,
     DescriptorStoreOp,
     GatherOp,
@@ -66,7 +65,6 @@ from tilewright.ops import (
     ItemOp,
     ScanOp,
     SortOp,
-    SplatOp,
     TransposeOp,
 )
 from tilewright.support.data_class import dataclass
@@ -128,7 +126,7 @@ def _gather(op: GatherOp, build: Builder, buffers: Sequence[Value], _warps: int)
 
 
 def _histogram(op: HistogramOp, build: Builder, buffers: Sequence[Value], _warps: int) -> None:
-    zeros = build.value(ConstantOp(0, op.type))
+    zeros = build.constant(0, op.type)
     build.emit(WriteOp(zeros, buffers[0]))
     build.emit(CountOp(buffers[0], op.x, op.mask))
     Rewriter.replace(op, build.value(ReadOp(buffers[0], result_type=op.type)))
@@ -156,7 +154,7 @@ def _atomic(
     behind, (buffer,) = Builder.after(op), buffers
     own, is_tile = op.result, isinstance(op.type, TileType)
     if not is_tile:
-        own = behind.value(SplatOp(own, (1,)))
+        own = behind.splat(own, (1,))
         own.type = TileType((1,), element_of(op.type), _of_one(warps))
     behind.emit(WriteOp(own, buffer, owners=True))
     told = behind.value(ReadOp(buffer, result_type=own.type))

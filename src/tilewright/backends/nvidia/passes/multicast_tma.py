@@ -26,6 +26,7 @@ hand 1000x1000x1000 took 7.3 us on an H200 instead of 9.0, but 1024x1024x1024 5.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 
 from tilewright.analysis import analyze_alignment
 from tilewright.backends.nvidia.arch import row_for
@@ -36,11 +37,10 @@ from tilewright.backends.nvidia.bulk_ops import (
     MbarriersOp,
     MbarrierWaitOp,
 )
-from tilewright.backends.nvidia.passes.form_values import joined
 from tilewright.backends.nvidia.role_ops import NeighbourOp, RolesOp, is_over_programs
 from tilewright.ir import Block, Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import DType, element_of
-from tilewright.ops import AndOp, CompareOp, DescriptorLoadOp, ForOp
+from tilewright.ops import DescriptorLoadOp, ForOp
 from tilewright.support.data_class import dataclass
 
 _SECTOR_BYTES = 32
@@ -118,7 +118,7 @@ def _is_numbered_ahead(programs: ForOp) -> bool:
 
 def _is_in_step(copy: BulkCopyOp, programs: ForOp) -> bool:
     """Whether both blocks come to a copy in the same step: in a loop of each program, which all
-    have as many iterations (program_loop.py)."""
+    have as many iterations (persistent_loop.py)."""
     loop = copy.parent.owner if copy.parent is not None else None
     if not isinstance(loop, ForOp) or loop.parent is not programs.body:
         return loop is programs
@@ -168,11 +168,8 @@ class _Neighbour:
             return None
         builder = Builder.at(loop)
         others = [self._other(value) for value in used]
-        equal = [
-            builder.value(CompareOp(own, other, predicate="eq"))
-            for own, other in zip(used, others, strict=True)
-        ]
-        return joined(builder, AndOp, [self._there_is_one, *equal])
+        equal = [builder.eq(own, other) for own, other in zip(used, others, strict=True)]
+        return reduce(builder.bit_and, [self._there_is_one, *equal])
 
     def _used(self, load: DescriptorLoadOp, loop: ForOp) -> list[Value]:
         """What a load in a loop takes from around it, and depends on the number of the program."""
@@ -238,9 +235,9 @@ def _share(copy: BulkCopyOp, is_shared: Value | None) -> None:
 
 def _has_neighbour(builder: Builder, programs: ForOp, other: Value) -> Value:
     """Whether the other block runs a program, and is another one."""
-    is_other = builder.value(CompareOp(other, programs.index, predicate="ne"))
-    is_program = builder.value(CompareOp(other, programs.upper, predicate="lt"))
-    return builder.value(AndOp(is_other, is_program))
+    is_other = builder.ne(other, programs.index)
+    is_program = builder.lt(other, programs.upper)
+    return builder.bit_and(is_other, is_program)
 
 
 def _release_in_both(roles: RolesOp, copied: ForOp) -> None:
@@ -254,7 +251,7 @@ def _release_in_both(roles: RolesOp, copied: ForOp) -> None:
     assert programs is not None
     builder = Builder(programs.body, programs.body.first)
     other = builder.value(NeighbourOp(programs.index))
-    in_both = builder.value(CompareOp(other, programs.upper, predicate="lt"))
+    in_both = builder.lt(other, programs.upper)
     releases = [op for op in roles.consumers.walk() if isinstance(op, MbarrierArriveOp)]
     for op in [op for op in releases if _barriers_of(op) in empty]:
         Builder.at(op).emit(MbarrierArriveOp(op.barrier, op.runs, in_both))

@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from tilewright.ir import Block, Builder, Function, Op, Pass, Rewriter, Value
+from tilewright.ir import ArithmeticBuilder, Block, Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import DType, TileType, Type, dtype_of, element_of, i1, shape_of
 from tilewright.ops import (
     AddOp,
@@ -24,13 +24,8 @@ from tilewright.ops import (
     AssertOp,
     AtomicCasOp,
     AtomicOp,
-    BroadcastOp,
     CatOp,
-    CompareOp,
-    ConstantOp,
-    DivOp,
     DotOp,
-    ExpandDimsOp,
     GatherOp,
     HistogramOp,
     LoadOp,
@@ -41,12 +36,9 @@ from tilewright.ops import (
     PrintOp,
     RangeOp,
     ReduceOp,
-    RemOp,
     ReshapeOp,
     ScanOp,
-    SelectOp,
     StoreOp,
-    SubOp,
     XorOp,
     YieldOp,
 )
@@ -83,7 +75,7 @@ def _is_gone(op: Op) -> bool:
     return op.parent is None
 
 
-class _Padding:
+class _Padding(ArithmeticBuilder):
     """One run. shapes: of the values that are padded, as they were; a value is there from its
     definition on, which is before its uses."""
 
@@ -132,16 +124,6 @@ class _Padding:
     def value(self, op: Op) -> Value:
         return self.builder.value(op)
 
-    def number(self, number: float, type_: Type) -> Value:
-        return self.value(ConstantOp(number, type_))
-
-    def along(self, positions: Value, dim: int, shape: Shape) -> Value:
-        """A tile of one dimension, repeated along all others of a padded shape."""
-        for other in range(len(shape)):
-            if other != dim:
-                positions = self.value(ExpandDimsOp(positions, other))
-        return self.value(BroadcastOp(positions, shape))
-
     def inside(self, shape: Shape, dims: range | None = None) -> Value:
         """Which elements of a padded tile are no padding, along all dimensions or some."""
         full = tuple(map(_up, shape))
@@ -149,16 +131,14 @@ class _Padding:
         for dim in dims or range(len(shape)):
             if full[dim] == shape[dim]:
                 continue
-            positions = self.value(RangeOp(0, full[dim]))
-            below = CompareOp(positions, self.number(shape[dim], positions.type), "lt")
-            one = self.along(self.value(below), dim, full)
-            valid = one if valid is None else self.value(AndOp(valid, one))
+            one = self.along(self.lt(self.arange(0, full[dim]), shape[dim]), dim, full)
+            valid = one if valid is None else self.bit_and(valid, one)
         assert valid is not None, "nothing is padded"
         return valid
 
     def where(self, valid: Value, x: Value, otherwise: float) -> Value:
         """x, but a number where `valid` does not hold."""
-        return self.value(SelectOp(valid, x, self.number(otherwise, x.type)))
+        return self.select(valid, x, otherwise)
 
     def replace(self, op: Op, *values: Value) -> None:
         """Put padded values in place of the results of an op."""
@@ -196,7 +176,7 @@ def _masked(padding: _Padding, op: LoadOp | StoreOp | AtomicOp | HistogramOp | A
     valid = padding.inside(padding.shape(first))
     mask = op.mask
     if mask is not None:
-        valid = padding.value(AndOp(mask, valid))
+        valid = padding.bit_and(mask, valid)
     fields: dict[str, Any] = {f.name: getattr(op, f.name) for f in op.fields}
     fields["mask"] = valid
     if isinstance(op, HistogramOp):
@@ -273,12 +253,12 @@ def _flagged(combine: Block, count: int) -> Block:
     left, (has_left,) = block.args[:count], block.args[count : count + 1]
     right, (has_right,) = block.args[count + 1 : -1], block.args[-1:]
     combined = Rewriter.inline_block(combine, (*left, *right), builder)
-    both = builder.value(AndOp(has_left, has_right))
+    both = builder.bit_and(has_left, has_right)
     results: list[Value] = []
     for a, b, ab in zip(left, right, combined, strict=True):
-        one = builder.value(SelectOp(has_left, a, b))
-        results.append(builder.value(SelectOp(both, ab, one)))
-    builder.emit(YieldOp((*results, builder.value(OrOp(has_left, has_right)))))
+        one = builder.select(has_left, a, b)
+        results.append(builder.select(both, ab, one))
+    builder.emit(YieldOp((*results, builder.bit_or(has_left, has_right))))
     return block
 
 
@@ -311,9 +291,9 @@ def _reshape(padding: _Padding, op: ReshapeOp) -> None:
     if all(_up(n) == n for n in (*source[1:], *target[1:])):
         return
     full = tuple(map(_up, target))
-    place = padding.value(RangeOp(0, math.prod(full)))
+    place = padding.arange(0, math.prod(full))
     number = _renumbered(padding, place, full, target)
-    number = padding.value(MinOp(number, padding.number(math.prod(source) - 1, number.type)))
+    number = padding.min(number, math.prod(source) - 1)
     place = _renumbered(padding, number, source, tuple(map(_up, source)))
     flat = padding.value(ReshapeOp(op.x, (math.prod(shape_of(op.x.type)),)))
     moved = padding.value(GatherOp(flat, place, 0))
@@ -322,14 +302,10 @@ def _reshape(padding: _Padding, op: ReshapeOp) -> None:
 
 def _renumbered(padding: _Padding, number: Value, old: Shape, new: Shape) -> Value:
     """The numbers of elements in a tile of extents `old`, as those in one of extents `new`."""
-    type_ = number.type
-    total = padding.number(0, type_)
+    total = padding.constant(0, number.type)
     for dim in range(len(old)):
-        stride = padding.number(math.prod(old[dim + 1 :]), type_)
-        index = padding.value(DivOp(number, stride))
-        index = padding.value(RemOp(index, padding.number(old[dim], type_)))
-        scale = padding.number(math.prod(new[dim + 1 :]), type_)
-        total = padding.value(AddOp(total, padding.value(MulOp(index, scale))))
+        index = padding.rem(padding.div(number, math.prod(old[dim + 1 :])), old[dim])
+        total = padding.add(total, padding.mul(index, math.prod(new[dim + 1 :])))
     return total
 
 
@@ -342,15 +318,15 @@ def _cat(padding: _Padding, op: CatOp) -> None:
     whole = list(left)
     whole[axis] += right[axis]
     full = tuple(map(_up, whole))
-    place = padding.value(RangeOp(0, full[axis]))
-    first = padding.number(left[axis], place.type)
+    place = padding.arange(0, full[axis])
+    first = left[axis]
     sides: list[Value] = []
     for x, index, extent in (
         (op.lhs, place, left[axis]),
-        (op.rhs, padding.value(SubOp(place, first)), right[axis]),
+        (op.rhs, padding.sub(place, first), right[axis]),
     ):
-        index = padding.value(MinOp(index, padding.number(extent - 1, index.type)))
-        index = padding.value(MaxOp(index, padding.number(0, index.type)))
+        index = padding.min(index, extent - 1)
+        index = padding.max(index, 0)
         sides.append(padding.value(GatherOp(x, padding.along(index, axis, full), axis)))
-    is_left = padding.along(padding.value(CompareOp(place, first, "lt")), axis, full)
-    padding.replace(op, padding.value(SelectOp(is_left, *sides)))
+    is_left = padding.along(padding.lt(place, first), axis, full)
+    padding.replace(op, padding.select(is_left, *sides))

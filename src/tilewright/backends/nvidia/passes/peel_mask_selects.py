@@ -22,7 +22,6 @@ from tilewright.ops import (
     AddOp,
     AndOp,
     BroadcastOp,
-    CastOp,
     CompareOp,
     ConstantOp,
     DotOp,
@@ -82,7 +81,7 @@ def _skip(op: SelectOp, loop: ForOp) -> bool:
     full: Value | None = None
     for below, above, is_strict in pairs:
         for test in _tests(builder, below, above, is_strict):
-            full = test if full is None else builder.value(AndOp(full, test))
+            full = test if full is None else builder.bit_and(full, test)
     if full is None:
         return False
     plain, masked = Block(), Block()
@@ -142,20 +141,17 @@ def _added(left: _Extent, right: _Extent) -> _Extent | None:
 def _tests(builder: Builder, below: _Extent, above: _Extent, is_strict: bool) -> list[Value]:
     """What holds, in 64 bits, if all elements of one tile are below all of another."""
     highest, lowest = _sum(builder, below, below.high), _sum(builder, above, above.low)
-    tests = [builder.value(CompareOp(highest, lowest, predicate="lt" if is_strict else "le"))]
+    tests = [builder.compare(highest, lowest, "lt" if is_strict else "le")]
     if above.high and above.scalar is not None:
         # In 32 bits its largest elements would be negative else.
-        limit = builder.value(ConstantOp(i32.max_int, i64))
-        top = _sum(builder, above, above.high)
-        tests.append(builder.value(CompareOp(top, limit, predicate="le")))
+        tests.append(builder.le(_sum(builder, above, above.high), i32.max_int))
     return tests
 
 
 def _sum(builder: Builder, extent: _Extent, more: int) -> Value:
-    number = builder.value(ConstantOp(more, i64))
     if extent.scalar is None:
-        return number
-    return builder.value(AddOp(builder.value(CastOp(extent.scalar, i64)), number))
+        return builder.constant(more, i64)
+    return builder.add(builder.cast(extent.scalar, i64), more)
 
 
 def _mask_ops(op: SelectOp, loop: ForOp) -> list[Op]:

@@ -10,7 +10,7 @@
     }
 
 As in a loop over the blocks of K of all tiles of a program. The sums then stay in their registers,
-so products can go on while the next iteration starts (deferred_products.py).
+so products can go on while the next iteration starts (deferred_waits.py).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from math import copysign
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp
 from tilewright.ir import Block, Builder, Function, Op, Pass, Value
 from tilewright.ir.types import i1
-from tilewright.ops import AndOp, ConstantOp, ForOp, IfOp, SelectOp, SplatOp, XorOp
+from tilewright.ops import ConstantOp, ForOp, IfOp, SelectOp, SplatOp
 from tilewright.support.data_class import dataclass
 from tilewright.transforms import add_slot, defining_block, set_operands, yield_more
 
@@ -50,8 +50,7 @@ class _Restart:
         """Whether it is the sums."""
         if not self.zeros_if:
             return self.condition
-        true = builder.value(ConstantOp(True, i1))
-        return builder.value(XorOp(self.condition, true))
+        return builder.bit_xor(self.condition, True)
 
 
 def _restart_before(product: WgmmaOp) -> bool:
@@ -76,7 +75,7 @@ def _restart_behind(product: WgmmaOp) -> bool:
     restart = _restart_of(end.operands[slot])
     if restart is None or list(end.operands[slot].uses) != [end]:
         return False
-    true = Builder.at(loop).value(ConstantOp(True, i1))
+    true = Builder.at(loop).constant(True, i1)
     (keep,) = add_slot(loop, true, "keep")
     yield_more(loop, restart.keep(Builder.at(end)))
     end.set_operand(slot, restart.sums)
@@ -86,7 +85,7 @@ def _restart_behind(product: WgmmaOp) -> bool:
 
 def _add_predicate(product: WgmmaOp, sums: Value, keep: Value, builder: Builder) -> None:
     if product.keep is not None:
-        keep = builder.value(AndOp(product.keep, keep))
+        keep = builder.bit_and(product.keep, keep)
     set_operands(product, (product.a, product.b, sums, keep))
 
 

@@ -12,7 +12,7 @@ Where the copy engine reads just what the load reads, for every launch: the addr
 and columns of an array that begins with an argument and whose rows are multiples of 16 bytes apart;
 the mask is where the array ends, or all indices are constants. Where indices wrap around instead
 (`% M`), the copy engine reads zeros: nothing that leaves the program may need those rows
-(discarded_elements.py). Indices may not be negative, where pointers read what is before the array;
+(_discarded_elements.py). Indices may not be negative, where pointers read what is before the array;
 of tile indices that is assumed (docs/adr/0022-tile-indices-start-at-zero.md).
 
 Behind the choice of products, so that only loads are rewritten that the copy engine does make.
@@ -44,27 +44,24 @@ from tilewright.analysis import (
     strided_block,
 )
 from tilewright.backends.nvidia.arch import row_for
-from tilewright.backends.nvidia.passes.discarded_elements import is_discarded
-from tilewright.backends.nvidia.passes.form_values import dominates, form_value, is_computable
-from tilewright.backends.nvidia.passes.schedule_loop import STORES, is_zero
+from tilewright.backends.nvidia.passes._discarded_elements import is_discarded
+from tilewright.backends.nvidia.passes._form_values import dominates, form_value, is_computable
 from tilewright.backends.nvidia.passes.select_bulk_loads import (
     MAP_ALIGNMENT,
     CheckBulkLoads,
     bulk_buffer,
 )
+from tilewright.backends.nvidia.schedule.schedule_loop import STORES, is_zero
 from tilewright.backends.nvidia.tensor_map_sources import load_map
 from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import DType, dtype_of, i32, i64, shape_of
 from tilewright.ops import (
     MAX_DESCRIPTOR_RANK,
-    AddOp,
-    CastOp,
     ConstantOp,
     DescriptorLoadOp,
     DivOp,
     ForOp,
     LoadOp,
-    MinOp,
     Sign,
     TransposeOp,
 )
@@ -317,11 +314,11 @@ class _Promotion:
     def _start(self, build: Builder, form: Form, load: LoadOp) -> Value:
         """The first index of a block, as i32."""
         if (number := self._scalar(form, load)) is not None:
-            return number if isinstance(number, Value) else build.value(ConstantOp(number, i32))
+            return number if isinstance(number, Value) else build.constant(number, i32)
         index = form_value(build, form, load)
         if not _is_small_count(form):
-            index = build.value(MinOp(index, build.value(ConstantOp(LAST_INDEX, i64))))
-        return build.value(CastOp(index, i32))
+            index = build.min(index, LAST_INDEX)
+        return build.cast(index, i32)
 
     def _scalar(self, form: Form, load: LoadOp) -> Value | int | None:
         """A constant, or a scalar of 32 bits before a load, that is a form."""
@@ -335,20 +332,17 @@ class _Promotion:
         assert extent is not None
         start, number, divisor = extent
         if not isinstance(start, Value):
-            return build.value(ConstantOp((start + number) // divisor, i32))
-        end = start
-        for op, other, neutral in ((AddOp, number, 0), (DivOp, divisor, 1)):
-            if other != neutral:
-                end = build.value(op(end, build.value(ConstantOp(other, i32))))
-        return end
+            return build.constant((start + number) // divisor, i32)
+        end = build.add(start, number) if number else start
+        return build.div(end, divisor) if divisor != 1 else end
 
     def _number(self, build: Builder, form: Form, type_: DType) -> Value:
         """An argument or a constant as a value of a type."""
         number = self._parameter(form)
         assert number is not None
         if isinstance(number, int):
-            return build.value(ConstantOp(number, type_))
-        return number if number.type is type_ else build.value(CastOp(number, type_))
+            return build.constant(number, type_)
+        return build.cast(number, type_)
 
 
 def _ended(block: StridedBlock, shape: Sequence[int]) -> StridedBlock:

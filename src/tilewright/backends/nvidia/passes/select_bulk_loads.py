@@ -18,8 +18,8 @@ from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.buffer_ops import ShareOp, buffer_type, transposed_buffer
 from tilewright.backends.nvidia.layouts.operand_chains import carried_tile, makes_register_operands
 from tilewright.backends.nvidia.layouts.store_panels import PASS_BYTES, SLOTS
-from tilewright.backends.nvidia.passes.producer_slice import has_producer, is_nested
-from tilewright.backends.nvidia.passes.schedule_loop import (
+from tilewright.backends.nvidia.schedule.producer_slice import has_producer, is_nested
+from tilewright.backends.nvidia.schedule.schedule_loop import (
     AheadLoad,
     Load,
     bulk_load_runs_ahead,

@@ -33,18 +33,14 @@ from tilewright.backends.nvidia.role_ops import NeighbourOp, RolesOp, is_over_pr
 from tilewright.ir import Block, Builder, Function, Pass, Rewriter, Value
 from tilewright.ir.types import i32, u32
 from tilewright.ops import (
-    AbsOp,
     CastOp,
-    CompareOp,
     ConstantOp,
     DivOp,
     ForOp,
     IfOp,
     MinOp,
-    NegOp,
     NumProgramsOp,
     RemOp,
-    SelectOp,
     YieldOp,
 )
 
@@ -80,7 +76,7 @@ class _Divisor:
         if known is not None:
             self._expect(group, known)
         elif _is_program(first.lhs) and _is_number_of_programs(first.rhs):
-            holds = Builder.at(first).value(CompareOp(first.lhs, first.rhs, predicate="lt"))
+            holds = Builder.at(first).lt(first.lhs, first.rhs)
             self._branch(group, holds, _divide_by_more)
         elif first.result.type is i32 and first.lhs in self._natural:
             for op in group:
@@ -93,9 +89,9 @@ class _Divisor:
         """Divide by a constant where the divisor is that."""
         first = group[0]
         builder = Builder.at(first)
-        usual = builder.value(ConstantOp(divisor, first.rhs.type))
+        usual = builder.constant(divisor, first.rhs.type)
         self._natural.add(usual)
-        holds = builder.value(CompareOp(first.rhs, usual, predicate="eq"))
+        holds = builder.eq(first.rhs, usual)
 
         def by_constant(inner: Builder, op: Division) -> Value:
             return self._divide(inner, type(op)(op.lhs, usual))
@@ -126,22 +122,21 @@ class _Divisor:
             return builder.value(type(op)(op.lhs, op.rhs))
         if op.rhs in self._natural:
             return _divide_unsigned(builder, op, op.rhs)
-        found = _divide_unsigned(builder, op, builder.value(AbsOp(op.rhs)))
+        found = _divide_unsigned(builder, op, builder.abs(op.rhs))
         if isinstance(op, RemOp):
             return found
-        zero = builder.value(ConstantOp(0, op.rhs.type))
-        negative = builder.value(CompareOp(op.rhs, zero, predicate="lt"))
-        return builder.value(SelectOp(negative, builder.value(NegOp(found)), found))
+        negative = builder.lt(op.rhs, 0)
+        return builder.select(negative, builder.neg(found), found)
 
 
 def _divide_unsigned(builder: Builder, op: Division, divisor: Value) -> Value:
-    lhs, rhs = (builder.value(CastOp(value, u32)) for value in (op.lhs, divisor))
-    return builder.value(CastOp(builder.value(type(op)(lhs, rhs)), i32))
+    lhs, rhs = (builder.cast(value, u32) for value in (op.lhs, divisor))
+    return builder.cast(builder.value(type(op)(lhs, rhs)), i32)
 
 
 def _divide_by_more(builder: Builder, op: Division) -> Value:
     """By a number that is greater than what is divided."""
-    return op.lhs if isinstance(op, RemOp) else builder.value(ConstantOp(0, op.result.type))
+    return op.lhs if isinstance(op, RemOp) else builder.constant(0, op.result.type)
 
 
 def _is_proved_natural(value: Value) -> bool:

@@ -27,7 +27,7 @@ from __future__ import annotations
 from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp
-from tilewright.backends.nvidia.passes.schedule_loop import (
+from tilewright.backends.nvidia.schedule.schedule_loop import (
     MIN_COPY_BYTES,
     Load,
     form_obstacle,
@@ -36,7 +36,7 @@ from tilewright.backends.nvidia.passes.schedule_loop import (
 )
 from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Trait, Value
 from tilewright.ir.types import TileType, dtype_of, i1
-from tilewright.ops import CompareOp, ConstantOp, DescriptorLoadOp, ForOp, TransposeOp
+from tilewright.ops import DescriptorLoadOp, ForOp, TransposeOp
 from tilewright.support.data_class import dataclass
 from tilewright.transforms import add_slot, set_operands, yield_more
 
@@ -109,7 +109,7 @@ class _Rotation:
         right = self._carry(self.load.result, "right")
         body = Builder.after(self.first)
         operand = self._shared(body, self.loop.body.args[right + 1])
-        runs = CompareOp(self.loop.index, self.loop.lower, predicate="ne")
+        runs = body.ne(self.loop.index, self.loop.lower)
         moved = self._product(body, self.loop.body.args[left + 1], operand, self.carried, runs)
         for user in [user for user in self.carried.uses if user is not moved]:
             Rewriter.replace_operand(user, self.carried, moved.result)
@@ -122,7 +122,7 @@ class _Rotation:
 
     def _carry(self, value: Value, name: str) -> int:
         """Carry a value of the body to the next iteration, zeros to the first; the slot."""
-        zeros = Builder.at(self.loop).value(ConstantOp(0, value.type))
+        zeros = Builder.at(self.loop).constant(0, value.type)
         add_slot(self.loop, zeros, name)
         yield_more(self.loop, value)
         return len(self.loop.results) - 1
@@ -134,14 +134,11 @@ class _Rotation:
             loaded = builder.value(TransposeOp(loaded, order=source.order))
         return builder.value(ShareOp(loaded, result_type=self.share.result.type))
 
-    def _product(
-        self, builder: Builder, left: Value, right: Value, sums: Value, runs: CompareOp
-    ) -> Op:
+    def _product(self, builder: Builder, left: Value, right: Value, sums: Value, runs: Value) -> Op:
         """The product of an iteration before, if there is one."""
         moved = builder.emit(self.product.clone({}))
-        before = Builder.at(moved)
-        keep = before.value(ConstantOp(True, i1))
-        set_operands(moved, (left, right, sums, keep, before.value(runs)))
+        keep = Builder.at(moved).constant(True, i1)
+        set_operands(moved, (left, right, sums, keep, runs))
         return moved
 
     def _finish(self, slot: int, left: int, right: int) -> None:
@@ -150,7 +147,7 @@ class _Rotation:
         behind = Builder.after(self.loop)
         operand = self._shared(behind, results[right])
         users = list(results[slot].uses)
-        runs = CompareOp(self.loop.lower, self.loop.upper, predicate="lt")
+        runs = behind.lt(self.loop.lower, self.loop.upper)
         last = self._product(behind, results[left], operand, results[slot], runs)
         for user in users:
             Rewriter.replace_operand(user, results[slot], last.result)

@@ -35,10 +35,11 @@ from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.buffer_ops import AsyncCopyOp, ShareOp, buffer_type
 from tilewright.backends.nvidia.bulk_ops import BulkCopyOp
-from tilewright.backends.nvidia.passes.deferred_products import deferred_products
-from tilewright.backends.nvidia.passes.expand_loop import LoopExpansion
-from tilewright.backends.nvidia.passes.loop_buffers import buffers_of, replaced_exchanges
-from tilewright.backends.nvidia.passes.schedule_loop import (
+from tilewright.backends.nvidia.role_ops import PRODUCER_WARPS, RolesOp
+from tilewright.backends.nvidia.schedule.deferred_waits import deferred_products
+from tilewright.backends.nvidia.schedule.expand_loop import LoopExpansion
+from tilewright.backends.nvidia.schedule.loop_buffers import buffers_of, replaced_exchanges
+from tilewright.backends.nvidia.schedule.schedule_loop import (
     HINT,
     MOST_SLOTS,
     OTHER_REGISTERS,
@@ -47,7 +48,6 @@ from tilewright.backends.nvidia.passes.schedule_loop import (
     schedule_loop,
     sums_of,
 )
-from tilewright.backends.nvidia.role_ops import PRODUCER_WARPS, RolesOp
 from tilewright.backends.nvidia.shared_memory.allocate_shared import BufferRoom, largest_uses
 from tilewright.backends.nvidia.shared_memory.shared_usage import Machine
 from tilewright.ir import Function, Pass, Value

@@ -9,7 +9,7 @@
 
 Then no warp that multiplies asks for copies, no barrier stands in the loop, and copies run on into
 the next item of an outer loop while the last one is stored; a function without an outer loop gets
-one over programs (program_loop.py). role_expansion.py rewrites the function; here is decided
+one over programs (persistent_loop.py). role_expansion.py rewrites the function; here is decided
 whether, with how many slots and how many registers.
 
 The producer costs a warpgroup, since registers are moved to others by whole warpgroups
@@ -29,28 +29,30 @@ from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp
 from tilewright.backends.nvidia.ops import ConvertOp
-from tilewright.backends.nvidia.passes.deferred_products import computed_operands, deferred_products
-from tilewright.backends.nvidia.passes.expand_loop import LoopExpansion
-from tilewright.backends.nvidia.passes.loop_buffers import (
+from tilewright.backends.nvidia.passes.promote_copies import (
+    loads_before_loops,
+    promote_before_loops,
+)
+from tilewright.backends.nvidia.passes.select_bulk_loads import bulk_buffer
+from tilewright.backends.nvidia.role_ops import PRODUCER_WARPS
+from tilewright.backends.nvidia.schedule.deferred_waits import computed_operands, deferred_products
+from tilewright.backends.nvidia.schedule.expand_loop import LoopExpansion
+from tilewright.backends.nvidia.schedule.loop_buffers import (
     buffers_of,
     replace_slots,
     replaced_exchanges,
 )
-from tilewright.backends.nvidia.passes.producer_slice import has_producer, is_nested
-from tilewright.backends.nvidia.passes.program_loop import (
+from tilewright.backends.nvidia.schedule.persistent_loop import (
     PROGRAM_STAGES,
     are_equal,
     divide_ahead,
     loop_over_programs,
     may_loop,
 )
-from tilewright.backends.nvidia.passes.program_sweeps import sweep_of
-from tilewright.backends.nvidia.passes.promote_copies import (
-    loads_before_loops,
-    promote_before_loops,
-)
-from tilewright.backends.nvidia.passes.role_expansion import ring_buffers, split_roles
-from tilewright.backends.nvidia.passes.schedule_loop import (
+from tilewright.backends.nvidia.schedule.persistent_order import sweep_of
+from tilewright.backends.nvidia.schedule.producer_slice import has_producer, is_nested
+from tilewright.backends.nvidia.schedule.role_expansion import ring_buffers, split_roles
+from tilewright.backends.nvidia.schedule.schedule_loop import (
     HINT,
     MOST_SLOTS,
     OTHER_REGISTERS,
@@ -62,8 +64,6 @@ from tilewright.backends.nvidia.passes.schedule_loop import (
     schedule_loop,
     sums_of,
 )
-from tilewright.backends.nvidia.passes.select_bulk_loads import bulk_buffer
-from tilewright.backends.nvidia.role_ops import PRODUCER_WARPS
 from tilewright.backends.nvidia.shared_memory.allocate_shared import BufferRoom, largest_uses
 from tilewright.backends.nvidia.shared_memory.shared_usage import Machine
 from tilewright.ir import Function, Op, Pass, Value

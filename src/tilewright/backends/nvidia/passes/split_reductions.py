@@ -30,7 +30,7 @@ from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import TileType, element_of
 from tilewright.layout import LANE, REGISTER, WARP, LinearLayout, log2, slice_of, tile_dims
-from tilewright.ops import ConstantOp, DivOp, MathOp, ReduceOp, ReshapeOp, TransposeOp
+from tilewright.ops import DivOp, MathOp, ReduceOp, ReshapeOp, TransposeOp
 from tilewright.support.data_class import dataclass
 from tilewright.transforms.rules import reduced_constants
 
@@ -120,7 +120,7 @@ def _collected(
     target = in_each_warp(layout, axis) if by_lanes else in_each_thread(layout, axis)
     collected = TileType(target.shape, element_of(part.type), target)
     if number is not None:
-        return build.value(ConstantOp(number, collected))
+        return build.constant(number, collected)
     return build.value(ConvertOp(part, collected))
 
 

@@ -16,19 +16,19 @@
 
 ptxas moves the wait for a product up to what needs it last, by the time that the product takes, as
 long as no branch is in between; behind one it waits at once, and the tensor cores stand still while
-threads compute. The attention that is written out in `docs/adr/0030-dependent-products.md` runs at
+threads compute. The attention that is written out in `docs/adr/0030-dependent-dots.md` runs at
 1.11 times cuDNN, with a branch around a mask or the product at 1.03 to 1.04.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp
-from tilewright.backends.nvidia.passes.form_values import joined
 from tilewright.ir import Block, Builder, Function, Op, Pass, Rewriter, Value, is_pure
 from tilewright.ir.types import DType
-from tilewright.ops import AndOp, ForOp, IfOp, YieldOp
+from tilewright.ops import ForOp, IfOp, YieldOp
 from tilewright.support.data_class import dataclass
 from tilewright.transforms import set_operands
 
@@ -59,7 +59,7 @@ def _version(loop: ForOp) -> bool:
     masks = [op for op in inside if isinstance(op, IfOp) and _is_mask(op, inside)]
     builder = Builder.at(first)
     conditions = [*first.operands[-1:], *(mask.condition for mask in masks)]
-    common = joined(builder, AndOp, conditions)
+    common = reduce(builder.bit_and, conditions)
     left = list(dict.fromkeys(v for v in end.operands if _is_in(v, inside)))
     mapping: dict[Value, Value] = {}
     straight = _straight(inside, masks, mapping)

@@ -22,7 +22,6 @@ from tilewright.ir.types import (
     with_element,
 )
 from tilewright.language import tensor, type_of, unwrap
-from tilewright.ops import BitcastOp
 from tilewright.support import errors
 
 
@@ -139,7 +138,7 @@ def _converted_pointer(
     handle = value.handle
     # The bits are the same; only the type in the IR gains `const`.
     if source.const is not target.const:
-        handle = ctx.value(BitcastOp(handle, with_element(handle.type, target)))
+        handle = ctx.bitcast(handle, target)
     return tensor(broadcast_value(ctx, handle, shape_of(type_), "assign"))
 
 

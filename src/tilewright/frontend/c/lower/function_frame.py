@@ -21,7 +21,6 @@ from tilewright.frontend.semantics import Context, call_builtin, constant
 from tilewright.ir import Value
 from tilewright.ir.types import DType, Type, element_of, i1, i64, with_element
 from tilewright.language import constexpr, tensor
-from tilewright.ops import CastOp
 from tilewright.support import SourceLoc, errors
 from tilewright.support.data_class import dataclass
 
@@ -196,7 +195,7 @@ def null(ctx: Context, type_: Type) -> Value:
     """Null pointers of a type."""
     # Pointers have no literals; a cast of 0 gives null.
     address = constant(ctx, 0, with_element(type_, i64))
-    return ctx.value(CastOp(address, type_))
+    return ctx.cast(address, type_)
 
 
 def call(

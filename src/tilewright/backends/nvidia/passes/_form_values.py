@@ -1,0 +1,75 @@
+"""Scalars with the value of a form, computed where they are needed.
+
+    64 * pid + 32 * n     ->      %a = arith.mul %pid, 64;  %b = arith.mul %k, 32;  arith.add %a, %b
+
+In i64, since products of strides and extents of i32 may not fit into 32 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import cast
+
+from tilewright.analysis import Form, Kind, Symbol
+from tilewright.ir import Block, Builder, Op, Value
+from tilewright.ir.types import i64
+from tilewright.ops import ForOp
+
+
+def is_computable(form: Form, before: Op) -> bool:
+    """Whether scalars that are defined before an op tell the values of all symbols."""
+    return all(_scalar(symbol, before) for monomial, _ in form for symbol in monomial)
+
+
+def form_value(builder: Builder, form: Form, before: Op) -> Value:
+    """The value of a form, from scalars that are defined before an op."""
+    terms = [_term(builder, monomial, factor, before) for monomial, factor in form]
+    return reduce(builder.add, terms or [builder.constant(0, i64)])
+
+
+def dominates(value: Value, op: Op) -> bool:
+    """Whether a value is defined wherever an op is."""
+    inner: object = op
+    while isinstance(inner, Op):
+        block = inner.parent
+        # An argument of a block around the op.
+        if value.owner is block:
+            return True
+        if value.op is not None and value.op.parent is block:
+            return _comes_before(value.op, inner)
+        assert isinstance(block, Block)
+        inner = block.owner
+    return False
+
+
+def _comes_before(first: object, second: Op) -> bool:
+    op = second.prev
+    while op is not None and op is not first:
+        op = op.prev
+    return op is first
+
+
+def _scalar(symbol: Symbol, before: Op) -> Value | None:
+    """A scalar with the value of a symbol that is defined before an op, or the index of the loop
+    whose iterations it counts; None if there is none."""
+    values = [cast("ForOp", symbol.key).index] if _is_count(symbol) else symbol.values
+    return next((value for value in values if dominates(value, before)), None)
+
+
+def _is_count(symbol: Symbol) -> bool:
+    return symbol.kind is Kind.ITERATION and isinstance(symbol.key, ForOp)
+
+
+def _term(builder: Builder, monomial: Sequence[Symbol], factor: int, before: Op) -> Value:
+    values = [builder.constant(factor, i64)]
+    for symbol in monomial:
+        scalar = _scalar(symbol, before)
+        assert scalar is not None
+        value = builder.cast(scalar, i64)
+        if _is_count(symbol):
+            loop = cast("ForOp", symbol.key)
+            passed = builder.sub(value, builder.cast(loop.lower, i64))
+            value = builder.div(passed, builder.cast(loop.step, i64))
+        values.append(value)
+    return reduce(builder.mul, values)

@@ -1,0 +1,147 @@
+"""Which warpgroup products of a loop may go on while the next iteration starts.
+
+    cf.for ... (%k, %acc: tile<128x256xf32>) {
+      %a = nvidia.share %x                          %x, %y: copied ahead
+      %b = nvidia.share %y
+      %c = nvidia.wgmma %a, %b, %acc                nothing else uses %acc and %c
+      cf.yield %c
+    }
+
+Tensor cores then have the next product before the last one ends. Only sums that nothing reads in
+the loop but in branches, which wait then, and of operands that nothing writes before the product
+ends: those in registers must not change at all (PTX ISA, wgmma.fence). An operand that is computed
+in the loop and written to shared memory needs two slots there.
+
+    %c = nvidia.wgmma %a, %b, %acc                    %c = nvidia.wgmma %a, %b, %acc
+    cf.if %last {                                     %d = cf.if %last {
+      mem.store ..., %c                      ->         %e = nvidia.wgmma_wait %c
+    }                                                   mem.store ..., %e
+    cf.yield %c                                         cf.yield %e
+                                                      } { cf.yield %c }
+                                                      cf.yield %d
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp, WgmmaWaitOp
+from tilewright.backends.nvidia.schedule.register_operands import product_parts
+from tilewright.backends.nvidia.schedule.schedule_loop import LoopSchedule
+from tilewright.ir import Block, Builder, Op, Rewriter, Value
+from tilewright.ir.types import TileType, dtype_of
+from tilewright.ops import ForOp, IfOp, TransposeOp
+from tilewright.transforms import add_choice
+
+REGISTER_BITS = 32
+
+
+def deferred_products(schedule: LoopSchedule) -> list[WgmmaOp]:
+    """The products of a loop in order, if all of them may go on; else none.
+
+    One that waits for its own end waits for those before it.
+    """
+    loop = schedule.loop
+    products = [op for op in loop.walk() if isinstance(op, WgmmaOp)]
+    if not products or not all(_only_sums(op, loop) for op in products):
+        return []
+    parts = product_parts(schedule, products)
+    # Operands that are computed and shared are in order one behind the product that reads them,
+    # those in registers one ahead.
+    if parts is None or (computed_operands(products, schedule) and (parts or not schedule.doubles)):
+        return []
+    in_turn = {(part.product, part.operand.value) for part in parts if part.operand is not None}
+    others = [(op, v) for op in products for v in (op.a, op.b) if (op, v) not in in_turn]
+    return products if all(_is_stable(value, loop) for _, value in others) else []
+
+
+def computed_operands(products: list[WgmmaOp], schedule: LoopSchedule) -> list[ShareOp]:
+    """The operands of deferred products that each iteration computes and shares."""
+    copied = {ahead.tile for ahead in schedule.copies}
+    operands = dict.fromkeys(value.op for product in products for value in (product.a, product.b))
+    return [
+        op
+        for op in operands
+        if isinstance(op, ShareOp) and op.parent is schedule.loop.body and _source(op) not in copied
+    ]
+
+
+def _only_sums(op: WgmmaOp, loop: ForOp) -> bool:
+    """Whether a product adds to its sum of the last iteration, or to what another one has added,
+    and nothing else uses these."""
+    acc, result = carried_sum(op), op.result
+    if op.parent is not loop.body or acc.owner is not loop.body or acc is loop.index:
+        return False
+    if list(op.acc.uses) != [op]:
+        return False
+    if _is_added_to(op):
+        return True
+    end = loop.body.terminator
+    is_yielded = end.operands[acc.index - 1] is result and end.operands.count(result) == 1
+    others = [user for user in result.uses if user is not end]
+    return is_yielded and all(_branch_around(user, loop) is not None for user in others)
+
+
+def carried_sum(op: WgmmaOp) -> Value:
+    """What the first of some products that add up adds to."""
+    while isinstance(op.acc.op, WgmmaOp):
+        op = op.acc.op
+    return op.acc
+
+
+def summed_up(products: Sequence[WgmmaOp]) -> list[WgmmaOp]:
+    """Those whose sums no other product goes on with."""
+    return [product for product in products if not _is_added_to(product)]
+
+
+def _is_added_to(op: WgmmaOp) -> bool:
+    """Whether another product of the same block goes on with the sums of one."""
+    users = list(op.result.uses)
+    user = users[0] if len(users) == 1 else None
+    return isinstance(user, WgmmaOp) and user.acc is op.result and user.parent is op.parent
+
+
+def wait_in_branches(product: WgmmaOp, loop: ForOp) -> None:
+    """Let the branches that read a deferred sum wait for it."""
+    sums, value = product.result, product.result
+    branches = dict.fromkeys(_branch_around(user, loop) for user in sums.uses)
+    for branch in [op for op in loop.body if op in branches]:
+        assert isinstance(branch, IfOp)
+        value = add_choice(branch, [_waited(sums, value, block) for block in branch.regions])
+    slot = carried_sum(product).index - 1
+    loop.body.terminator.set_operand(slot, value)
+
+
+def _waited(sums: Value, value: Value, block: Block) -> Value:
+    """What a block of a branch leaves of sums, which are `value` in front of the branch."""
+    inside = {region for op in block for inner in op.walk() for region in inner.regions} | {block}
+    readers = [user for user in sums.uses if user.parent in inside]
+    if not readers:
+        return value
+    ended = Builder(block, block.first).value(WgmmaWaitOp(value))
+    for user in readers:
+        Rewriter.replace_operand(user, sums, ended)
+    return ended
+
+
+def _branch_around(op: Op, loop: ForOp) -> IfOp | None:
+    """The branch in the body of a loop that an op is in."""
+    block = op.parent
+    while block is not None and block is not loop.body and isinstance(block.owner, Op):
+        op, block = block.owner, block.owner.parent
+    return op if block is loop.body and isinstance(op, IfOp) else None
+
+
+def _is_stable(value: Value, loop: ForOp) -> bool:
+    """Whether an operand stays, or can stay, as it is for another iteration."""
+    if isinstance(value.type, TileType) and dtype_of(value.type).bits < REGISTER_BITS:
+        # Elements that share a register are packed anew for each product, which writes registers.
+        return False
+    inside = {region for op in loop.walk() for region in op.regions}
+    where = value.owner if value.op is None else value.op.parent
+    return where not in inside or isinstance(value.op, ShareOp)
+
+
+def _source(op: ShareOp) -> Value:
+    """The tile that is shared, in front of a transposition."""
+    return op.x.op.x if isinstance(op.x.op, TransposeOp) else op.x

@@ -1,0 +1,313 @@
+"""Operands in registers of products that go on: computed part by part while tensor cores work.
+
+    cf.for ... (%k, %acc) {                   cf.for ... (%k, %acc) {
+      %x = nvidia.convert %w                    %y = nvidia.read %w {axis = 0, start = 0}
+      %b = arith.cast %x                        %g = arith.cast %y
+      %c = nvidia.wgmma %a, %b, %acc    ->      %c = nvidia.wgmma %a, %g, %acc {pending = 1}
+      cf.yield %c                               %x = nvidia.read %w {axis = 0, start = 32}
+    }                                           %b = arith.cast %x
+                                                %d = nvidia.wgmma %a, %b, %c {k_start = 32, ...}
+                                                cf.yield %d
+                                              }
+
+What a product reads must not change before it ends (PTX ISA, wgmma.fence). So the operand has two
+parts: halves along K, or the operands of two products. While one is multiplied, and no longer the
+other, that is computed: the first part while the second one of the last iteration is multiplied. It
+takes no more registers than the whole operand, and no loop carries it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+from tilewright.backends.nvidia.buffer_ops import PartOp, ReadOp, WgmmaOp
+from tilewright.backends.nvidia.layouts.layout_propagation import part_along
+from tilewright.backends.nvidia.layouts.operand_chains import register_operand
+from tilewright.backends.nvidia.ops import ConvertOp
+from tilewright.backends.nvidia.schedule.schedule_loop import LoopSchedule, readers
+from tilewright.ir import Builder, Op, Trait, Value, is_pure
+from tilewright.ir.types import TileType, dtype_of, shape_of
+from tilewright.layout import LinearLayout, wgmma_fragment
+from tilewright.ops import ForOp, JoinOp, LoadOp, ReshapeOp, TransposeOp
+from tilewright.support.data_class import dataclass
+
+Half = tuple[int, int]
+"""An axis of a tile, and which half along it."""
+
+Read = Callable[[ConvertOp, Half | None], Value]
+"""What reads a tile that was copied, or a half of it, in place of a conversion."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterOperand:
+    """What a loop computes of tiles that are copied ahead.
+
+    index: of the operand; reads: the conversions of those tiles; made: what depends on them; ops:
+    with all else of the body that it needs, in order.
+    """
+
+    product: WgmmaOp
+    index: int
+    reads: frozenset[Op]
+    made: frozenset[Op]
+    ops: tuple[Op, ...]
+
+    @property
+    def value(self) -> Value:
+        """The operand."""
+        return self.product.operands[self.index]
+
+    @property
+    def k_axis(self) -> int:
+        """Its axis that is summed."""
+        return 1 - self.index
+
+
+@dataclass(frozen=True, slots=True)
+class ProductPart:
+    """A product, or half of one along K; operand: None if none is computed in registers."""
+
+    product: WgmmaOp
+    operand: RegisterOperand | None
+    half: Half | None = None
+
+
+def product_parts(schedule: LoopSchedule, products: Sequence[WgmmaOp]) -> list[ProductPart] | None:
+    """The parts in which operands are computed in turn; [] if none is computed in registers, None
+    if they cannot be computed so."""
+    loop = schedule.loop
+    found = [_computed_in_registers(product, loop) for product in products]
+    if not any(found):
+        return []
+    operands = [
+        register_operand_of(product, schedule) if is_computed else None
+        for product, is_computed in zip(products, found, strict=True)
+    ]
+    first = products[0]
+    if None in [o for o, is_computed in zip(operands, found, strict=True) if is_computed]:
+        return None
+    if first.keep is not None and _is_in(first.keep, loop):
+        return None
+    if len(products) > 1:
+        return [ProductPart(p, o) for p, o in zip(products, operands, strict=True)]
+    operand = operands[0]
+    if operand is None or not _can_be_halved(operand):
+        return None
+    return [ProductPart(first, operand, (operand.k_axis, half)) for half in range(2)]
+
+
+def replaced_ops(parts: Sequence[ProductPart]) -> set[Op]:
+    """The ops of the body that only operands need which are emitted with their parts."""
+    operands = [part.operand for part in parts if part.operand is not None]
+    made = {op for operand in operands for op in operand.made}
+    users = made | set[Op](operand.product for operand in operands)
+    reads = {op for operand in operands for op in operand.reads}
+    return made | {op for op in reads if all(user in users for user in op.results[0].uses)}
+
+
+def _computed_in_registers(product: WgmmaOp, loop: ForOp) -> bool:
+    index = register_operand(product)
+    return index is not None and _is_in(product.operands[index], loop)
+
+
+def _is_in(value: Value, loop: ForOp) -> bool:
+    """Whether the body of a loop makes a value."""
+    return (value.owner if value.op is None else value.op.parent) is loop.body
+
+
+def register_operand_of(product: WgmmaOp, schedule: LoopSchedule) -> RegisterOperand | None:
+    """The operand of a product in registers, if it can be computed of copies for the iteration
+    ahead: by pure ops, of the index, of what is loaded ahead and of invariants."""
+    index = register_operand(product)
+    assert index is not None
+    loop = schedule.loop
+    found_readers = (reader.op for ahead in schedule.copies for reader in readers(ahead))
+    conversions = set[Op](op for op in found_readers if isinstance(op, ConvertOp))
+    loaded = set[Op](ahead.load for ahead in schedule.loads if not ahead.is_copied)
+    needed: set[Op] = set()
+    reads: set[Op] = set()
+    # Grows as it is gone through.
+    for value in (found := [product.operands[index]]):
+        op = value.op
+        # What the loop carries is there.
+        if not _is_in(value, loop) or op is None or op in loaded or op in needed:
+            continue
+        if op in conversions:
+            reads.add(op)
+        elif op.regions or not is_pure(op) or isinstance(op, LoadOp):
+            return None
+        else:
+            needed.add(op)
+            found += op.operands
+    ops = tuple(op for op in loop.body if op in needed)
+    made = _dependents(ops, reads)
+    inside = made | set[Op]((product,))
+    is_shared = any(u not in inside for op in made for r in op.results for u in r.uses)
+    if is_shared or product.operands[index].op not in made | reads:
+        return None
+    return RegisterOperand(product, index, frozenset(reads), made, ops)
+
+
+def _dependents(ops: Sequence[Op], sources: set[Op]) -> frozenset[Op]:
+    """Those of some ops, in order, that depend on others."""
+    made: set[Op] = set()
+    for op in ops:
+        if any(x.op in made or x.op in sources for x in op.operands):
+            made.add(op)
+    return frozenset(made)
+
+
+# ---- halves --------------------------------------------------------------------------------------
+
+
+def _can_be_halved(operand: RegisterOperand) -> bool:
+    """Whether both halves along K are whole steps of the product, in registers of their own."""
+    product = operand.product
+    element = dtype_of(operand.value.type)
+    step = wgmma_fragment(product.columns, 8 * element.bytes).k
+    if shape_of(operand.value.type)[operand.k_axis] < 2 * step:
+        return False
+    stack = [(operand.value, operand.k_axis)]
+    while stack:
+        value, axis = stack.pop()
+        if _half(_layout(value), axis) is None:
+            return False
+        if value.op in operand.made:
+            assert value.op is not None
+            its = _source_axis(value.op, axis)
+            if its is None:
+                return False
+            stack += [(x, its) for x in value.op.operands if isinstance(x.type, TileType)]
+    return True
+
+
+def _source_axis(op: Op, axis: int) -> int | None:
+    """The axis of the operands whose halves are those of the result; None if there is none."""
+    if Trait.ELEMENTWISE in op.traits or isinstance(op, JoinOp):
+        return axis
+    if isinstance(op, TransposeOp):
+        return op.order[axis]
+    if not isinstance(op, ReshapeOp):
+        return None
+    there, here = shape_of(op.x.type), shape_of(op.type)
+    distance = prod(here[axis:]) // 2
+    return next((d for d in range(len(there)) if prod(there[d:]) // 2 == distance), None)
+
+
+def part_read(view: Value, op: Op, half: Half | None) -> ReadOp:
+    """What reads the tile that an op converts, or half of it, from a slot."""
+    type_ = op.results[0].type
+    if half is None:
+        return ReadOp(view, result_type=type_)
+    part, (axis, number) = _half_type(type_, half[0]), half
+    return ReadOp(view, result_type=part, axis=axis, start=number * part.shape[axis])
+
+
+def _half_type(type_: object, axis: int) -> TileType:
+    """The type of a half of a tile."""
+    assert isinstance(type_, TileType)
+    half = _half(_layout_of(type_), axis)
+    assert half is not None, type_
+    return TileType(half.shape, type_.element, half)
+
+
+def _half(layout: LinearLayout, axis: int) -> LinearLayout | None:
+    """The layout of both halves, if each has registers of its own."""
+    found = part_along(layout, axis, layout.shape[axis] // 2)
+    return None if found is None else found[0]
+
+
+def _layout(value: Value) -> LinearLayout:
+    assert isinstance(value.type, TileType)
+    return _layout_of(value.type)
+
+
+def _layout_of(type_: TileType) -> LinearLayout:
+    assert isinstance(type_.layout, LinearLayout)
+    return type_.layout
+
+
+# ---- code ----------------------------------------------------------------------------------------
+
+
+def emit_part(part: ProductPart, builder: Builder, mapping: dict[Value, Value], read: Read) -> Op:
+    """Emit a part of a product; mapping: what values of the loop are there, results are added."""
+    product, own = part.product, dict(mapping)
+    if part.operand is not None:
+        code = OperandCode(part.operand, builder, mapping, read)
+        own[part.operand.value] = code.emit(part.half)
+    # The second half adds to the first, wherever that started.
+    is_second = product.result in mapping
+    if is_second:
+        own[product.acc] = mapping[product.result]
+    new = product.clone(own)
+    # While it goes on, the operand of the part before may be computed anew.
+    new.attrs["pending"] = 1
+    if part.half is not None:
+        axis, half = part.half
+        new.attrs["k_start"] = half * shape_of(new.operands[1 - axis].type)[axis]
+    if is_second and product.keep is not None:
+        new.operands.pop()
+    mapping[product.result] = builder.emit(new).results[0]
+    return new
+
+
+class OperandCode:
+    """Emits an operand, or a half of it, for the iteration that a mapping and reads belong to."""
+
+    def __init__(
+        self, operand: RegisterOperand, builder: Builder, mapping: dict[Value, Value], read: Read
+    ) -> None:
+        self._operand, self._builder, self._read = operand, builder, read
+        self._whole = dict(mapping)
+        self._halves: dict[tuple[Value, Half], Value] = {}
+
+    def emit(self, half: Half | None) -> Value:
+        """The operand."""
+        value = self._operand.value
+        return self._value(value) if half is None else self._half(value, *half)
+
+    def _value(self, value: Value) -> Value:
+        op = value.op
+        if value in self._whole or op is None:
+            return self._whole.get(value, value)
+        if op in self._operand.reads:
+            assert isinstance(op, ConvertOp)
+            self._whole[value] = self._read(op, None)
+        elif op in self._operand.ops:
+            for x in op.operands:
+                self._value(x)
+            self._builder.emit(op.clone(self._whole))
+        return self._whole.get(value, value)
+
+    def _half(self, value: Value, axis: int, half: int) -> Value:
+        key = (value, (axis, half))
+        if key not in self._halves:
+            self._halves[key] = self._new_half(value, axis, half)
+        return self._halves[key]
+
+    def _new_half(self, value: Value, axis: int, half: int) -> Value:
+        op = value.op
+        if op in self._operand.reads:
+            assert isinstance(op, ConvertOp)
+            return self._read(op, (axis, half))
+        if op is None or op not in self._operand.made:
+            type_ = _half_type(value.type, axis)
+            whole = self._value(value)
+            start = half * type_.shape[axis]
+            return self._builder.value(PartOp(whole, axis=axis, start=start, result_type=type_))
+        its = _source_axis(op, axis)
+        assert its is not None, op
+        mapping = {
+            x: self._half(x, its, half) if isinstance(x.type, TileType) else self._value(x)
+            for x in op.operands
+        }
+        copy = op.clone(mapping)
+        type_ = copy.results[0].type = _half_type(value.type, axis)
+        if "result_type" in copy.attrs:
+            copy.attrs["result_type"] = type_
+        if isinstance(copy, ReshapeOp):
+            copy.attrs["shape"] = type_.shape
+        self._builder.emit(copy)
+        return copy.results[0]
