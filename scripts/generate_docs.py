@@ -3,7 +3,7 @@
     python scripts/generate_docs.py            # rewrite
     python scripts/generate_docs.py --check    # fail if anything is out of date
 
-A generated section stands between `<!-- generated: NAME -->` and `<!-- end -->`.
+A generated section is between `<!-- generated: NAME -->` and `<!-- end -->`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import tour_excerpts
 from opref import op_reference
 
 import tilewright.language as tl
@@ -63,6 +64,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "libdevice-errors": libdevice_errors,
     "readme-ttir": readme_tile_ir,
     "settings": settings_markdown,
+    **tour_excerpts.SECTIONS,
 }
 
 
@@ -86,7 +88,8 @@ def filled(text: str) -> str:
 
 def documents() -> dict[Path, str]:
     """Each generated document with the text that it should have."""
-    filled_in = {path: filled(path.read_text("utf-8")) for path in (README, LIBDEVICE)}
+    pages = (README, LIBDEVICE, tour_excerpts.PAGE)
+    filled_in = {path: filled(path.read_text("utf-8")) for path in pages}
     return {**filled_in, OP_PAGE: op_reference(), ADR_INDEX: adr_index()}
 
 

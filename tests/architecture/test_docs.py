@@ -216,6 +216,27 @@ def test_generated_sections_are_current():
     assert done.returncode == 0, message
 
 
+TOUR = ROOT / "docs/internals/tour.md"
+_READ = re.compile(r"`(\w+)`\s+in\s+`(src/[\w/]+\.py)`")
+
+
+def unknown_places(page: str) -> list[str]:
+    """The functions and classes that a page says to read in files that do not define them."""
+    return [
+        f"{path}: {name}"
+        for name, path in _READ.findall(page)
+        if not (ROOT / path).exists()
+        or not re.search(rf"^(class|def) {name}\b", (ROOT / path).read_text("utf-8"), re.MULTILINE)
+    ]
+
+
+def test_the_tour_has_at_most_fifteen_stops_which_name_what_to_read():
+    _, *stops = TOUR.read_text("utf-8").split("\n### ")
+    assert 10 < len(stops) <= 15
+    assert [stop.partition("\n")[0] for stop in stops if not _READ.search(stop)] == []
+    assert unknown_places(TOUR.read_text("utf-8")) == []
+
+
 # ---- that these tests can fail -------------------------------------------------------------------
 
 
@@ -238,3 +259,11 @@ def test_blocks_that_need_more_are_left_out():
 def test_pages_are_found():
     names = {path.name for path in PAGES if runnable(path)}
     assert {"README.md", "01-vector-add.md", "add-an-op.md"} <= names
+
+
+def test_a_function_that_is_not_in_its_file_is_found():
+    page = "Read `Cse` in `src/tilewright/transforms/cse.py`, then `Cse`\nin `src/x.py`."
+    assert unknown_places(page) == ["src/x.py: Cse"]
+    assert unknown_places(page.replace("Cse", "Csf", 1)) == [
+        "src/tilewright/transforms/cse.py: Csf", "src/x.py: Cse"
+    ]  # fmt: skip
