@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp
+from tilewright.backends.nvidia.register_model import Overhead
 from tilewright.ir.types import DType, dtype_of, f16, f32, i32, shape_of
 from tilewright.layout import (
     LANE,
@@ -34,8 +35,8 @@ _ROWS = 64  # of one instruction
 _MAX_COLUMNS = 256
 _MIN_COLUMNS = 8
 _STEP_BITS = 256  # along K, whatever the type
-_REGISTERS, _OTHER_REGISTERS = 65536, 40
-"""Of a program, and of a thread beside its sums, as few as ptxas takes."""
+_REGISTERS = 65536
+"""Of a program."""
 
 _MAX_SUMS = 128
 """Registers of a thread for the sums of a product: half of them all. The rest holds addresses and,
@@ -89,7 +90,7 @@ def wgmma_obstacle(op: DotOp, arch: Arch, warps: int, swapped: bool = False) -> 
 
 def _most_sums(groups: int) -> int:
     """Registers of a thread for sums: more than two warpgroups have fewer than all."""
-    return min(_MAX_SUMS, _REGISTERS // (32 * WARPS * groups) - _OTHER_REGISTERS)
+    return min(_MAX_SUMS, _REGISTERS // (32 * WARPS * groups) - Overhead.LEAST)
 
 
 @lru_cache(maxsize=256)

@@ -27,21 +27,22 @@ from __future__ import annotations
 from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp
+from tilewright.backends.nvidia.register_model import (
+    Overhead,
+    distinct_accumulators,
+    spread_registers,
+)
 from tilewright.backends.nvidia.schedule.schedule_loop import (
     MIN_COPY_BYTES,
     Load,
     form_obstacle,
     inputs,
-    whole_sums,
 )
 from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Trait, Value
 from tilewright.ir.types import TileType, dtype_of, i1
 from tilewright.ops import DescriptorLoadOp, ForOp, TransposeOp
 from tilewright.support.data_class import dataclass
 from tilewright.transforms import add_slot, set_operands, yield_more
-
-_OTHER_REGISTERS = 72
-"""Of a thread, beside sums and operands: addresses, running maxima and what exponentials need."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +78,9 @@ class SkewDependentDots(Pass, name="nvidia-skew-dependent-dots"):
         return (self.stages if loop.stages is None else loop.stages) > 1
 
     def _has_registers(self, loop: ForOp, rotations: list[_Rotation]) -> bool:
-        sums = whole_sums([op for op in loop.body if isinstance(op, WgmmaOp)])
-        tiles = [*sums, *{rotation.product.a for rotation in rotations}]
-        bits = sum(_bits(value) for value in tiles)
-        used = bits // (32 * 32 * self.warps) + _OTHER_REGISTERS
+        accumulators = distinct_accumulators(op for op in loop.body if isinstance(op, WgmmaOp))
+        tiles = [*accumulators, *{rotation.product.a for rotation in rotations}]
+        used = spread_registers(tiles, self.warps) + Overhead.SKEWED
         arch = row_for(self.capability)
         return used <= min(self.registers, arch.registers_sm // (32 * self.warps))
 
@@ -233,10 +233,3 @@ def _move_to_end(op: Op | None, loop: ForOp) -> None:
     """Compute what only the next iteration uses last: while products run, no operand may change."""
     if op is not None and op.parent is loop.body and _sole_user(op.results[0]) is not None:
         Rewriter.move_before(op, loop.body.terminator)
-
-
-def _bits(value: Value) -> int:
-    """Of all elements of a tile."""
-    type_ = value.type
-    assert isinstance(type_, TileType)
-    return type_.numel * dtype_of(type_).bits

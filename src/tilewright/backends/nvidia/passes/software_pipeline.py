@@ -35,6 +35,12 @@ from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.buffer_ops import AsyncCopyOp, ShareOp, buffer_type
 from tilewright.backends.nvidia.bulk_ops import BulkCopyOp
+from tilewright.backends.nvidia.register_model import (
+    Overhead,
+    estimated_registers,
+    held_registers,
+    resident_programs,
+)
 from tilewright.backends.nvidia.role_ops import PRODUCER_WARPS, RolesOp
 from tilewright.backends.nvidia.schedule.deferred_waits import deferred_products
 from tilewright.backends.nvidia.schedule.expand_loop import LoopExpansion
@@ -42,11 +48,9 @@ from tilewright.backends.nvidia.schedule.loop_buffers import buffers_of, replace
 from tilewright.backends.nvidia.schedule.schedule_loop import (
     HINT,
     MOST_SLOTS,
-    OTHER_REGISTERS,
     Load,
     LoopSchedule,
     schedule_loop,
-    sums_of,
 )
 from tilewright.backends.nvidia.shared_memory.allocate_shared import BufferRoom, largest_uses
 from tilewright.backends.nvidia.shared_memory.shared_usage import Machine
@@ -128,8 +132,7 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
             return arch.shared_optin
         size = BufferRoom(function, Machine.of(arch), None, ()).bytes_with([])
         threads = 32 * (roles.groups * self.warps + PRODUCER_WARPS)
-        by_registers = arch.registers_sm // (roles.registers[0] * threads)
-        programs = max(1, min(arch.shared_sm // (size + arch.shared_reserved), by_registers))
+        programs = resident_programs(arch, size, roles.registers[0], threads)
         return min(arch.shared_sm // programs - arch.shared_reserved, arch.shared_optin)
 
     def _bytes_of_program(self, loop: ForOp, size: int, arch: Arch) -> int:
@@ -137,9 +140,8 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
 
         Without a program less on it than with `size` bytes each.
         """
-        registers = min(sums_of(loop) + OTHER_REGISTERS, arch.registers_thread) * self.warps * 32
-        by_memory = arch.shared_sm // (size + arch.shared_reserved)
-        programs = max(1, min(by_memory, arch.registers_sm // registers))
+        registers = estimated_registers(held_registers(loop), Overhead.DOTS, arch)
+        programs = resident_programs(arch, size, registers, 32 * self.warps)
         return min(arch.shared_sm // programs - arch.shared_reserved, arch.shared_optin)
 
 

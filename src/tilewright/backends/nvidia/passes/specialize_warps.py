@@ -34,6 +34,12 @@ from tilewright.backends.nvidia.passes.promote_copies import (
     promote_before_loops,
 )
 from tilewright.backends.nvidia.passes.select_bulk_loads import bulk_buffer
+from tilewright.backends.nvidia.register_model import (
+    Overhead,
+    estimated_registers,
+    held_registers,
+    resident_programs,
+)
 from tilewright.backends.nvidia.role_ops import PRODUCER_WARPS
 from tilewright.backends.nvidia.schedule.deferred_waits import computed_operands, deferred_products
 from tilewright.backends.nvidia.schedule.expand_loop import LoopExpansion
@@ -55,14 +61,12 @@ from tilewright.backends.nvidia.schedule.role_expansion import ring_buffers, spl
 from tilewright.backends.nvidia.schedule.schedule_loop import (
     HINT,
     MOST_SLOTS,
-    OTHER_REGISTERS,
     AheadLoad,
     Load,
     LoopSchedule,
     carried_zeros,
     readers,
     schedule_loop,
-    sums_of,
 )
 from tilewright.backends.nvidia.shared_memory.allocate_shared import BufferRoom, largest_uses
 from tilewright.backends.nvidia.shared_memory.shared_usage import Machine
@@ -82,12 +86,6 @@ _RESIDENT_WARPS = 8
 
 _GROUPS = 2
 """Of consumers, where these take turns."""
-
-_CONSUMER_REGISTERS = 48
-"""Of a thread, beside the sums of products that end in their iteration: fewer than with copies."""
-
-_INSTRUCTION_REGISTERS = 26
-"""Of a thread, beside the sums of one instruction, that ptxas wants even where roles begin."""
 
 _LEAST_ITERATIONS = 4
 """Of a loop, where their number is known: fewer hide nothing."""
@@ -238,14 +236,14 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
     ) -> _Plan | None:
         """None: it does not pay, or fit."""
         arch = row_for(self.capability)
-        sums = max(sums_of(schedule.loop) for schedule in schedules)
-        without = min(sums + OTHER_REGISTERS, arch.registers_thread)
+        held = max(held_registers(schedule.loop) for schedule in schedules)
+        without = estimated_registers(held, Overhead.DOTS, arch)
         before = self._programs_before(function, schedules, without)
         asked = min(max(schedule.slots for schedule in schedules), HINT)
         # Else threads compute between products: in turns, while no other group multiplies.
         are_deferred = all(deferred_products(schedule) for schedule in schedules)
-        others = OTHER_REGISTERS if are_deferred else _CONSUMER_REGISTERS
-        needed = min(sums + others, arch.registers_thread)
+        overhead = Overhead.DOTS if are_deferred else Overhead.CONSUMER
+        needed = estimated_registers(held, overhead, arch)
         copied = (ahead for schedule in schedules for ahead in schedule.copies)
         # A warpgroup alone is late with operands that it reads into registers.
         is_late = any(isinstance(r.op, ConvertOp) for ahead in copied for r in readers(ahead))
@@ -267,7 +265,7 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
             for plan in plans
             if plan.slots
             and (plan.registers[-1] >= needed or plan is plans[-1] and nested)
-            and plan.registers[0] >= _widest(schedules) // 2 + _INSTRUCTION_REGISTERS
+            and plan.registers[0] >= _widest(schedules) // 2 + Overhead.ROLE_ENTRY
         ]
         enough = [plan for plan in fitting if plan.slots >= asked]
         # Fewer slots than without a producer cost more than it gains.
@@ -292,8 +290,7 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         machine = Machine.of(arch)
         rooms = (BufferRoom(function, machine, s.loop, replaced_exchanges(s)) for s in schedules)
         size = max(r.bytes_with(buffers_of(s)) for r, s in zip(rooms, schedules, strict=True))
-        by_memory = arch.shared_sm // (size + arch.shared_reserved)
-        return max(1, min(by_memory, arch.registers_sm // (registers * self.warps * 32)))
+        return resident_programs(arch, size, registers, 32 * self.warps)
 
     def _registers(self, programs: int, groups: int, of_producer: int) -> tuple[int, ...]:
         """As in RolesOp, of so many blocks on a multiprocessor."""

@@ -12,7 +12,7 @@ of any other loop (software_pipeline.py).
 
 The grid is that of the launch, which starts no more blocks than are resident at a time. Programs
 come in the order in which the device would start them, the first axis fastest; or, where they take
-different times, in that of program_order.py.
+different times, in that of persistent_order.py.
 
     cf.for %p = %b, ... {                      cf.for %p = %b, ... (%i = %b mod x) {
       %i = %p mod x                              ...

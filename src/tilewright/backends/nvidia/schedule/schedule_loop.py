@@ -21,9 +21,8 @@ products come one iteration later: the load runs ahead by one less.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import copysign
-from typing import cast
 
 from tilewright.analysis import Alignment, is_fence, memory_dependences, roots
 from tilewright.backends.nvidia.buffer_ops import (
@@ -36,10 +35,10 @@ from tilewright.backends.nvidia.buffer_ops import (
 )
 from tilewright.backends.nvidia.layouts.access_vectors import vector_length
 from tilewright.backends.nvidia.layouts.operand_chains import carried_tile
+from tilewright.backends.nvidia.lower.gpu_lowering import register_count
 from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.ir import Block, Op, Trait, Value, is_pure
-from tilewright.ir.types import DType, TileType, element_of
-from tilewright.layout import REGISTER, LinearLayout
+from tilewright.ir.types import TileType, element_of
 from tilewright.ops import (
     AtomicOp,
     ConstantOp,
@@ -75,9 +74,6 @@ HINT = 3
 
 MOST_SLOTS = 8
 """Of a buffer, where the number of stages is a hint."""
-
-OTHER_REGISTERS = 60
-"""Of a thread, beside the sums of products: 58 to 76 in loops of one product."""
 
 _PRODUCTS = (DotOp, WgmmaOp)
 Load = LoadOp | DescriptorLoadOp
@@ -344,7 +340,7 @@ def address_slice(loop: ForOp, load: Load) -> set[Op] | None:
         op = value.op
         if op is None and value.owner is block and value is not loop.index:
             # It is carried twice then, once for the iteration ahead.
-            if registers_of(value) > CARRIED_REGISTERS:
+            if register_count(value) > CARRIED_REGISTERS:
                 return None
             # Its value in the iteration ahead follows from what this one yields. Argument 0 is the
             # index, which is not yielded.
@@ -380,43 +376,7 @@ def inputs(op: Op) -> list[Value]:
 
 def _is_small(load: Load) -> bool:
     """Whether a load takes few registers of a thread."""
-    return registers_of(load.result) <= SMALL_REGISTERS
-
-
-def registers_of(value: Value) -> int:
-    """Registers of a thread, of 32 bits, that a value takes."""
-    if not isinstance(value.type, TileType):
-        return 1
-    layout = cast("LinearLayout | None", value.type.layout)
-    if layout is None:
-        return value.type.numel
-    return -(-layout.in_size(REGISTER) * element_of(value.type).bytes // 4)
-
-
-def sums_of(loop: ForOp) -> int:
-    """Registers of a thread for the sums of all products of warpgroups in a loop, and for what it
-    carries beside these: operands that are computed for the next iteration, and sums to which
-    threads add."""
-    products = [op for op in loop.walk() if isinstance(op, WgmmaOp)]
-    sums = {value for op in products for value in (op.result, op.acc)}
-    yielded = zip(loop.carried, loop.body.terminator.operands, strict=True)
-    beside = [v for v, y in yielded if not sums & {v, y} and _is_held(v)]
-    return sum(registers_of(value) for value in [*whole_sums(products), *beside])
-
-
-def whole_sums(products: Iterable[WgmmaOp]) -> list[Value]:
-    """The results of products, but those to which another product adds in the same registers."""
-    added_to = {op.acc for op in products}
-    return [op.result for op in products if op.result not in added_to]
-
-
-def _is_held(value: Value) -> bool:
-    """Whether threads hold a tile of floating-point numbers: no addresses, which may go, and no
-    operand that products read from shared memory."""
-    element = element_of(value.type)
-    if not isinstance(value.type, TileType) or all(isinstance(u, ShareOp) for u in value.uses):
-        return False
-    return isinstance(element, DType) and element.is_float
+    return register_count(load.result) <= SMALL_REGISTERS
 
 
 def _is_movable(load: LoadOp, loop: ForOp) -> bool:
