@@ -1,0 +1,111 @@
+"""Machine code of users' kernels versus Triton's: both compiled here, without a GPU.
+
+    python -m benchmarks.gpu compiled-users --triton PYTHON [--arch 80 90 120] [--keep] [FAMILY ...]
+
+PYTHON is that of an environment with Triton 3.6. Both compilers get the same kernels
+(`tests/corpus/users`), launch facts and ptxas, which is that of the wheel of the extra `test`.
+`nvdisasm` comes from PATH or `NVDISASM`. `--keep` writes Triton's figures to
+`tests/golden/users/triton/sm_ARCH.csv`; they do not change until a kernel does. A table shows the
+cases in which our figure of a column is more than `--above` times Triton's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from tests.corpus.assembler import pinned_ptxas
+from tests.corpus.machine_code import CodeFigures
+from tests.corpus.users import FAMILIES
+
+ROOT = Path(__file__).resolve().parents[2]
+KEPT = ROOT / "tests/golden/users/triton"
+COLUMNS = ("registers", *(field.name for field in fields(CodeFigures)))
+CASES = {f"{family}/{case.label}" for family, cases in FAMILIES.items() for case in cases}
+
+Figures = Mapping[str, Any]
+
+
+def main(arguments: list[str]) -> int:
+    """Compile, compare, and keep Triton's figures."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("families", nargs="*", metavar="FAMILY", help="all by default")
+    parser.add_argument("--triton", type=Path, required=True, help="a Python with Triton 3.6")
+    parser.add_argument("--arch", type=int, nargs="+", default=[80, 90, 120])
+    parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--above", type=float, default=1.1)
+    chosen = parser.parse_args(arguments)
+    for arch in chosen.arch:
+        ours = dict(_compiled(Path(sys.executable), arch, chosen.families))
+        theirs = dict(_compiled(chosen.triton, arch, chosen.families))
+        _show(ours, theirs, arch, chosen.above)
+        if chosen.keep:
+            _write(KEPT / f"sm_{arch}.csv", theirs)
+    return 0
+
+
+def _compiled(python: Path, arch: int, families: list[str]) -> Iterator[tuple[str, Figures]]:
+    """Figures, or an error, of each case by one compiler, from a process of its own."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "src"))),
+        "TRITON_PTXAS_PATH": str(pinned_ptxas()),
+        "TILEWRIGHT_PTXAS_PATH": str(pinned_ptxas()),
+    }
+    command = [python, "-m", "benchmarks.gpu.compile_users", str(arch), *families]
+    total = sum(not families or name.partition("/")[0] in families for name in CASES)
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE) as child:
+        assert child.stdout
+        for line in track(child.stdout, f"{python.parent.parent.name}, sm_{arch}", total=total):
+            name, found = json.loads(line)
+            yield name, found
+
+
+def _show(
+    ours: Mapping[str, Figures], theirs: Mapping[str, Figures], arch: int, above: float
+) -> None:
+    shown = ("registers", "instructions", "per_unit", "shared", "barriers", "spills", "flight")
+    table = Table(title=f"sm_{arch}: ours / Triton's", row_styles=("", "dim"))
+    for column in ("case", *shown):
+        table.add_column(column, justify="left" if column == "case" else "right")
+    worse = 0
+    for name, figures in ours.items():
+        other = theirs.get(name, {"error": "not compiled"})
+        errors = [found["error"] for found in (figures, other) if "error" in found]
+        if errors:
+            table.add_row(name, *errors)
+            continue
+        if _is_worse(figures, other, above):
+            worse += 1
+            table.add_row(name, *(f"{figures[column]} / {other[column]}" for column in shown))
+    Console(width=None if sys.stdout.isatty() else 160).print(table)
+    print(f"sm_{arch}: {worse} of {len(ours)} have more of something than {above} x Triton's")
+
+
+def _is_worse(ours: Figures, theirs: Figures, above: float) -> bool:
+    """By instructions for a unit of work, or by spills, exchanges or barriers where it has none."""
+    more = ours["per_unit"] > above * theirs["per_unit"]
+    return more or any(
+        ours[column] > 0 == theirs[column] for column in ("spills", "loop_shared", "loop_barriers")
+    )
+
+
+def _write(path: Path, figures: Mapping[str, Figures]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("case", *COLUMNS))
+        for name, found in figures.items():
+            writer.writerow((name, *(found.get(column, "") for column in COLUMNS)))
