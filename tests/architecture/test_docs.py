@@ -262,8 +262,8 @@ def test_pages_are_found():
 
 
 def test_a_function_that_is_not_in_its_file_is_found():
-    page = "Read `Cse` in `src/tilewright/transforms/cse.py`, then `Cse`\nin `src/x.py`."
+    page = "Read `Cse` in `src/tilewright/transforms/passes/cse.py`, then `Cse`\nin `src/x.py`."
     assert unknown_places(page) == ["src/x.py: Cse"]
     assert unknown_places(page.replace("Cse", "Csf", 1)) == [
-        "src/tilewright/transforms/cse.py: Csf", "src/x.py: Cse"
+        "src/tilewright/transforms/passes/cse.py: Csf", "src/x.py: Cse"
     ]  # fmt: skip
