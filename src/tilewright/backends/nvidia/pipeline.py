@@ -64,6 +64,7 @@ from tilewright.backends.nvidia.passes.software_pipeline import SoftwarePipeline
 from tilewright.backends.nvidia.passes.specialize_warps import SpecializeWarps
 from tilewright.backends.nvidia.passes.split_dot_k import SplitDotK
 from tilewright.backends.nvidia.passes.split_reductions import SplitReductions
+from tilewright.backends.nvidia.passes.strip_mine_tiles import StripMineTiles
 from tilewright.backends.nvidia.passes.version_loop_body import VersionLoopBody
 from tilewright.ir import Pass, Pipeline, Property, Step
 from tilewright.support.data_class import dataclass
@@ -231,6 +232,11 @@ _FRONT: tuple[_Entry | Step, ...] = (
         gives=(LEGAL_CASTS,),
     ),
     _Entry(lambda c: Cse(), "merge constants and steps that expansions repeat"),
+    _Entry(
+        lambda c: StripMineTiles(warps=c.warps),
+        "loop over the parts of tiles that do not fit into registers",
+        needs=(PADDED, LEGAL_CASTS),
+    ),
     _Entry(lambda c: Dce(), "remove values that only expanded ops used"),
 )
 _FRONT_GIVEN = (AS_WRITTEN, DESCRIPTORS, NO_LAYOUTS, SOURCE_SHAPES, FUNCTION_OPS, FRONT_END)

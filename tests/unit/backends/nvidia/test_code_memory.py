@@ -183,3 +183,16 @@ def test_loads_keep_their_order_where_something_may_store_to_them(how: str) -> N
 
 def test_a_cache_operator_stands_before_what_says_that_a_load_has_no_order() -> None:
     assert "ld.global.cg.nc.v4.b32" in loads_of_scaled_rows("", ".cg")
+
+
+@jit
+def scaled_channels(x, weight, out, width):
+    i = tl.arange(0, 1024)
+    tl.store(out + i, tl.load(x + i) * tl.load(weight + i // width))
+
+
+def test_a_gather_has_the_layout_of_what_is_computed_with_it() -> None:
+    kernel = compiled(scaled_channels, "*bf16/16 *bf16/16 *bf16/16 i32")
+    found = instructions(kernel)
+    assert found["ld.global.v4.b32"] == found["st.global.v4.b32"] == 1
+    assert count(kernel, "bar") == count(kernel, "ld.shared") == 0

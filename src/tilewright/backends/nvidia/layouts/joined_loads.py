@@ -5,8 +5,8 @@
     %y = arith.select (%labels != c), %x, ...    four of both, so that none goes to another thread
 
 The layout is that of the longest vector: a load of larger elements takes several accesses of a
-thread. A load of equal elements where others have a run, as of a row's mean for each of its
-columns, follows them too, and one of addresses that were loaded stays where these are:
+thread. A load without a run of its own, as of a row's mean for each of its columns, follows the
+others, and one of addresses that were loaded keeps the layout of these:
 
     %row = mem.load ... : tile<1024xi64>         one of 256 that are equal, for four elements
     %x = mem.load (%row * 256 + %column) ...     four
@@ -65,9 +65,9 @@ def _own(op: LoadOp, fact: Alignment, most: int) -> Vector:
 
 
 def _can_follow(fact: Alignment, own: Vector, longest: Vector) -> bool:
-    """Whether a thread may have a longer vector: of one run, or of equal elements."""
+    """Whether a thread may have a longer vector: of one run, or of elements without any."""
     if max(fact.contiguity) == 1:
-        return fact.constancy[longest.dim] >= longest.length
+        return True
     return own.dim == longest.dim and fact.contiguity[own.dim] >= longest.length
 
 

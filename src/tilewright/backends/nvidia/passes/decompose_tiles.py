@@ -196,10 +196,9 @@ def _sizes(region: Region) -> tuple[int, ...]:
     return tuple(size for _, size in region)
 
 
-def _made(builder: Builder, op: Op, operands: Sequence[Value], region: Region) -> Op:
-    """An op with other operands, for a part of its result."""
+def resized(builder: Builder, op: Op, operands: Sequence[Value], shape: tuple[int, ...]) -> Op:
+    """A copy of an op with other operands, for a result of another shape."""
     new = op.clone(dict(zip(op.operands, operands, strict=True)))
-    shape = _sizes(region)
     for name, value in op.attrs.items():
         if isinstance(value, TileType):
             new.attrs[name] = with_shape(value, shape)
@@ -212,7 +211,7 @@ def _made(builder: Builder, op: Op, operands: Sequence[Value], region: Region) -
 
 @_handles(LoadOp, StoreOp, SplatOp)
 def _elementwise(splitting: _Splitting, builder: Builder, op: Op, region: Region) -> Op:
-    return _made(builder, op, [splitting.part(x, region) for x in op.operands], region)
+    return resized(builder, op, [splitting.part(x, region) for x in op.operands], _sizes(region))
 
 
 @_handles(RangeOp)
@@ -249,7 +248,7 @@ def _reduce(splitting: _Splitting, builder: Builder, op: ReduceOp, region: Regio
     """Along an axis that is whole."""
     (axis,) = pieces(shape_of(op.inputs[0].type)[op.axis])
     source = (*region[: op.axis], axis, *region[op.axis :])
-    return _made(builder, op, [splitting.part(x, source) for x in op.inputs], region)
+    return resized(builder, op, [splitting.part(x, source) for x in op.inputs], _sizes(region))
 
 
 @_handles(DotOp)
@@ -259,6 +258,6 @@ def _dot(splitting: _Splitting, builder: Builder, op: DotOp, region: Region) -> 
     acc, new = splitting.part(op.acc, region), op
     for piece in pieces(shape_of(op.a.type)[-1]):
         a, b = splitting.part(op.a, (rows, piece)), splitting.part(op.b, (piece, columns))
-        new = _made(builder, op, (a, b, acc), region)
+        new = resized(builder, op, (a, b, acc), _sizes(region))
         acc = new.results[0]
     return new

@@ -221,7 +221,7 @@ def _fold(padding: _Padding, op: ReduceOp | ScanOp) -> None:
     if forwards or _up(shape[axis]) == shape[axis]:
         return
     valid = padding.inside(shape, range(axis, axis + 1))
-    neutral = _neutral(op)
+    neutral = neutral_number(op)
     if neutral is not None:
         op.set_operand(0, padding.where(valid, op.inputs[0], neutral))
         return
@@ -231,7 +231,7 @@ def _fold(padding: _Padding, op: ReduceOp | ScanOp) -> None:
     padding.replace(op, *new.results[:-1])
 
 
-def _neutral(op: ReduceOp | ScanOp) -> float | None:
+def neutral_number(op: ReduceOp | ScanOp) -> float | None:
     """The number that changes nothing, where the fold is by a single op that has one."""
     first = op.combine.first
     element = element_of(op.inputs[0].type)
