@@ -27,5 +27,5 @@
 #define replace_ordered(place, expected, value)                                                    \
     compare_exchange(place, expected, value, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
 
-// A place that a signal handler reads, too, in the thread that it interrupts.
+// A place that is also read by a signal handler, in the thread that it interrupts.
 #define VOLATILE(place) (*(volatile __typeof__(place) *)&(place))

@@ -48,7 +48,7 @@ extern PyObject *PyObject_Vectorcall(PyObject *function, PyObject *const *args, 
 extern PyObject *PyObject_VectorcallMethod(PyObject *name, PyObject *const *args, size_t count,
                                            PyObject *names);
 extern void Py_IncRef(PyObject *object);
-extern void Py_DecRef(PyObject *object); // of null, too
+extern void Py_DecRef(PyObject *object); // or null
 
 extern int PyGILState_Ensure(void);
 extern void PyGILState_Release(int state);

@@ -26,7 +26,7 @@ class LaunchRecord(ctypes.Structure):
     _fields_ = (
         ("kernel", ctypes.c_void_p),  # KernelRecord
         ("scratch", ctypes.c_int64),  # bytes for each thread
-        ("console", ctypes.c_uint64),  # the word behind those of the arguments
+        ("console", ctypes.c_uint64),  # the word after those of the arguments
         ("count", ctypes.c_int64),  # of the arguments
     )
 

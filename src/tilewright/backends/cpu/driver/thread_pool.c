@@ -175,7 +175,7 @@ int32_t tw_launch(const KernelRecord *kernel, const void *args, int32_t x, int32
 // owner may wait for the GIL.
 static int32_t launch_with_gil(const KernelRecord *kernel, const void *args, int32_t x, int32_t y,
                                int32_t z, int64_t scratch_bytes) {
-    // fails, too, if this thread owns the pool
+    // also fails if this thread owns the pool
     if (program_count(x, y, z) <= kernel->alone && pthread_mutex_trylock(&pool.launching) == 0)
         return launch_and_unlock(kernel, args, x, y, z, scratch_bytes);
     void *state = PyEval_SaveThread();

@@ -21,7 +21,7 @@ No wake-up is lost, because each side first writes (launch number / number of sl
 reads what the other wrote, all in one total order; and sleepers re-check while they hold the mutex.
 The caller takes chunks too, so a launch ends even if no worker ever runs.
 
-Each file says at its head what it does; the exported functions are described where they stand.
+The C files describe their parts at their heads, and the exported functions in `thread_pool.c`.
 """
 
 import ctypes
@@ -86,13 +86,13 @@ Python's main thread."""
 
 
 class Ticket(ctypes.Structure):
-    """What is left of a range."""
+    """The chunks of a range that are not taken yet."""
 
     _fields_ = (("left", ctypes.c_uint64), ("padding", ctypes.c_char * (_LINES_BYTES - 8)))
 
 
 class ThreadSlot(ctypes.Structure):
-    """What a thread runs; `kernel` is null while it runs none. `thread` stands first."""
+    """The work of a thread; `kernel` is null while it runs none."""
 
     _fields_ = (
         ("thread", ctypes.c_uint64),  # pthread_self()
@@ -105,7 +105,7 @@ class ThreadSlot(ctypes.Structure):
 
 
 class RaisedError(ctypes.Structure):
-    """What the handler of a signal has raised, as PyErr_Fetch gives it."""
+    """The exception that the handler of a signal has raised, as PyErr_Fetch gives it."""
 
     _fields_ = (
         ("type", ctypes.c_void_p),

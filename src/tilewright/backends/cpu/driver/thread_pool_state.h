@@ -18,8 +18,8 @@ enum { NO_TICKER, TICKER_AWAKE, TICKER_ASLEEP };
 // Why a launch is dropped.
 enum { NOT_DROPPED, RAISED, WAITED_IN_VAIN };
 
-// Values of `poll`. From WAITING_LOOP on, a program has returned that was waiting for another one
-// in the loop with the number poll - WAITING_LOOP.
+// Values of `poll`. From WAITING_LOOP on: a program that was waiting for another one, in loop
+// number poll - WAITING_LOOP, has returned.
 enum { CONTINUE, RETURN, RETURN_FROM_WAITING, WAITING_LOOP };
 
 static struct {

@@ -33,19 +33,19 @@ static_assert(sizeof(KernelRecord) == 56);
 typedef struct {
     void *kernel;     // KernelRecord
     int64_t scratch;  // bytes for each thread
-    uint64_t console; // the word behind those of the arguments
+    uint64_t console; // the word after those of the arguments
     int64_t count;    // of the arguments
 } LaunchRecord;
 static_assert(sizeof(LaunchRecord) == 32);
 
-// What is left of a range.
+// The chunks of a range that are not taken yet.
 typedef struct {
     uint64_t left;
     char padding[120];
 } Ticket;
 static_assert(sizeof(Ticket) == 128);
 
-// What a thread runs; `kernel` is null while it runs none. `thread` stands first.
+// The work of a thread; `kernel` is null while it runs none.
 typedef struct {
     uint64_t thread;  // pthread_self()
     void *kernel;     // KernelRecord
@@ -56,7 +56,7 @@ typedef struct {
 } ThreadSlot;
 static_assert(sizeof(ThreadSlot) == 128);
 
-// What the handler of a signal has raised, as PyErr_Fetch gives it.
+// The exception that the handler of a signal has raised, as PyErr_Fetch gives it.
 typedef struct {
     void *type;
     void *value;

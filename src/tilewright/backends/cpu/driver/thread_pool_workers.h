@@ -4,11 +4,11 @@
 #include "thread_placement.h"
 #include "thread_pool_signals.h"
 
-// Tells the processor that the thread waits in a loop; defined when the program is loaded.
+// The processor's instruction for loops that wait; defined when the program is loaded.
 extern void pause_once(void);
 
-// Run programs of a kernel, which the thread's slot names meanwhile for a report of a crash.
-// Returns the next program: `end`, or less if `poll` was set.
+// Run programs of a kernel, recorded in the thread's slot for the report of a crash. Returns the
+// next program: `end`, or less if `poll` was set.
 static int64_t run(const KernelRecord *kernel, const void *args, int64_t begin, int64_t end,
                    int64_t slot, void *scratch) {
     ThreadSlot *record = &pool.slots[slot];

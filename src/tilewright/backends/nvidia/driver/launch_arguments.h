@@ -33,7 +33,7 @@ static bool convert(const LaunchRecord *record, int64_t index, PyObject *object,
     return !PyErr_Occurred();
 }
 
-// Confirm a slot filled with -1, by which CPython's functions report errors, too: after an error,
+// Confirm a slot filled with -1, which may also be how a function of CPython reports an error: then
 // `convert` fills it.
 static bool confirm_minus_one(const LaunchRecord *record, int64_t index, PyObject *object,
                               uint64_t *slot) {

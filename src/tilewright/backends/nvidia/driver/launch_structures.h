@@ -59,7 +59,7 @@ typedef struct {
     int64_t count;           // of arguments of a call, with LEADING
     int64_t slots;           // how many arguments are passed to the kernel
     void *parameters;        // of a Parameter for each of these
-    int64_t maps;            // how many tensor maps are passed behind them
+    int64_t maps;            // how many tensor maps are passed after them
     void *map_tables;        // of a MapTable for each of these
     void *encode;            // handler
 } LaunchRecord;
@@ -102,7 +102,7 @@ typedef struct {
 } LogEntry;
 static_assert(sizeof(LogEntry) == 32);
 
-// The latest launches of a device; number n stands at n % LOG_ENTRIES.
+// The latest launches of a device; number n is at n % LOG_ENTRIES.
 typedef struct {
     uint64_t count;
     LogEntry entries[64];

@@ -126,7 +126,7 @@ class LaunchRecord(ctypes.Structure):
         ("count", ctypes.c_int64),  # of arguments of a call, with LEADING
         ("slots", ctypes.c_int64),  # how many arguments are passed to the kernel
         ("parameters", _Address),  # of a Parameter for each of these
-        ("maps", ctypes.c_int64),  # how many tensor maps are passed behind them
+        ("maps", ctypes.c_int64),  # how many tensor maps are passed after them
         ("map_tables", _Address),  # of a MapTable for each of these
         ("encode", _Object),  # handler
     )
@@ -179,7 +179,7 @@ class LogEntry(ctypes.Structure):
 
 
 class LogMemory(ctypes.Structure):
-    """The latest launches of a device; number n stands at n % LOG_ENTRIES."""
+    """The latest launches of a device; number n is at n % LOG_ENTRIES."""
 
     _fields_ = (("count", ctypes.c_uint64), ("entries", LogEntry * LOG_ENTRIES))
 
