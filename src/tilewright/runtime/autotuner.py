@@ -141,8 +141,7 @@ class Autotuner(KernelWrapper):
 
     def __getitem__(self, grid: object) -> Callable[..., Any]:
         """`kernel[grid]`, to be called with the arguments."""
-        hooks = self.base_fn.pre_run_hooks
-        return partial(self._run if hooks else self._launch, grid)
+        return partial(self._launch, grid)
 
     def run(self, *args: object, grid: object, warmup: bool = False, **keywords: Any) -> Any:
         """Launch the best configuration, after measuring if this is the first launch of a kind;
@@ -150,8 +149,7 @@ class Autotuner(KernelWrapper):
         if warmup:
             return Autotuner.warmup(self, *args, grid=grid, **keywords)
         # not by `self[grid]`, which calls the `run` of subclasses that have their own
-        launch = self._run if self.base_fn.pre_run_hooks else self._launch
-        return launch(grid, *args, **keywords)
+        return self._launch(grid, *args, **keywords)
 
     def _run(self, grid: object, /, *args: object, **keywords: Any) -> Any:
         with user_boundary:

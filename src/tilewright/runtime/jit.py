@@ -17,7 +17,6 @@ from tilewright.compiler import (
     Compilable,
     CompiledKernel,
     PythonKernel,
-    frontend_options,
     options_of,
 )
 from tilewright.frontend.python import Dependencies, function_of_text
@@ -26,9 +25,9 @@ from tilewright.runtime import launch
 from tilewright.runtime.arguments.kernel_parameters import (
     KernelParam,
     Selection,
-    machine_readable,
     parameters_of,
 )
+from tilewright.runtime.arguments.key_rules import machine_readable
 from tilewright.runtime.arguments.mock_tensor import mocked
 from tilewright.runtime.arguments.specialization import run_time_pairs
 from tilewright.runtime.async_compile import active_mode
@@ -49,7 +48,6 @@ from tilewright.support import (
     checks_of,
     errors,
     grid_for,
-    import_late,
     kernel_boundary,
     settings,
     user_boundary,
@@ -120,18 +118,17 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
         # the dictionary itself, not a copy: launches see what is assigned later
         self._assigned = vars(current.compilation)
         self.dispatchable = not (self.interpreted or self.check) and machine_readable(self.params)
-        # The first launch replaces this by what makes the second, and that by what makes the rest.
-        compiled = self._launch_checked if self.check else self._first_launch
-        self._launch: Kernel = self._interpret if self.interpreted else compiled
+        self._launched = False
+        # The second launch replaces it by machine code.
+        self._launch: Kernel = self._launch_first if self.dispatchable else self._launch_from_python
 
     def __getitem__(self, grid: object) -> Callable[..., CompiledKernel]:
         """`kernel[grid]`, to be called with the arguments.
 
         grid: one to three positive ints, or a function of all arguments by name that returns them.
         """
-        # looked up at each launch, so that a hook may be added after the first one
-        launch = self._launch_with_hooks if self.pre_run_hooks else self._launch
         # A method of the grid takes half the time of a partial, but None can have none.
+        launch = self._launch
         return partial(launch, grid) if grid is None else MethodType(launch, grid)
 
     def run(
@@ -141,8 +138,7 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
         if warmup:
             return JITFunction.warmup(self, *args, grid=grid, **keywords)
         # not by `self[grid]`, which calls the `run` of subclasses that have their own
-        launch = self._launch_with_hooks if self.pre_run_hooks else self._launch
-        return launch(grid, *args, **keywords)
+        return self._launch(grid, *args, **keywords)
 
     def warmup(self, *args: object, grid: object = None, **keywords: object) -> Any:
         """Compile what a launch with these arguments would run. Arrays may be stand-ins: dtypes of
@@ -281,24 +277,27 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
             self.__name__, self.params, self.variants, self._describe, self._assigned
         )
 
-    def _first_launch(self, grid: object, /, *args: object, **keywords: object) -> CompiledKernel:
-        """The first launch, from Python: it compiles."""
-        if self._launch != self._first_launch:  # through a `kernel[grid]` that was kept
-            return self._launch(grid, *args, **keywords)
+    def _launch_first(self, grid: object, /, *args: object, **keywords: object) -> CompiledKernel:
+        """A launch before there is machine code for it, which is worth while from the second one
+        on. A `kernel[grid]` that the program has kept comes here later too."""
         with user_boundary:
-            kernel = self.launch_function.launch(grid, *args, **keywords)
-        if self._launch == self._first_launch:  # no other thread was faster
-            dispatch = self.dispatchable
-            self._launch = self._second_launch if dispatch else self.launch_function.launch
-        return kernel
+            if self._launch == self._launch_first:
+                if not self._launched:
+                    kernel = self._launch_from_python(grid, *args, **keywords)
+                    self._launched = True
+                    return kernel
+                self._launch = self.native_dispatch(self._launch_from_python, self.recorded_launch)
+            return self._launch(grid, *args, **keywords)
 
-    def _second_launch(self, grid: object, /, *args: object, **keywords: object) -> CompiledKernel:
-        """A kernel that is launched more than once is worth a native dispatch table."""
-        if self._launch != self._second_launch:
-            return self._launch(grid, *args, **keywords)
-        self._launch = self.native_dispatch(self.launch_function.launch, self.recorded_launch)
-        with user_boundary:
-            return self._launch(grid, *args, **keywords)
+    def _launch_from_python(
+        self, grid: object, /, *args: object, **keywords: object
+    ) -> CompiledKernel:
+        """A launch that machine code does not make."""
+        with kernel_boundary if self.interpreted else user_boundary:
+            if self.pre_run_hooks:
+                self.pre_run_hooks(*args, **keywords)
+            run: Kernel = self._interpret if self.interpreted else self.launch_function.launch
+            return run(grid, *args, **keywords)
 
     def native_dispatch(
         self,
@@ -346,32 +345,10 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
         variant = self.variants.by_key.get(call.key)
         return None if variant is None else RecordedLaunch(call, variant)
 
-    def _launch_with_hooks(self, grid: object, *args: object, **keywords: object) -> CompiledKernel:
-        self.pre_run_hooks(*args, **keywords)
-        return self._launch(grid, *args, **keywords)
-
-    def _launch_checked(
-        self, grid: object, /, *args: object, **keywords: object
-    ) -> CompiledKernel | None:
-        """A launch of a kernel that checks its accesses: on GPUs they are not."""
-        with user_boundary:
-            return self.launch_function.launch_slowly(grid, *args, **keywords)
-
     def _interpret(self, grid: object, /, *args: object, **keywords: object) -> None:
         """A launch in the interpreter, where nothing is compiled."""
-        with kernel_boundary:
-            call = self.launch_function.bind(*args, **keywords)
-            backend = backend_named("cpu")
-            own = {name: value for name, value in self._options.items() if name != "check"}
-            options = options_of(backend, {**own, **call.options})
-            extents = grid_for(grid, call.named)
-            arguments = {p.name: a for p, a in zip(call.params, call.args, strict=True)}
-            arguments.update(call.meta)
-            # Loaded late: its reference rules need NumPy, which compiled kernels do not.
-            eager = import_late("tilewright.eager")
-            front = frontend_options(backend, options)
-            fixed = [p.name for p in call.params if p.do_not_specialize]
-            eager.run_kernel(self, extents, arguments, front, check=self.check, unspecialized=fixed)
+        call = self.launch_function.bind(*args, **keywords)
+        launch.run_interpreted(self, grid, call, self._options, self.check)
 
     def _describe(
         self, kernel: CompiledKernel, grid: tuple[int, int, int], call: BoundCall

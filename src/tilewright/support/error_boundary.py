@@ -88,8 +88,7 @@ def caller_outside() -> tuple[str, int]:
 
 
 def _is_of_package(frame: FrameType) -> bool:
-    """Also what it generates: "<launch of add>"."""
-    return frame.f_code.co_filename.startswith((_PACKAGE, "<launch of "))
+    return frame.f_code.co_filename.startswith(_PACKAGE)
 
 
 def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:

@@ -549,7 +549,7 @@ def test_a_known_variant_takes_the_fast_way(monkeypatch: pytest.MonkeyPatch) -> 
     def slow(*args: object) -> None:
         raise AssertionError("a known variant was looked for again")
 
-    monkeypatch.setattr(kernel.variants, "variant", slow)
+    monkeypatch.setattr(kernel.variants, "_add_variant", slow)
     for (args, words), expected in zip(calls, compiled, strict=True):
         assert kernel[1](*args, **words) is expected
 

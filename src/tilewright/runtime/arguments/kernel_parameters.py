@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -11,21 +10,11 @@ from typing import Any, cast
 from tilewright.compiler import find_type
 from tilewright.ir.types import PointerType, Scalar
 from tilewright.language import const, constexpr, dtype
-from tilewright.runtime.arguments.specialization import (
-    HANDLERS,
-    Handled,
-    Handler,
-    Spec,
-    annotated_key,
-    integer_key,
-)
+from tilewright.runtime.arguments.specialization import Handler
 from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 
 _KINDS = inspect.Parameter
-
-MAX_MULTIPLE = 1 << 32
-"""A multiple that is declared must be below this for machine code to check it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,42 +116,6 @@ def parameters_of(
             )
         )
     return tuple(params)
-
-
-def handler_of(param: KernelParam) -> Handler | None:
-    """What specializes the arguments of a parameter; None where their type alone decides."""
-    if param.declared is not None:
-        return param.declared.handler
-    if param.type is not None:
-        return annotated_key(param.type)
-    if param.do_not_specialize:
-        return _unspecialized
-    if param.do_not_specialize_on_alignment:
-        return _unaligned
-    return None
-
-
-def _unspecialized(value: Any) -> Handled:
-    # Not through HANDLERS, which make 1 a compile-time constant.
-    if type(value) is int:
-        return integer_key(value).plain, value
-    return _unaligned(value)
-
-
-def _unaligned(value: Any) -> Handled:
-    key, passed = HANDLERS.key_and_value(value)
-    return (key.plain if isinstance(key, Spec) else key), passed
-
-
-def machine_readable(params: Sequence[KernelParam]) -> bool:
-    """Whether machine code can make launches of a kernel with these parameters (`dispatch`)."""
-    return sys.implementation.name == "cpython" and not any(
-        param.is_keywords
-        or param.is_rest
-        or (param.declared is not None and param.declared.multiple >= MAX_MULTIPLE)
-        or (param.type is not None and not param.is_constexpr)
-        for param in params
-    )
 
 
 def kernel_parameters(fn: Callable[..., object]) -> tuple[KernelParam, ...]:

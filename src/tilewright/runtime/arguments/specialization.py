@@ -23,7 +23,7 @@ fact that it is aligned to 16 bytes. Two more facts of an int are ours:
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, cast
 
@@ -32,18 +32,18 @@ from tilewright.ir.types import DType, PointerType, Scalar, f32, i1, i32, i64, u
 from tilewright.language import DeviceFunction, constexpr, constexpr_function, dtype
 from tilewright.support import errors
 
-ALIGNMENT = 16
-"""Bytes that a variant may rely on an address to be aligned to, and the largest divisor of
-integers that it may rely on; as in Triton."""
+ALIGNMENT, HALF_ALIGNMENT = DIVISORS = 16, 8
+"""Divisors of integers that a variant may rely on; of addresses, in bytes, the first alone, as in
+Triton."""
 
 LOW_BITS = ALIGNMENT - 1
 """Those that are 0 in an aligned address, and that decide the divisor of an integer: of a negative
 one those of the two's complement."""
 
-_DIVISORS = tuple(
-    next(divisor for divisor in (ALIGNMENT, 8, 1) if not low % divisor) for low in range(ALIGNMENT)
+_DIVISOR_OF = tuple(
+    next((divisor for divisor in DIVISORS if not low % divisor), 1) for low in range(ALIGNMENT)
 )
-"""What a variant relies on an integer to be divisible by, by its LOW_BITS."""
+"""The divisor of an integer by its LOW_BITS."""
 
 HOST = "cpu"
 MOCK = "mock"
@@ -155,7 +155,7 @@ def run_time_pairs(keys: Sequence[Key], items: Sequence[Any]) -> Iterator[tuple[
 
 BOOL = spec(i1)
 FLOAT = spec(f32)
-SIZES = tuple(spec(i32, divisor, sign=1) for divisor in _DIVISORS)
+SIZES = tuple(spec(i32, divisor, sign=1) for divisor in _DIVISOR_OF)
 """Of an int from 0 to 2^31 - 1, by its LOW_BITS."""
 
 
@@ -173,7 +173,7 @@ def integer_key(value: int) -> Spec:
 def integer_spec(type_: DType, value: int) -> Spec:
     """The Spec of an integer of a type, with the facts about it."""
     sign = (1 if value >= 0 else -1) if type_.is_signed else 0
-    return _known_spec(type_, _DIVISORS[value & LOW_BITS], "", False, sign)
+    return _known_spec(type_, _DIVISOR_OF[value & LOW_BITS], "", False, sign)
 
 
 def address_divisor(address: int) -> int:
@@ -198,11 +198,6 @@ def constant_key(value: object) -> Key:
     except TypeError:
         return Constant((kind, repr(value)))
     return Constant((kind, value))
-
-
-def constant_items(meta: Mapping[str, object]) -> list[tuple[str, Key]]:
-    """Keys of the entries of a `**META`."""
-    return [(name, constant_key(value)) for name, value in meta.items()]
 
 
 Handled = tuple[Key, Any]

@@ -1,12 +1,10 @@
-"""A launch with its arguments bound to parameters, and all that follows from them.
-
-`launch_code` does the same inline for launches whose variant is in memory; here every mistake gets
-its error.
-"""
+"""A launch with its arguments bound to parameters, and all that follows from them: `BoundCall.key`
+is where the launch key is made, of the `KeyRule`s of the parameters."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from inspect import Parameter
 from typing import Any, cast
 
 from tilewright.backends import Backend
@@ -14,13 +12,11 @@ from tilewright.frontend.python import ArgSpec, KernelSignature, descriptor_spec
 from tilewright.ir.types import PointerType, i32
 from tilewright.runtime.active_driver import backend_of, driver
 from tilewright.runtime.arguments.descriptor_arguments import DescriptorKey
-from tilewright.runtime.arguments.host_arrays import plain
-from tilewright.runtime.arguments.kernel_parameters import KernelParam, handler_of
+from tilewright.runtime.arguments.kernel_parameters import KernelParam
+from tilewright.runtime.arguments.key_rules import KeyRule, rules_of
 from tilewright.runtime.arguments.specialization import (
-    HANDLERS,
     HOST,
     MOCK,
-    Handled,
     Key,
     Spec,
     TupleKey,
@@ -32,28 +28,19 @@ from tilewright.support import cached_property, errors
 from tilewright.support.data_class import dataclass
 
 
-class Missing:
-    """Stands for an argument that is not given."""
-
-    def __repr__(self) -> str:
-        return "<missing>"
-
-
-MISSING = Missing()
-
-
 @dataclass
 class BoundCall:
     """A launch of `kernel`. What is derived from the arguments is computed when first read.
 
-    params: the kernel's without `**META`; args: one for each of them; keywords: the others, which
-    are options of the backend or entries of `**META`; assigned: the settings of compilation
+    params: the kernel's without `**META`; rules, args: one for each of them; keywords: the others,
+    which are options of the backend or entries of `**META`; assigned: the settings of compilation
     that were assigned in this process.
     """
 
     kernel: str
     all_params: Sequence[KernelParam]
     params: Sequence[KernelParam]
+    rules: Sequence[KeyRule]
     args: Sequence[object]
     keywords: Mapping[str, object]
     assigned: Mapping[str, object]
@@ -65,28 +52,33 @@ class BoundCall:
         return {**dict(zip(names, self.args, strict=True)), **self.keywords}
 
     @cached_property
-    def _specialized(self) -> list[Handled]:
-        return [_specialize(param, arg) for param, arg in zip(self.params, self.args, strict=True)]
+    def _specialized(self) -> tuple[list[Key], list[object]]:
+        keys: list[Key] = []
+        values: list[object] = []
+        try:
+            for rule, arg in zip(self.rules, self.args, strict=True):
+                key, value = rule.key(arg)
+                keys.append(key)
+                values.append(value)
+        except (errors.UnsupportedArgument, errors.DeviceMismatch) as problem:
+            problem.argument = problem.argument or self.params[len(keys)].name
+            raise
+        return keys, values
 
-    @cached_property
+    @property
     def keys(self) -> list[Key]:
         """The key of each argument: its part in choosing the variant."""
-        return [key for key, _ in self._specialized]
+        return self._specialized[0]
 
-    @cached_property
+    @property
     def values(self) -> list[object]:
         """The value to pass for each argument."""
-        return [value for _, value in self._specialized]
+        return self._specialized[1]
 
     @cached_property
     def key(self) -> tuple[object, ...]:
-        """The key of the variant; the generated launch function makes an equal one."""
-        has_meta = any(param.is_keywords for param in self.all_params)
-        # as in `launch_code`: options stand for themselves, entries of a `**META` for their keys
-        keywords = [
-            (name, value if _hashable(value) and not has_meta else constant_key(value))
-            for name, value in self.keywords.items()
-        ]
+        """The launch key: a variant runs all launches that have one."""
+        keywords = ((name, constant_key(value)) for name, value in self.keywords.items())
         return (*self.keys, *keywords, *self.assigned_settings)
 
     @cached_property
@@ -176,53 +168,80 @@ class BoundCall:
         return KernelSignature(tuple(specs))
 
 
-def bind(
-    kernel: str,
-    params: Sequence[KernelParam],
-    args: Sequence[object],
-    rest: Sequence[object],
-    keywords: Mapping[str, object],
-    assigned: Mapping[str, object],
-) -> BoundCall:
-    """A launch, with `args` for the named parameters (MISSING where none is given), further
-    positional ones in `rest`, and keywords that are no parameters; assigned: see BoundCall.
+class Binder:
+    """Binds the arguments of launches to the parameters of a kernel.
 
-    Errors: ArgumentCount, MissingArgument, UnknownArgument.
+    assigned: see BoundCall
     """
-    ordered = [param for param in params if not param.is_keywords]
-    named = [param for param in ordered if not param.is_rest]
-    missing = [p.name for p, arg in zip(named, args, strict=True) if arg is MISSING]
-    if missing:
+
+    def __init__(
+        self, kernel: str, params: Sequence[KernelParam], assigned: Mapping[str, object]
+    ) -> None:
+        self._kernel = kernel
+        self._params = params
+        self._assigned = assigned
+        self._ordered = [param for param in params if not param.is_keywords]
+        self._rules = rules_of(self._ordered)
+        self._named = [param for param in self._ordered if not param.is_rest]
+        by_position = Parameter.POSITIONAL_ONLY
+        self._places = {
+            param.name: place
+            for place, param in enumerate(self._named)
+            if param.kind is not by_position
+        }
+        self._defaults: list[object] = [
+            param.default if param.has_default else _MISSING for param in self._named
+        ]
+        # as in every signature, those by position come first
+        self._positional = sum(param.is_positional for param in self._named)
+        self._rest = next((i for i, param in enumerate(self._ordered) if param.is_rest), None)
+
+    def bind(self, args: tuple[object, ...], keywords: Mapping[str, object]) -> BoundCall:
+        """A launch, which is not made.
+
+        Errors: ArgumentCount, MissingArgument, UnknownArgument; TypeError as of Python functions.
+        """
+        values, others = [*args[: self._positional]], {}
+        count = len(values)
+        values += self._defaults[count:]
+        if keywords:
+            others = self._place(values, count, keywords)
+        if count < len(values) and any(value is _MISSING for value in values):
+            self._refuse_missing(values, others)
+        if self._rest is not None:
+            values.insert(self._rest, args[self._positional :])
+        elif len(args) > self._positional:
+            raise errors.ArgumentCount(self._kernel, self._positional, len(args))
+        return BoundCall(
+            self._kernel, self._params, self._ordered, self._rules, values, others, self._assigned
+        )
+
+    def _place(
+        self, values: list[object], count: int, keywords: Mapping[str, object]
+    ) -> dict[str, object]:
+        """Put keyword arguments among the values, the first `count` of which are given; the rest
+        is returned."""
+        others: dict[str, object] = {}
+        for name, value in keywords.items():
+            place = self._places.get(name)
+            if place is None:
+                others[name] = value
+            elif place < count:
+                text = f"{self._kernel}() got multiple values for argument {name!r}"
+                raise TypeError(text)
+            else:
+                values[place] = value
+        return others
+
+    def _refuse_missing(self, values: Sequence[object], others: Mapping[str, object]) -> None:
         # A misspelt keyword is why something is missing, and says more.
-        refuse_unknown(kernel, params, keywords)
-        raise errors.MissingArgument(kernel, tuple(missing))
-    if rest and len(named) == len(ordered):
-        count = sum(param.is_positional for param in named)
-        raise errors.ArgumentCount(kernel, count, count + len(rest))
-    given = dict(zip((param.name for param in named), args, strict=True))
-    all_args = [rest if param.is_rest else given[param.name] for param in ordered]
-    return BoundCall(kernel, params, ordered, all_args, keywords, assigned)
+        refuse_unknown(self._kernel, self._params, others)
+        named = zip(self._named, values, strict=True)
+        missing = tuple(param.name for param, value in named if value is _MISSING)
+        raise errors.MissingArgument(self._kernel, missing)
 
 
-def _hashable(value: object) -> bool:
-    """Whether a keyword's value can stand for itself in a key."""
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
-
-
-def _specialize(param: KernelParam, arg: object) -> Handled:
-    """Key and value of an argument, with the parameter's name in errors."""
-    try:
-        if param.is_constexpr:
-            return constant_key(arg), plain(arg)
-        handler = handler_of(param)
-        return HANDLERS.key_and_value(arg) if handler is None else handler(arg)
-    except (errors.UnsupportedArgument, errors.DeviceMismatch) as problem:
-        problem.argument = problem.argument or param.name
-        raise
+_MISSING = object()
 
 
 def _is_usable(address: int, backend: Backend) -> bool:

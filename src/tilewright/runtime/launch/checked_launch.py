@@ -14,12 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from tilewright import interp
 from tilewright.compiler import CompiledKernel
+from tilewright.eager import as_numpy
 from tilewright.ir.types import PointerType
 from tilewright.runtime.arguments.descriptor_arguments import DescriptorKey
 from tilewright.runtime.arguments.specialization import Key, Spec, TupleKey
 from tilewright.runtime.launch.bound_call import BoundCall
-from tilewright.support import ForkLock, Grid, SourceLoc, TilewrightError, import_late
+from tilewright.support import ForkLock, Grid, SourceLoc, TilewrightError
 from tilewright.transforms import CheckSite, CheckTable, Violation, check_table
 
 _NOTE_BYTES = 4
@@ -83,13 +85,12 @@ class _CheckedLaunch:
     """The table of one launch, and what it means."""
 
     def __init__(self, kernel: CompiledKernel, grid: Grid, call: BoundCall) -> None:
-        interp, eager = import_late("tilewright.interp"), import_late("tilewright.eager")
-        self._errors = interp.access_errors
+        self._errors: Any = interp.access_errors
         self._layout = _layout(kernel.metadata.checks)
         self._grid = grid
         self._memory = interp.Memory(call.kernel)
         # Kept, as some are views that only the conversion has made.
-        self._arrays = [(name, eager.as_numpy(name, array)) for name, array in _arrays_of(call)]
+        self._arrays = [(name, as_numpy(name, array)) for name, array in _arrays_of(call)]
         self._spans = [self._memory.add(name, array) for name, array in self._arrays]
         self._words = (ctypes.c_int64 * check_table.words_for(len(self._spans)))()
         self._base = 0

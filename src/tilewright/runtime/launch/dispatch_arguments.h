@@ -14,13 +14,13 @@ static bool is_in_declared_range(int64_t value, uint64_t flags) {
     return ((uint64_t)value + bias) >> bits == 0;
 }
 
-// The class of an integer: 1 for the number 1; 2 for an i32, 5 for a wider one, each 1 more if it
-// is divisible by 8, another if by 16, and 8 more if it is negative.
+// The class of an integer: 1 for the number 1; 2 for an i32, 5 for a wider one, each 1 more for
+// every divisor of key_rules.py, and 8 more if it is negative.
 static uint64_t integer_class(int64_t value, uint64_t flags) {
     if (value == 1 && !(flags & UNSPECIALIZED))
         return 1;
-    return (value == (int32_t)value ? 2 : 5) + has_divisibility(value, 7, flags) +
-           has_divisibility(value, 15, flags) + (value < 0 ? 8 : 0);
+    return (value == (int32_t)value ? 2 : 5) + has_divisibility(value, HALF_ALIGNED, flags) +
+           has_divisibility(value, ALIGNED, flags) + (value < 0 ? 8 : 0);
 }
 
 // Describe an int; false if it does not fit its declaration, or 64 bits.

@@ -43,8 +43,8 @@ static bool is_listed(void *const *types, const PyObject *type) {
     return false;
 }
 
-// Whether low bits of a number are 0, as far as its parameter lets that decide. mask: 15 for one
-// that is divisible by 16
+// Whether low bits of a number are 0, as far as its parameter lets that decide. mask: ALIGNED or
+// HALF_ALIGNED
 static bool has_divisibility(uint64_t number, uint64_t mask, uint64_t flags) {
     return (number & mask) == 0 && !(flags & DIVISIBILITY_OFF);
 }
@@ -162,7 +162,7 @@ static bool describe_array(Call *call, PyObject *object, uint64_t flags) {
     uint64_t at = call->described, address, word;
     PyObject *made = nullptr;
     if (read_array(call, object, &address, &word, &made)) {
-        call->descriptors[at].value = word + has_divisibility(address, 15, flags);
+        call->descriptors[at].value = word + has_divisibility(address, ALIGNED, flags);
         call->numbers[at] = address;
         if (address + 1 > 1 && is_declared_multiple(address, flags)) {
             call->values[at] = made;

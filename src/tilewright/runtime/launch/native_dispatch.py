@@ -16,26 +16,18 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol
 
-from tilewright.ir.types import DType
 from tilewright.language import DeviceFunction, TensorDescriptor, dtype
 from tilewright.native import METH_FASTCALL, METH_KEYWORDS, builtin_function
 from tilewright.runtime.arguments.descriptor_arguments import DescriptorKey
-from tilewright.runtime.arguments.kernel_parameters import Declared, KernelParam
+from tilewright.runtime.arguments.kernel_parameters import KernelParam
+from tilewright.runtime.arguments.key_rules import rules_of
 from tilewright.runtime.arguments.specialization import TupleKey
 from tilewright.runtime.launch.bound_call import BoundCall
 from tilewright.runtime.launch.dispatch_entry import Entry, argument_sources
 from tilewright.runtime.launch.native_dispatch_structures import (
-    BY_VALUE,
-    CONSTEXPR,
     DISPATCH_SYMBOL,
-    FLOAT,
-    MULTIPLE,
     PROBES,
-    RANGE,
-    SIGNED,
     SLOTS,
-    UNALIGNED,
-    UNSPECIALIZED,
     DispatchRecord,
 )
 from tilewright.runtime.launch.native_memory import Memory, free_position
@@ -176,7 +168,8 @@ class Dispatcher:
         self._python = python
         self._find = find
         self._failures = 0
-        flags = {param.name: _flags(param, param.name in by_value) for param in params}
+        rules = rules_of(params, by_value)
+        flags = {param.name: rule.flags for param, rule in zip(params, rules, strict=True)}
         self._table = DispatchTable(name, flags, python, self._launch_and_add, state)
         self.launch = self._table.launch
         self.note_launches = self._table.note_launches
@@ -220,31 +213,6 @@ def _learned(
         defaults=entry.object({n: v for n, v in call.named.items() if n not in names}),
     )
     return entry
-
-
-def _flags(param: KernelParam, by_value: bool) -> int:
-    if param.is_constexpr:
-        return CONSTEXPR
-    if param.do_not_specialize:
-        specialized = UNSPECIALIZED
-    else:
-        specialized = UNALIGNED if param.do_not_specialize_on_alignment else 0
-    declared = 0 if param.declared is None else _declared_flags(param.declared)
-    return specialized | declared | (BY_VALUE if by_value else 0)
-
-
-def _declared_flags(declared: Declared) -> int:
-    """What machine code checks before it takes an argument to be like others of its class."""
-    type_ = declared.type
-    multiple = declared.multiple << MULTIPLE if declared.multiple > 1 else 0
-    if not isinstance(type_, DType) or type_.is_bool:
-        return multiple
-    if type_.is_float:
-        return multiple | FLOAT
-    if type_.is_signed:
-        return multiple | (SIGNED | type_.bits << RANGE if type_.bits < 64 else 0)
-    # 63 for u64: Python passes what a signed word cannot hold
-    return multiple | min(type_.bits, 63) << RANGE
 
 
 def _can_learn(call: BoundCall, args: tuple[object, ...], named: Mapping[str, object]) -> bool:

@@ -22,6 +22,8 @@ enum {
     SLOT_F32 = 1,
     SLOT_F64 = 2,
     SLOT_I1 = 3,
+    ALIGNED = 15,
+    HALF_ALIGNED = 7,
 };
 
 // What the machine code reads of one kernel; Python fills it in.

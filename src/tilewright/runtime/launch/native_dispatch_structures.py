@@ -27,24 +27,27 @@ import ctypes
 from pathlib import Path
 
 from tilewright.native import OBJECT_LAYOUT, NativeProgram
+from tilewright.runtime.arguments.key_rules import (
+    BY_VALUE,
+    CONSTEXPR,
+    FLOAT,
+    LAYOUT,
+    MULTIPLE,
+    RANGE,
+    SIGNED,
+    UNALIGNED,
+    UNSPECIALIZED,
+)
+from tilewright.runtime.arguments.specialization import ALIGNMENT, HALF_ALIGNMENT
 
 __all__ = [
-    "BY_VALUE",
-    "CONSTEXPR",
     "DISPATCH",
     "DISPATCH_SYMBOL",
-    "FLOAT",
-    "LAYOUT",
     "MAX_ARGUMENTS",
-    "MULTIPLE",
     "PROBES",
-    "RANGE",
-    "SIGNED",
     "SLOTS",
     "SLOT_KINDS",
     "TENSOR_TYPES",
-    "UNALIGNED",
-    "UNSPECIALIZED",
     "CacheEntry",
     "DispatchRecord",
     "KnownObjects",
@@ -58,15 +61,8 @@ TENSOR_TYPES = 8
 SLOTS, PROBES = 256, 8
 """Places in the table of a kernel where a search for an entry begins, and how far it goes."""
 
-CONSTEXPR, UNSPECIALIZED, UNALIGNED, BY_VALUE, FLOAT, SIGNED, LAYOUT = 1, 2, 4, 8, 16, 32, 64
-"""Flags of a parameter: compile-time; no fact about its value matters; alignment does not; numbers
-decide by their value, although they are passed; ints are passed as floats; its range has a sign;
-of an array rank, shape and strides decide too."""
 SLOT_KINDS = ("word", "f32", "f64", "i1")
 """What a 64-bit slot holds: an integer or address as it is, the bits of a float, a truth value."""
-RANGE, MULTIPLE = 8, 32
-"""Bits of the flags from where on they hold the bits of the range of ints, 0 for any that fits 64
-bits (to Python goes what is outside); and what ints and addresses must be multiples of, or 0."""
 
 _Word = ctypes.c_uint64
 _Address = ctypes.c_void_p
@@ -212,6 +208,9 @@ DISPATCH = NativeProgram(
         "RANGE": RANGE,
         "MULTIPLE": MULTIPLE,
         **{f"SLOT_{kind.upper()}": number for number, kind in enumerate(SLOT_KINDS)},
+        # masks of the bits that are 0 in what DIVISORS divide
+        "ALIGNED": ALIGNMENT - 1,
+        "HALF_ALIGNED": HALF_ALIGNMENT - 1,
     },
     definitions=OBJECT_LAYOUT,
     effort=1,

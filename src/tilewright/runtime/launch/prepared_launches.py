@@ -25,6 +25,7 @@ from typing import Any
 
 from tilewright.ir.types import PointerType
 from tilewright.runtime import launch
+from tilewright.runtime.arguments.key_rules import CONSTEXPR, LAYOUT
 from tilewright.runtime.arguments.specialization import Spec, TupleKey
 from tilewright.runtime.launch.used_globals import GlobalCheck
 from tilewright.runtime.launch.variant import LaunchState, RecordedLaunch
@@ -100,8 +101,7 @@ class PreparedLaunches:
 
     def _new_table(self, state: LaunchState) -> launch.DispatchTable:
         flags = {
-            name or str(i): launch.LAYOUT if name else launch.CONSTEXPR
-            for i, name in enumerate(self._parameters)
+            name or str(i): LAYOUT if name else CONSTEXPR for i, name in enumerate(self._parameters)
         }
         table = launch.DispatchTable(self._kernel, flags, _leave, _unknown, state)
         self._register(table)

@@ -20,17 +20,29 @@ Pick = Callable[[Sequence[Any]], Sequence[Any]]
 class Variant:
     """A loaded kernel and how its run-time values are picked from all arguments of a launch.
 
-    globals: see `UsedGlobals.checks`; pairs: of run-time arguments that must not overlap; stamp:
-    the clock of `VariantCache` at its latest launch.
+    globals: see `UsedGlobals.checks`; pairs: of run-time arguments that must not overlap; checked:
+    whether it reports accesses that are wrong; stamp: the clock of `VariantCache` at its latest
+    launch.
     """
 
-    __slots__ = ("_used_globals", "globals", "kernel", "launch", "pairs", "pick", "stamp")
+    __slots__ = (
+        "_used_globals",
+        "checked",
+        "globals",
+        "kernel",
+        "launch",
+        "pairs",
+        "pick",
+        "stamp",
+    )
 
     def __init__(
         self, kernel: CompiledKernel, keys: Sequence[Key], globals: UsedGlobals, stamp: int
     ) -> None:
         self.kernel = kernel
-        self.pairs = kernel.pairs
+        # A check for races gets the addresses of the arrays, and reports what does go wrong.
+        self.pairs = () if "race" in kernel.metadata.options.check else kernel.pairs
+        self.checked = hasattr(kernel.metadata, "checks")
         self.launch = kernel.launcher.launch
         self.pick = picker(keys)
         self.globals = globals.checks
@@ -39,7 +51,8 @@ class Variant:
 
     def check_globals(self) -> None:
         """Raise ChangedGlobal if a global has another value than when the kernel was compiled."""
-        self._used_globals.check(self.kernel.src.name)
+        if any(get(name) is not value for get, name, value in self.globals):
+            self._used_globals.check(self.kernel.src.name)
 
 
 def picker(keys: Sequence[Key]) -> Pick:

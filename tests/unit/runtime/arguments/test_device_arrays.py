@@ -540,8 +540,7 @@ def test_numbers_of_numpy_that_python_has_not(interpret: bool) -> None:
 
 
 def call(*args: object) -> bound_call.BoundCall:
-    params = kernel_parameters(add.fn)
-    return bound_call.BoundCall("add", params, params, [*args, 16, 16], {}, {})
+    return bound_call.Binder("add", kernel_parameters(add.fn), {}).bind((*args, 16, 16), {})
 
 
 def test_arrays_of_a_launch_are_on_one_gpu() -> None:

@@ -226,7 +226,7 @@ def test_bad_grids(slow: list[str], grid: object) -> None:
     for given in (grid, lambda meta: grid):
         with pytest.raises(errors.BadGrid) as caught:
             sizes[given](out, 5, x)
-        assert [entry.name for entry in caught.traceback] == ["test_bad_grids", "counted"]
+        assert [entry.name for entry in caught.traceback] == ["test_bad_grids"]
 
 
 @pytest.mark.parametrize("grid", [0, (0,), (2, 0), (0, 3, 1), (1, 1, 0), [0], np.int64(0)])
