@@ -51,14 +51,17 @@ class SizeBudgets:
 
 
 def read_budgets(path: Path) -> SizeBudgets:
-    """The budgets in a file; a raise without a reason, or of no room, is a KeyError."""
+    """The budgets in a file; a raise without a reason, or of no room or target, is a KeyError."""
     table: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
-    allowed: dict[str, int] = dict(table["rooms"])
+    allowed, steps = dict(table["rooms"]), dict(table["steps"])
     for row in table.get("raises", ()):
         if not str(row["reason"]).strip():
             raise KeyError("reason")
-        allowed[row["room"]] += row["lines"]
-    return SizeBudgets(allowed, table["prose_percent"], table["steps"])
+        if "target" in row:
+            steps[row["target"]] += row["steps"]
+        else:
+            allowed[row["room"]] += row["lines"]
+    return SizeBudgets(allowed, table["prose_percent"], steps)
 
 
 def violations(root: Path, budgets: SizeBudgets) -> list[str]:

@@ -65,18 +65,22 @@ prose_percent = 25
 rooms = {{ ir = 10 }}
 steps = {{ sm_90 = 2 }}
 [[raises]]
-room = "{room}"
-lines = 5
+{what}
 {reason}
 """
+ROOM, TARGET = 'room = "ir"\nlines = 5', 'target = "sm_90"\nsteps = 3'
 
 
-def test_a_raise_needs_a_room_and_a_reason(tmp_path: Path) -> None:
+def test_a_raise_needs_a_room_or_target_and_a_reason(tmp_path: Path) -> None:
     table = tmp_path / "budgets.toml"
-    table.write_text(RAISED.format(room="ir", reason='reason = "moved here"'), "utf-8")
+    given = 'reason = "moved here"'
+    table.write_text(RAISED.format(what=ROOM, reason=given), "utf-8")
     assert code_size.read_budgets(table) == SizeBudgets({"ir": 15}, 25, {"sm_90": 2})
-    for room, reason in (("ir", ""), ("ir", 'reason = " "'), ("ops", 'reason = "moved"')):
-        table.write_text(RAISED.format(room=room, reason=reason), "utf-8")
+    table.write_text(RAISED.format(what=TARGET, reason=given), "utf-8")
+    assert code_size.read_budgets(table) == SizeBudgets({"ir": 10}, 25, {"sm_90": 5})
+    unknown = ROOM.replace("ir", "ops"), TARGET.replace("9", "8")
+    for what, reason in ((ROOM, ""), (ROOM, 'reason = " "'), *((u, given) for u in unknown)):
+        table.write_text(RAISED.format(what=what, reason=reason), "utf-8")
         with pytest.raises(KeyError):
             code_size.read_budgets(table)
 
