@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.analysis import affine
 from tilewright.ir import (
     Block,
     Effect,
@@ -43,7 +44,7 @@ from tilewright.ir import (
     scalar_integer,
 )
 from tilewright.ir.types import Type, u32
-from tilewright.ops import ForOp, MulOp, wrong_args, wrong_end
+from tilewright.ops import ForOp, wrong_args, wrong_end
 
 PRODUCER_WARPS = 4
 """A warpgroup, of which one thread works: registers are moved by warpgroups (`setmaxnreg`)."""
@@ -111,8 +112,7 @@ class BlocksOp(Op, opcode="nvidia.blocks", traits=(Trait.PURE,)):
 def is_over_programs(loop: ForOp) -> bool:
     """Whether a loop goes from program to program of a block, all or those of a group. Blocks are
     so few that its index does not wrap."""
-    step = loop.step.op
-    return isinstance(step.operands[0].op if isinstance(step, MulOp) else step, BlocksOp)
+    return any(isinstance(factor.op, BlocksOp) for factor in affine.of(loop.step).factors())
 
 
 @reference(BlockOp)

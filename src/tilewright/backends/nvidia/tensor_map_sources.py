@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
+from tilewright.analysis import affine
 from tilewright.backends.nvidia.tensor_maps import (
     MAX_BOX,
     LaunchNumber,
@@ -14,7 +14,7 @@ from tilewright.backends.nvidia.tensor_maps import (
 from tilewright.ir import Value
 from tilewright.ir.types import BufferType, DType, TileType
 from tilewright.layout import SWIZZLE_BYTES, shared_swizzled
-from tilewright.ops import AddOp, CastOp, ConstantOp, DescriptorAccess, DescriptorLoadOp, DivOp
+from tilewright.ops import DescriptorAccess, DescriptorLoadOp
 
 
 def launch_number(value: Value, parameters: Sequence[Value]) -> LaunchNumber | None:
@@ -22,19 +22,12 @@ def launch_number(value: Value, parameters: Sequence[Value]) -> LaunchNumber | N
 
     One that is negative may be another one, for division truncates: no extent is.
     """
-    op = value.op
-    if isinstance(op, CastOp):
-        return launch_number(op.x, parameters)
-    if isinstance(op, ConstantOp):
-        return LaunchNumber(None, int(op.value))
-    if isinstance(op, AddOp | DivOp):
-        left, right = (launch_number(side, parameters) for side in op.operands)
-        if left is None or left.divisor != 1 or right is None or not right.is_constant:
-            return None
-        if isinstance(op, AddOp):
-            return replace(left, constant=left.constant + right.constant)
-        return replace(left, divisor=right.constant) if right.constant > 0 else None
-    return LaunchNumber(value.index) if value in parameters else None
+    number = affine.of(value).quotient()
+    if number.base is None:
+        return LaunchNumber(None, number.constant, number.divisor)
+    if number.base not in parameters:
+        return None
+    return LaunchNumber(number.base.index, number.constant, number.divisor)
 
 
 def swizzle_of(buffer: BufferType) -> int | None:

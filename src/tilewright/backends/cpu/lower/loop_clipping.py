@@ -26,11 +26,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple, cast
 
-from tilewright.analysis import integer_range
+from tilewright.analysis import affine
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering
 from tilewright.backends.cpu.lower.fusion import LoopNest
 from tilewright.backends.cpu.lower.lane_values import Lanes, literal
-from tilewright.backends.cpu.lower.streaming_stores import direction
 from tilewright.ir import Trait, Value
 from tilewright.ir.types import DType, PointerType, dtype_of, element_of, shape_of
 from tilewright.llvm import Code, Val, integer_literal
@@ -226,7 +225,7 @@ class ClippingBound:
     def _unless_it_wraps(self, code: Code, first: Val, extent: int, count: Val) -> tuple[Val, Val]:
         """How many elements have an effect, and for how many the condition is known to hold."""
         low = self.sides(cast("CompareOp", self.condition.value.op))[0]
-        known, largest = integer_range(low), dtype_of(low.type).max_int
+        known, largest = affine.of(low).range(), dtype_of(low.type).max_int
         if known is not None and known.high < largest:
             return count, count
         last = integer_literal(largest - (extent - 1), first.type)
@@ -284,7 +283,7 @@ class _BoundSearch:
             and isinstance(element, DType)
             and element.is_signed
             and element.bits >= 32
-            and direction(low, self.directions) == 1
+            and affine.of(low).direction(self.directions) == 1
             and self.everywhere.is_independent(IndexedValue(high, indexed.axes))
         )
 

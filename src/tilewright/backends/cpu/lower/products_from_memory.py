@@ -16,9 +16,10 @@ on signed integers is taken not to wrap.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field, replace
+from dataclasses import replace
 from math import gcd
 
+from tilewright.analysis import affine
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering
 from tilewright.backends.cpu.lower.dot_operands import element_of_product, is_zero
 from tilewright.backends.cpu.lower.loop_clipping import IndexedValue
@@ -28,85 +29,16 @@ from tilewright.backends.cpu.microkernel import DotSpec, memory_depth, memory_st
 from tilewright.ir import Op, Trait, Value
 from tilewright.ir.types import DType, TileType, dtype_of, element_of, f16, f32, shape_of
 from tilewright.ops import (
-    AddOp,
     BitcastOp,
-    BroadcastOp,
     CastOp,
     CompareOp,
     ConstantOp,
     DotOp,
-    ExpandDimsOp,
     ForOp,
-    HintOp,
     LoadOp,
-    MulOp,
-    OffsetOp,
-    RangeOp,
-    RemOp,
     SplatOp,
-    SubOp,
-    TransposeOp,
 )
 from tilewright.support.data_class import dataclass
-
-_MOST_OPS = 128
-"""From which addresses are computed; more are generated code."""
-
-_MOVES = (SplatOp, BroadcastOp, ExpandDimsOp, TransposeOp, HintOp)
-
-
-@dataclass(slots=True)
-class _Linearity:
-    """Which values are linear in coordinates and in the number of the iteration.
-
-    remainders: those that have to be without a wrap for it
-    """
-
-    loop: ForOp
-    known: dict[Value, int | None] = field(default_factory=dict[Value, int | None])
-    remainders: list[RemOp] = field(default_factory=list[RemOp])
-
-    def degree(self, value: Value) -> int | None:
-        """0: the same everywhere; 1: linear; None: neither."""
-        if value not in self.known:
-            self.known[value] = None  # what has too many operands stays so
-            if len(self.known) <= _MOST_OPS:
-                self.known[value] = self._degree(value)
-        return self.known[value]
-
-    def _degree(self, value: Value) -> int | None:
-        op = value.op
-        if op is None:
-            return int(value in self.loop.body.args)
-        inside = op.parent is self.loop.body
-        if isinstance(op, ConstantOp) or not (inside or isinstance(value.type, TileType)):
-            return 0
-        if isinstance(op, RangeOp):
-            return 1
-        if isinstance(op, RemOp) and not inside:
-            self.remainders.append(op)
-            return self.degree(op.lhs)
-        return self._of_operands(op)
-
-    def _of_operands(self, op: Op) -> int | None:
-        degrees = [self.degree(operand) for operand in op.operands]
-        if None in degrees or Trait.PURE not in op.traits or op.regions:
-            return None
-        highest = max((d for d in degrees if d is not None), default=0)
-        linear = isinstance(op, (*_MOVES, AddOp, SubOp, OffsetOp)) or (
-            isinstance(op, MulOp) and 0 in degrees
-        )
-        widened = isinstance(op, CastOp) and _widens(op)
-        return highest if linear or widened or not highest else None
-
-
-def _widens(op: CastOp) -> bool:
-    source, target = (element_of(v.type) for v in (op.x, op.result))
-    if not isinstance(source, DType) or not isinstance(target, DType):
-        return False
-    return source.is_integer and source.is_signed and target.is_integer and (
-        target.bits >= source.bits
-    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +95,8 @@ def memory_product(state: CpuLowering, loop: ForOp) -> MemoryProduct | None:
         return None
     element = _element(state, dot)
     a, b = (_loaded(v, element == "half") for v in (dot.a, dot.b))
-    linearity = _Linearity(loop)
-    steps = [_step(linearity, loop, n) for n in range(len(loop.inits))]
+    iterations = affine.Linear(loop)
+    steps = [_step(iterations, loop, n) for n in range(len(loop.inits))]
     if a is None or b is None or "none" in steps:
         return None
     spec, depth = _spec(state, loop, dot, element, a, b), shape_of(dot.a.type)[1]
@@ -176,11 +108,11 @@ def memory_product(state: CpuLowering, loop: ForOp) -> MemoryProduct | None:
     linear += [v for c in conditions if c.value.op for v in c.value.op.operands]
     together = max(step // depth, 1) if step else 1
     fits = step and gcd(depth * together, spec.k) % step == 0 and all(map(_is_order, conditions))
-    if not fits or any(linearity.degree(v) is None for v in linear):
+    if not fits or not all(affine.of(v).is_linear_in(iterations) for v in linear):
         return None
     known = tuple(s for s in steps if not isinstance(s, str))
     remainders = run_remainders(state, [a.pointer, b.pointer])
-    wraps = {op.result for op in linearity.remainders if isinstance(op.result.type, TileType)}
+    wraps = {op.result for op in iterations.remainders if isinstance(op.result.type, TileType)}
     if wraps - {tile.op.result for tile in remainders}:
         return None
     remainders = tuple(tile for tile in remainders if tile.op.result in wraps)
@@ -228,18 +160,13 @@ def _loaded(operand: Value, widened: bool) -> LoadOp | None:
     return op if isinstance(op, LoadOp) and op.parent is not None else None
 
 
-def _step(linearity: _Linearity, loop: ForOp, number: int) -> Value | None | str:
+def _step(iterations: affine.Linear, loop: ForOp, number: int) -> Value | None | str:
     """What an iteration adds to a carried value; "none" if it does something else."""
     arg, yielded = loop.carried[number], loop.body.terminator.operands[number]
     if yielded is arg or isinstance(arg.type, TileType):
         return None
-    op = yielded.op
-    if not isinstance(op, (AddOp, OffsetOp)) or arg not in op.operands:
-        return "none"
-    left, right = op.operands
-    step = right if left is arg else left
-    integer = isinstance(op, OffsetOp) or dtype_of(arg.type).is_integer
-    return step if integer and step is not arg and linearity.degree(step) == 0 else "none"
+    step = affine.of(yielded).addend(arg)
+    return step if step is not None and affine.of(step).is_invariant_in(iterations) else "none"
 
 
 def _initial(loop: ForOp) -> Value:

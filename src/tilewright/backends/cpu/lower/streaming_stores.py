@@ -17,27 +17,14 @@ from math import prod
 
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering
 from tilewright.backends.cpu.lower.fusion import LoopNest, is_inlinable
-from tilewright.backends.cpu.lower.vector_access import Element
 from tilewright.ir import Function, Value
-from tilewright.ir.types import DType, dtype_of, element_of, shape_of
+from tilewright.ir.types import element_of, shape_of
 from tilewright.ops import (
-    AddOp,
-    BroadcastOp,
-    CastOp,
-    ConstantOp,
-    ExpandDimsOp,
-    HintOp,
     LoadOp,
-    MulOp,
     ProgramIdOp,
-    RangeOp,
-    SplatOp,
     StoreOp,
-    SubOp,
-    TransposeOp,
     pointee,
 )
-from tilewright.support.graph_fold import fold
 
 STREAM_ALIGNMENT = 16
 """Bytes; LLVM splits a non-temporal store that is wider than it is aligned, which is as fast."""
@@ -48,8 +35,6 @@ instructions looks at all branches on it wherever it is used: 10,000 take 65 s, 
 
 _MIN_OPS_OF_COMPUTE_BOUND = 256
 """Computed values from which on a nest is bound by computation, not by memory."""
-
-_MOVES = BroadcastOp | ExpandDimsOp | TransposeOp | HintOp
 
 
 def nest_may_stream(state: CpuLowering, nest: LoopNest) -> bool:
@@ -119,69 +104,6 @@ def _aligned(state: CpuLowering, pointer: Value) -> bool:
     run = facts.contiguity[last]
     width = element_of(pointee(pointer.type)).bytes
     return run * width >= STREAM_ALIGNMENT and facts.divisibility[last] >= STREAM_ALIGNMENT
-
-
-def direction(value: Value, cache: dict[Value, int | None] | None = None) -> int | None:
-    """1 if an integer tile never decreases along any dimension, -1 never increases, 0 constant.
-
-    cache: results of earlier calls, to which this one adds its own
-    """
-    return fold(value, _terms, _direction, {} if cache is None else cache)
-
-
-def _terms(value: Value) -> Sequence[Value]:
-    """The values that decide in which direction a tile goes."""
-    op = value.op
-    if not shape_of(value.type) or not isinstance(op, CastOp | _MOVES | AddOp | SubOp | MulOp):
-        return ()
-    return op.operands
-
-
-def _direction(value: Value, terms: list[int | None]) -> int | None:
-    op = value.op
-    if not shape_of(value.type) or isinstance(op, SplatOp | ConstantOp):
-        return 0
-    if isinstance(op, RangeOp):
-        return 1
-    if isinstance(op, CastOp):
-        ordered = _keeps_order(element_of(op.x.type), element_of(op.type))
-        return terms[0] if ordered or terms[0] == 0 else None
-    if isinstance(op, _MOVES):
-        return terms[0]
-    # Unsigned differences wrap below zero and lose their order.
-    if isinstance(op, AddOp) or (isinstance(op, SubOp) and dtype_of(op.type).is_signed):
-        return _sum(terms[0], terms[1], 1 if isinstance(op, AddOp) else -1)
-    if isinstance(op, MulOp):
-        return _product(op, terms)
-    return None
-
-
-def _keeps_order(source: Element, target: Element) -> bool:
-    """Whether a cast keeps the order of numbers; it does not where -1 becomes a large one."""
-    if not isinstance(source, DType) or not isinstance(target, DType):
-        return False
-    if not source.is_integer or not target.is_integer:
-        return False
-    if source.is_signed == target.is_signed:
-        return target.bits >= source.bits
-    return target.is_signed and target.bits > source.bits
-
-
-def _sum(x: int | None, y: int | None, sign: int) -> int | None:
-    if x is None or y is None:
-        return None
-    y *= sign
-    # Opposite directions: either may outweigh the other.
-    return x or y if x * y >= 0 else None
-
-
-def _product(op: MulOp, terms: list[int | None]) -> int | None:
-    # Reversed: beside a constant factor stands the direction of the other one.
-    for factor, along in zip(op.operands, reversed(terms), strict=True):
-        constant = factor.op
-        if isinstance(constant, ConstantOp):
-            return None if along is None else along * (1 if constant.value >= 0 else -1)
-    return 0 if terms == [0, 0] else None
 
 
 def nontemporal_hint(state: CpuLowering) -> str:

@@ -21,16 +21,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilewright.analysis import roots
+from tilewright.analysis import affine, roots
 from tilewright.backends.nvidia.bulk_ops import BulkCopyOp, BulkStoreWaitOp, ProxyFenceOp
 from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.ir import Block, Builder, Function, Op, Pass, Value
 from tilewright.ops import (
-    AddOp,
     AtomicCasOp,
     AtomicOp,
     BarrierOp,
-    ConstantOp,
     DescriptorLoadOp,
     DescriptorReduceOp,
     DescriptorStoreOp,
@@ -182,20 +180,8 @@ def _are_apart(one: _BulkStore, other: _BulkStore) -> bool:
     if not all(x is y for x, y in described):
         return False
     for first, second, extent in zip(one.offsets, other.offsets, one.block, strict=True):
-        (base, start), (other_base, end) = _base(first), _base(second)
-        if base is other_base and abs(start - end) >= extent:
+        start, end = (affine.of(v).quotient(through_casts=False) for v in (first, second))
+        is_whole = start.divisor == end.divisor == 1
+        if is_whole and start.base is end.base and abs(start.constant - end.constant) >= extent:
             return True
     return False
-
-
-def _base(value: Value) -> tuple[Value | None, int]:
-    """A value as a sum with a constant; None: it is the constant alone."""
-    op = value.op
-    if isinstance(op, ConstantOp):
-        return None, int(op.value)
-    if isinstance(op, AddOp):
-        for base, constant in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
-            if isinstance(constant.op, ConstantOp):
-                inner, start = _base(base)
-                return inner, start + int(constant.op.value)
-    return value, 0

@@ -15,22 +15,20 @@ products, threads compute what stands between these while the tensor cores wait,
 
 from __future__ import annotations
 
+from tilewright.analysis import affine
+from tilewright.analysis.affine import Span
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp
 from tilewright.ir import Block, Builder, Function, Op, Pass, Rewriter, Value, is_pure
 from tilewright.ir.types import TileType, dtype_of, i32, i64
 from tilewright.ops import (
-    AddOp,
     AndOp,
     BroadcastOp,
     CompareOp,
-    ConstantOp,
     DotOp,
     ExpandDimsOp,
     ForOp,
     IfOp,
-    RangeOp,
     SelectOp,
-    SplatOp,
     YieldOp,
 )
 from tilewright.support.data_class import dataclass
@@ -59,16 +57,6 @@ class PeelMaskSelects(Pass, name="nvidia-peel-mask-selects"):
     def _is_large(self, op: SelectOp) -> bool:
         type_ = op.condition.type
         return isinstance(type_, TileType) and type_.numel >= _LEAST_ELEMENTS * 32 * self.warps
-
-
-@dataclass(frozen=True, slots=True)
-class _Extent:
-    """The elements of a tile: a scalar, or 0, and from `low` to `high` more; these are natural
-    numbers, so only the largest element may exceed the type."""
-
-    scalar: Value | None
-    low: int
-    high: int
 
 
 def _skip(op: SelectOp, loop: ForOp) -> bool:
@@ -106,39 +94,16 @@ def _compares(mask: Value) -> list[CompareOp]:
     return [op] if isinstance(op, CompareOp) else []
 
 
-def _ordered(op: CompareOp) -> tuple[_Extent, _Extent, bool] | None:
+def _ordered(op: CompareOp) -> tuple[Span, Span, bool] | None:
     """What is to be below what, and whether strictly."""
     if dtype_of(op.lhs.type) is not i32 or op.predicate not in ("lt", "le", "gt", "ge"):
         return None
     sides = (op.lhs, op.rhs) if op.predicate in ("lt", "le") else (op.rhs, op.lhs)
-    below, above = (_extent(side) for side in sides)
+    below, above = (affine.of(side).span() for side in sides)
     return None if below is None or above is None else (below, above, op.predicate in ("lt", "gt"))
 
 
-def _extent(value: Value) -> _Extent | None:
-    op = value.op
-    if isinstance(op, BroadcastOp | ExpandDimsOp):
-        return _extent(op.x)
-    if isinstance(op, SplatOp):
-        return _Extent(op.x, 0, 0)
-    if isinstance(op, RangeOp) and op.start >= 0:
-        return _Extent(None, op.start, op.end - 1)
-    if isinstance(op, ConstantOp) and isinstance(op.value, int) and op.value >= 0:
-        return _Extent(None, op.value, op.value)
-    if isinstance(op, AddOp):
-        left, right = _extent(op.lhs), _extent(op.rhs)
-        return None if left is None or right is None else _added(left, right)
-    return None
-
-
-def _added(left: _Extent, right: _Extent) -> _Extent | None:
-    scalar = left.scalar if right.scalar is None else right.scalar
-    sum_ = _Extent(scalar, left.low + right.low, left.high + right.high)
-    is_known = None in (left.scalar, right.scalar) and sum_.high <= i32.max_int
-    return sum_ if is_known else None
-
-
-def _tests(builder: Builder, below: _Extent, above: _Extent, is_strict: bool) -> list[Value]:
+def _tests(builder: Builder, below: Span, above: Span, is_strict: bool) -> list[Value]:
     """What holds, in 64 bits, if all elements of one tile are below all of another."""
     highest, lowest = _sum(builder, below, below.high), _sum(builder, above, above.low)
     tests = [builder.compare(highest, lowest, "lt" if is_strict else "le")]
@@ -148,10 +113,10 @@ def _tests(builder: Builder, below: _Extent, above: _Extent, is_strict: bool) ->
     return tests
 
 
-def _sum(builder: Builder, extent: _Extent, more: int) -> Value:
-    if extent.scalar is None:
+def _sum(builder: Builder, span: Span, more: int) -> Value:
+    if span.scalar is None:
         return builder.constant(more, i64)
-    return builder.add(builder.cast(extent.scalar, i64), more)
+    return builder.add(builder.cast(span.scalar, i64), more)
 
 
 def _mask_ops(op: SelectOp, loop: ForOp) -> list[Op]:

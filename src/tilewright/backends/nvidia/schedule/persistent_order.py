@@ -17,19 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.ir import Builder, Function, Value, is_pure
+from tilewright.analysis import affine
+from tilewright.ir import Builder, Function, Value
 from tilewright.ir.types import i1
 from tilewright.ops import (
-    AddOp,
-    CastOp,
     DescriptorLoadOp,
-    DivOp,
     ForOp,
-    MaxOp,
-    MinOp,
-    MulOp,
     ProgramIdOp,
-    SubOp,
 )
 from tilewright.support.data_class import dataclass
 from tilewright.transforms import backward_slice
@@ -55,28 +49,13 @@ def sweep_of(function: Function, loads: Sequence[DescriptorLoadOp]) -> Sweep | N
         (axis, slope)
         for axis in used
         for loop in loops
-        for slope in [_slope(loop.upper, axis) - _slope(loop.lower, axis)]
+        for slope in [affine.of(loop.upper).trend(axis) - affine.of(loop.lower).trend(axis)]
         if slope
     ]
     if len({axis for axis, _ in slopes}) != 1 or len(used) < 2:
         return None
     axis, slope = slopes[0]
     return Sweep(axis, slope > 0)
-
-
-def _slope(value: Value, axis: int) -> int:
-    """1 or -1 if a number rises or falls along an axis of the grid, 0 if not, or not known."""
-    op = value.op
-    if isinstance(op, ProgramIdOp):
-        return int(op.axis == axis)
-    if op is None or not is_pure(op) or not op.operands:
-        return 0
-    signs = [_slope(operand, axis) for operand in op.operands]
-    if isinstance(op, SubOp):
-        signs[1] = -signs[1]
-    if isinstance(op, AddOp | SubOp | MinOp | MaxOp | MulOp | DivOp | CastOp):
-        return max(-1, min(1, sum(signs)))
-    return 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from tests.unit.backends.cpu.textual import function_of, lowered, run
-from tilewright.backends.cpu.lower.streaming_stores import direction
-from tilewright.ir import Value
+from tests.unit.backends.cpu.textual import lowered, run
 from tilewright.llvm import host_cpu
 
 BLOCK = 64
@@ -105,40 +103,6 @@ def test_nests_that_also_reduce_do_not_stream():
             mem.store %yp, %rs, %odd""",
     )
     assert not streams(text)
-
-
-_INDICES = """func @k(%n: i32, %m: i64) {
-  %i = tile.range {start = 0, end = 16} : tile<16xi32>
-  %below_zero = tile.range {start = -8, end = 8} : tile<16xi32>
-  %ns = tile.splat %n {shape = [16]} : tile<16xi32>
-  %k = arith.constant {value = -3} : tile<16xi32>
-  %up = arith.add %i, %ns : tile<16xi32>
-  %down = arith.sub %ns, %i : tile<16xi32>
-  %falling = arith.mul %i, %k : tile<16xi32>
-  %still = arith.sub %ns, %k : tile<16xi32>
-  %mixed = arith.sub %i, %i : tile<16xi32>
-  %wide = arith.cast %up : tile<16xi64>
-  %narrow = arith.cast %up : tile<16xi8>
-  %unsigned = arith.cast %below_zero : tile<16xu32>
-  %still_unsigned = arith.cast %ns : tile<16xu32>
-  %wide_unsigned = arith.cast %still_unsigned : tile<16xi64>
-  %square = arith.mul %i, %i : tile<16xi32>
-  cf.return
-}"""
-
-
-def indices() -> dict[str, Value]:
-    return {v.name: v for op in function_of(_INDICES).walk() for v in op.results}
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [("i", 1), ("ns", 0), ("k", 0), ("up", 1), ("down", -1), ("falling", -1), ("still", 0),
-     ("mixed", None), ("wide", 1), ("narrow", None), ("unsigned", None), ("still_unsigned", 0),
-     ("wide_unsigned", 0), ("square", None)],
-)  # fmt: skip
-def test_directions(name: str, expected: int | None):
-    assert direction(indices()[name]) == expected
 
 
 def copy_kernel(load_mask: str) -> str:
