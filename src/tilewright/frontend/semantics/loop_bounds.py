@@ -202,10 +202,10 @@ def inclusive_bounds(
     low, high = (end, origin) if down else (origin, end)
     span = distance(ctx, low, ctx.max(low, high))
     one = constant(ctx, 1, span.type)
-    steps = ctx.div(span, _magnitude(ctx, size))
+    steps = ctx.expr(span) // _magnitude(ctx, size)
     # 1 or 0: an inclusive loop runs once where low equals high, never where it is above.
     runs = cast_value(ctx, ctx.le(low, high), dtype_of(span.type))
-    count = ctx.mul(ctx.add(steps, one), runs)
+    count = ((steps + one) * runs).value
     if down:
         # The index is always origin + count * scale here, so that a descent has a negative scale.
         size = ctx.sub(0, size)
@@ -229,8 +229,7 @@ def _bounds_of_unknown_step(
     one = constant(ctx, 1, span.type)
     # ceil(span / amount) as (span - some) / amount + some, which cannot overflow.
     some = ctx.min(span, one)
-    full = ctx.div(ctx.sub(span, some), amount)
-    count = ctx.add(full, some)
+    count = ((ctx.expr(span) - some) // amount + some).value
     return LoopBounds(constant(ctx, 0, span.type), count, one, first, size)
 
 

@@ -156,6 +156,6 @@ def program_number(build: Builder, table: Value) -> Value:
     """The number of the running program, as i64."""
     ids = [build.cast(build.value(ProgramIdOp(axis)), i64) for axis in range(3)]
     extents = [build.cast(build.value(NumProgramsOp(axis)), i64) for axis in range(2)]
-    row = build.add(ids[1], build.mul(extents[1], ids[2]))
-    place = build.add(ids[0], build.mul(extents[0], row))
-    return build.add(build.add(place, 1), load_word(build, table, BASE))
+    x, y, z = map(build.expr, ids)
+    width, height = map(build.expr, extents)
+    return (x + width * (y + height * z) + 1 + load_word(build, table, BASE)).value

@@ -71,12 +71,9 @@ def loop_over_programs(function: Function, sweep: Sweep | None = None) -> ForOp:
     builder = Builder(function.body, function.body.first, function.loc)
     grid = [_unsigned(builder, NumProgramsOp(axis=axis)) for axis in _AXES]
     x, y, z = (_unsigned(builder, ProgramIdOp(axis=axis)) for axis in _AXES)
-    # (z * Y + y) * X + x, of X * Y * Z
-    rows = builder.add(builder.mul(z, grid[1]), y)
-    program = builder.add(builder.mul(rows, grid[0]), x)
-    area = builder.mul(grid[0], grid[1])
-    programs = builder.mul(area, grid[2])
-    block, blocks = builder.value(BlockOp(program)), builder.value(BlocksOp(programs))
+    program = (builder.expr(z) * grid[1] + y) * grid[0] + x
+    programs = (builder.expr(grid[0]) * grid[1] * grid[2]).value
+    block, blocks = builder.value(BlockOp(program.value)), builder.value(BlocksOp(programs))
     groups = None if sweep is None else row_groups(builder, grid, blocks, sweep)
     body = Block((u32,), ("program",))
     for op in ops:

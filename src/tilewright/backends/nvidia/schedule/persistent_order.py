@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.analysis import affine
-from tilewright.ir import Builder, Function, Value
+from tilewright.ir import Builder, Expr, Function, Value
 from tilewright.ir.types import i1
 from tilewright.ops import (
     DescriptorLoadOp,
@@ -86,34 +86,35 @@ def number_in_sweeps(
     builder: Builder, turn: Value, grid: Sequence[Value], sweep: Sweep, of: RowGroups
 ) -> list[Value]:
     """The places in a grid of the program of a turn, as u32."""
-    group = builder.div(turn, of.programs)
-    rest = builder.sub(turn, builder.mul(group, of.programs))
-    first = builder.mul(group, of.most)
+    number, rows = builder.expr(turn), builder.expr(of.rows)
+    group = number // of.programs
+    rest = number - group * of.programs
+    first = group * of.most
     # After the last program no number is right, but none divides by zero.
-    width = builder.max(builder.min(builder.sub(of.rows, first), of.most), 1)
-    place = builder.div(rest, width)
-    row = builder.add(first, builder.rem(rest, width))
+    width = builder.max(builder.min(rows - first, of.most), 1)
+    place = rest // width
+    row = first + rest % width
     inner, outer = _others(grid, sweep)
     places = {
-        sweep.axis: _turned(builder, place, grid[sweep.axis], (of.groups, group), sweep.rises),
-        inner: builder.rem(row, grid[inner]),
-        outer: builder.div(row, grid[inner]),
+        sweep.axis: _alternated(builder, place, grid[sweep.axis], of.groups, group, sweep.rises),
+        inner: (row % grid[inner]).value,
+        outer: (row // grid[inner]).value,
     }
     return [places[axis] for axis in range(len(grid))]
 
 
 def _ceil(builder: Builder, number: Value, divisor: Value) -> Value:
     """number / divisor, rounded up."""
-    return builder.div(builder.add(number, builder.sub(divisor, 1)), divisor)
+    return ((builder.expr(number) + (builder.expr(divisor) - 1)) // divisor).value
 
 
-def _turned(
-    builder: Builder, place: Value, count: Value, group: tuple[Value, Value], rises: bool
+def _alternated(
+    builder: Builder, place: Expr, count: Value, groups: Value, group: Expr, rises: bool
 ) -> Value:
-    """A place along an axis of `count`, in every other group from behind: in the last one, if
-    programs take longer along it. group: how many there are, and which one it is."""
+    """A place along an axis of `count`, counted from its end in every other group: in the last
+    one, if programs take longer along it."""
     # The last group is 1 from the end.
-    is_odd = builder.cast(builder.bit_and(builder.sub(*group), 1), i1)
-    turned = builder.sub(builder.sub(count, 1), place)
-    choices = (turned, place) if rises else (place, turned)
+    is_odd = builder.cast((builder.expr(groups) - group) & 1, i1)
+    reverse = builder.expr(count) - 1 - place
+    choices = (reverse, place) if rises else (place, reverse)
     return builder.select(is_odd, *choices)

@@ -60,9 +60,9 @@ def _skip_others(loop: ForOp, programs: ForOp, group: Value, slots: int, groups:
     skipped = builder.mul(trips, builder.select(is_first, group, groups - 1))
     *_, slot, parity = loop.operands
     # The trips fit into i32, and so do the slots: sums do not wrap.
-    moved = builder.add(builder.cast(slot, u32), skipped)
-    odd = builder.bit_and(builder.div(moved, slots), 1)
-    start = builder.cast(builder.rem(moved, slots), i32)
+    moved = builder.expr(builder.cast(slot, u32)) + skipped
+    odd = (moved // slots) & 1
+    start = builder.cast(moved % slots, i32)
     last = len(loop.operands) - 1
     loop.set_operand(last - 1, start)
     loop.set_operand(last, builder.bit_xor(parity, builder.cast(odd, i32)))
