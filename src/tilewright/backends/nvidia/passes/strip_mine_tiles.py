@@ -24,7 +24,6 @@ from tilewright.backends.nvidia.passes.pad_tiles import neutral_number
 from tilewright.ir import Block, Builder, Function, Op, Pass, Rewriter, Trait, Value
 from tilewright.ir.types import TileType, i32, shape_of, with_shape
 from tilewright.ops import (
-    AddOp,
     ConstantOp,
     ForOp,
     LoadOp,
@@ -153,7 +152,7 @@ class _Strip:
         inits = [_neutral_tile(builder, op, part) for op in reductions]
         body = Block((i32, *(value.type for value in inits)))
         self._fill(body, part)
-        low, high, step = (builder.value(ConstantOp(n, i32)) for n in (0, self.shape[0], part))
+        low, high, step = (builder.constant(n, i32) for n in (0, self.shape[0], part))
         loop = builder.emit(ForOp(low, high, step, tuple(inits), body))
         for op, partial in zip(reductions, loop.results, strict=True):
             reduced = builder.emit(ReduceOp((partial,), op.combine.clone({}), op.axis))
@@ -167,7 +166,7 @@ class _Strip:
     def _fill(self, body: Block, part: int) -> None:
         """Compute one part in the body of the loop."""
         builder = Builder(body, None, self.ops[0].loc)
-        start = builder.value(SplatOp(body.args[0], (part,)))
+        start = builder.splat(body.args[0], (part,))
         made: dict[Value, Value] = {}
         carried = iter(body.args[1:])
         yielded: list[Value] = []
@@ -178,7 +177,7 @@ class _Strip:
                 yielded.append(_combined(builder, op, next(carried), operands[0]))
             elif isinstance(op, RangeOp):
                 first = builder.value(RangeOp(op.start, op.start + part))
-                made[op.result] = builder.value(AddOp(start, first))
+                made[op.result] = builder.add(start, first)
             else:
                 new = resized(builder, op, operands, (part,))
                 made.update(zip(op.results, new.results, strict=True))
@@ -228,7 +227,7 @@ def _meet_by_element(forms: MemoryForms, one: LoadOp | StoreOp, other: StoreOp) 
 def _neutral_tile(builder: Builder, op: ReduceOp, part: int) -> Value:
     neutral = neutral_number(op)
     assert neutral is not None
-    return builder.value(ConstantOp(neutral, with_shape(op.inputs[0].type, (part,))))
+    return builder.constant(neutral, with_shape(op.inputs[0].type, (part,)))
 
 
 def _combined(builder: Builder, op: ReduceOp, partial: Value, x: Value) -> Value:
