@@ -1,14 +1,14 @@
-"""How many passes an access to shared memory takes.
+"""Bank conflicts: the number of passes of an access to shared memory.
 
-Shared memory has 32 banks of 4 bytes; word ``w`` (bytes 4w to 4w+3) lies in bank ``w % 32``. One
+Shared memory has 32 banks of 4 bytes; word ``w`` (bytes 4w to 4w+3) is in bank ``w % 32``. One
 pass, a *wavefront*, serves one word of every bank to any number of lanes. An access of up to 4
 bytes a lane serves all 32 lanes at once, 8 bytes a lane in two half-warps, 16 bytes in four
 quarter-warps: never more than 128 bytes. The *conflict degree* is the number of wavefronts that
 each such group needs, the largest number of distinct words in one bank; 1 is free of conflicts.
 ``ldmatrix`` and ``stmatrix`` behave like 16-byte accesses: eight rows of 16 bytes per matrix.
 
-For linear layouts every group of lanes, every register and every warp has the same degree, and it
-is a matter of ranks: the words touched are a subspace U, and U meets every bank that it meets at
+For linear layouts every group of lanes, every register and every warp has the same degree, which
+follows from ranks: the words touched are a subspace U, and U meets every bank that it meets at
 all in ``|U| / |U modulo banks|`` words.
 """
 
@@ -42,9 +42,9 @@ def degree(lane_offsets: Sequence[int], vector_bits: int, element_bytes_log2: in
 
 
 def wavefronts(byte_addresses: Sequence[int], access_bytes: int) -> int:
-    """The wavefronts of one warp-wide access, counted: for any addresses, linear or not.
+    """Count the wavefronts of one warp-wide access, for any addresses, linear or not.
 
-    ``byte_addresses`` are those of lanes 0, 1, ... (inactive lanes left out of the end).
+    ``byte_addresses`` are those of lanes 0, 1, ..., without inactive lanes at the end.
     """
     group = min(32, 128 // access_bytes)
     total = 0

@@ -1,14 +1,14 @@
-"""How a tile gets from one register layout to another, as cheaply as possible.
+"""The cheapest conversion of a tile from one register layout to another.
 
-`plan` returns one of four plans, tried from the cheapest kind to the dearest:
+`plan` returns one of four plans, from the cheapest kind to the most expensive:
 
     Identity          nothing to do
     RegisterPermute   every thread renames its registers; no instruction at all
     WarpShuffle       values stay in their warp: rounds of shfl.idx (warp_shuffles.py)
     SharedMemory      store, synchronize, load, through a swizzled buffer (shared_conversion.py)
 
-Between the last two the estimated issue slots and shared-memory passes of one warp decide. A plan
-is a complete recipe: lowering only has to spell it, and the tests execute it element by element.
+The last two are compared by the estimated issue slots and shared-memory passes of one warp. A plan
+is complete: lowering emits it, and the tests execute it element by element.
 """
 
 from functools import lru_cache
@@ -22,9 +22,8 @@ from tilewright.layout.warp_shuffles import Shuffles, plan_shuffles
 from tilewright.support.data_class import dataclass
 
 SYNC_COST = 24
-"""Cost of leaving the registers through memory: a barrier and the latency that it exposes, in the
-units of `SharedAccess.cost`. Without it, small conversions would choose memory over a few
-shuffles."""
+"""The cost of synchronization through memory: a barrier and the latency that it exposes, in the
+units of `SharedAccess.cost`. Without it, small conversions would use memory, not a few shuffles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,7 @@ class Identity:
 
     @property
     def cost(self) -> int:
-        """Nothing happens."""
+        """Nothing is emitted."""
         return 0
 
 
@@ -51,7 +50,7 @@ class RegisterPermute:
 
 @dataclass(frozen=True, slots=True)
 class WarpShuffle:
-    """Values travel between the lanes of each warp in the rounds of ``exchange``."""
+    """Values move between the lanes of each warp in the rounds of ``exchange``."""
 
     exchange: Shuffles
 
@@ -63,12 +62,12 @@ class WarpShuffle:
 
 @dataclass(frozen=True, slots=True)
 class SharedMemory:
-    """Values travel through a buffer of ``bytes`` bytes in shared memory: ``store``, and after a
-    barrier ``load``. ``shared`` maps the buffer's element offsets to the tile elements.
+    """Values move through a buffer of ``bytes`` bytes in shared memory: ``store``, a barrier, then
+    ``load``. ``shared`` maps the buffer's element offsets to the tile elements.
 
-    With ``warp_local`` every warp reads only what it wrote itself, provided that warps which hold
-    copies store them too: then warp barriers suffice. Otherwise a thread whose lane or warp
-    number has a bit of ``copies`` need not store: another thread stores the same.
+    With ``warp_local`` every warp reads only its own writes, provided that warps which hold copies
+    store them as well: warp barriers suffice. Otherwise a thread whose lane or warp number has a
+    bit of ``copies`` does not store, since another thread stores the same.
     """
 
     shared: LinearLayout
@@ -80,12 +79,12 @@ class SharedMemory:
 
     @property
     def cost(self) -> int:
-        """Issue slots and passes of one warp on both sides, and the synchronization."""
+        """Issue slots and passes of one warp on both sides, plus the synchronization."""
         return self.store.cost + self.load.cost + SYNC_COST
 
     @property
     def is_inside_warps(self) -> bool:
-        """Whether each warp alone writes and reads the bytes of what it has."""
+        """Whether each warp writes and reads bytes that no other warp accesses."""
         return self.warp_local and not any(mask for name, mask in self.copies if name == WARP)
 
     @property
@@ -99,7 +98,7 @@ ConversionPlan = Identity | RegisterPermute | WarpShuffle | SharedMemory
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """What a plan may use: element width, instructions."""
+    """The element width and the instructions that a plan may use."""
 
     element_bits: int
     matrix_loads: bool
@@ -115,7 +114,7 @@ def plan(
     matrix_loads: bool = True,
     matrix_stores: bool = False,
 ) -> ConversionPlan:
-    """The cheapest way from layout ``src`` to layout ``dst`` of one tile.
+    """The cheapest conversion of a tile from layout ``src`` to layout ``dst``.
 
     ``element_bits`` is 8, 16, 32, 64 or 128; smaller elements are moved as bytes.
     ``matrix_loads`` and ``matrix_stores`` allow ldmatrix (sm_75 and up) and stmatrix (sm_90 and
@@ -126,7 +125,7 @@ def plan(
         raise ValueError(f"elements of {element_bits} bits cannot be moved; use 8 to 128")
     if sorted(src.outs) != sorted(dst.outs):
         raise ValueError(f"{src} and {dst} do not describe the same tile")
-    # Packed vectors are compared as numbers from here on, so both must pack alike.
+    # Packed vectors are compared as numbers below, so both must have the same packing.
     if dst.outs != src.outs:
         dst = dst.reorder_outs(src.out_names)
     src, dst = normalized(src), normalized(dst)
@@ -141,7 +140,7 @@ def plan(
     if exchange is None:
         return through_memory
     inside_warp = WarpShuffle(exchange)
-    # at equal cost shuffles: they take no shared memory and no barrier
+    # at equal cost prefer shuffles, which take no shared memory and no barrier
     return inside_warp if inside_warp.cost <= through_memory.cost else through_memory
 
 

@@ -1,9 +1,8 @@
 """Distributions of a tile over registers, lanes and warps that are not tied to tensor cores.
 
-`blocked` is how memory is read and written: neighbouring lanes take neighbouring elements.
-`slice_of` is what is left of a layout when a dim is reduced away. Both build on `fit`, which
-makes any layout cover exactly a given shape: too small a tile leaves lanes and warps with copies,
-too large a tile wraps around into more registers.
+`blocked` is for coalesced memory accesses: adjacent lanes have adjacent elements. `slice_of` is
+the layout after a dim is reduced. Both use `fit`, which makes a layout cover exactly a given
+shape: a smaller tile has copies in lanes and warps, a larger tile takes more registers.
 """
 
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ from tilewright.layout.linear_layout import LANE, REGISTER, WARP, LinearLayout, 
 
 def grid(in_dim: str, counts: Sequence[int], order: Sequence[int]) -> LinearLayout:
     """``in_dim`` counts through an n-dim grid of ``counts``, dim ``order[0]`` fastest."""
-    # Empty dims first: outputs then stand in dim order, whatever `order` is.
+    # Empty dims first, so that outputs are in the order of dims whatever `order` is.
     outs = tuple((f"dim{i}", 0) for i in range(len(counts)))
     layout = LinearLayout(((in_dim, 0),), outs, ())
     for dim in order:
@@ -31,13 +30,13 @@ def blocked(
     """Each lane holds a block of ``size_per_thread``; lanes, then warps, tile the plane with it.
 
     All sequences have one entry per dim. ``order`` lists the dims from the fastest to the slowest
-    and rules inside a thread, among lanes and among warps alike. For example 16 x 64 elements of
+    and applies inside a thread, among lanes and among warps. For example 16 x 64 elements of
     16 bits read in rows of 16 bytes by 4 warps of 32 lanes::
 
         blocked((16, 64), (1, 8), (4, 8), (4, 1), order=(1, 0))
             -> register=(0,1..4) lane=(0,8..32)(1,0)(2,0) warp=(4,0)(8,0)
 
-    A tile smaller than that pattern is replicated over the lanes and warps that reach past it;
+    A tile smaller than that pattern is replicated over the lanes and warps beyond it;
     for a larger tile the pattern repeats in further registers, in ``order``. ValueError for sizes
     that are not powers of two.
     """
@@ -67,7 +66,7 @@ def fit(layout: LinearLayout, shape: Sequence[int], order: Sequence[int]) -> Lin
     bases = {
         name: [_clip(basis, shape) for basis in layout.bases(name)] for name in layout.in_names
     }
-    # Registers that are copies go; lanes and warps exist in any case.
+    # Registers that are copies are removed; lanes and warps cannot be.
     registers = [basis for basis in bases.get(REGISTER, []) if any(basis)]
     for dim in order:
         covered = min(layout.out_size(names[dim]), shape[dim])
@@ -84,10 +83,10 @@ def _clip(basis: Sequence[int], shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def slice_of(parent: LinearLayout, dim: int) -> LinearLayout:
-    """The layout of a tile that lost dim ``dim``, each value kept where its row or column was.
+    """The layout of a tile without dim ``dim``, each value in the location of its row or column.
 
-    What a reduction along ``dim`` leaves behind, and what broadcasting along a new dim ``dim``
-    needs. Lanes and warps that lay along the lost dim hold copies; registers that did disappear.
+    It is the result of a reduction along ``dim``, and the source of a broadcast along a new dim
+    ``dim``. Lanes and warps along that dim hold copies; registers along it are removed.
     The remaining dims are numbered anew.
     """
     names = list(parent.out_names)
@@ -108,7 +107,7 @@ def broadcast(layout: LinearLayout, dim: int, size: int) -> LinearLayout:
     """The layout of a tile whose dim ``dim`` of size 1 is repeated ``size`` times, in new
     registers.
 
-    Nothing moves: every thread already holds what the repeated tile shows it.
+    No data moves: every thread already holds its elements of the repeated tile.
     """
     shape = list(layout.shape)
     assert shape[dim] == 1, f"dim {dim} of {layout} has size {shape[dim]}, not 1"

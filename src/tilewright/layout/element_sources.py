@@ -1,9 +1,8 @@
 """The source location of each destination location: the first step of every conversion.
 
 For every register, lane and warp of the destination some register, lane and warp of the source
-hold the same element. Both are linear, so the answer is one bit matrix, here split into blocks by
-dims. Where the source holds copies there is a choice; the copy in the own lane is preferred, then
-one in the own warp.
+hold the same element. Both are linear, so the map is one bit matrix, split into blocks by dims.
+Among copies in the source, one in the same lane is preferred, then one in the same warp.
 """
 
 from tilewright.layout import f2
@@ -14,8 +13,8 @@ LOCATION = (REGISTER, LANE, WARP)
 
 
 def normalized(layout: LinearLayout) -> LinearLayout:
-    """The layout with exactly the input dims register, lane, warp. A cluster's blocks keep to
-    themselves."""
+    """The layout with exactly the input dims register, lane, warp. No value crosses
+    the blocks of a cluster."""
     return layout.restrict(LOCATION) if layout.in_names != LOCATION else layout
 
 
@@ -36,13 +35,13 @@ class Sources:
 
     @property
     def lane_local(self) -> bool:
-        """Whether no value comes from another lane, at most from another register."""
+        """Whether every value comes from a register of the same lane."""
         same_lane = self.lane_from_lane == f2.unit(len(self.lane_from_lane))
         return self.warp_local and same_lane and not any(self.lane_from_register)
 
     @property
     def register_only(self) -> bool:
-        """Whether all threads move their registers in one and the same way."""
+        """Whether all threads permute their registers in the same way."""
         return self.lane_local and self.register_fixed and not any(self.register_from_lane)
 
 
@@ -82,14 +81,14 @@ def find_sources(src: LinearLayout, dst: LinearLayout) -> Sources:
 
 
 def _source(span: f2.Span, vector: int, own: int | None, own_bit: int, start: int) -> int:
-    """A source location of ``vector``: in the own lane (warp) up to its registers (lanes) if
+    """A source location of ``vector``, in the same lane (warp) up to its registers (lanes) if
     possible."""
     location = span.solve(vector)
     assert location is not None, "the source does not hold every element that the destination needs"
     if own is None:
         return location
     near = span.solve(vector ^ own)
-    # Only bits below `start`: registers (and lanes) of the own lane (warp) make up the rest.
+    # Only bits below `start`: registers (and lanes) of the same lane (warp) supply the rest.
     if near is not None and near >> start == 0:
         return near ^ own_bit
     return location

@@ -7,9 +7,9 @@ matrix
     [1 1]
     [0 1]      is the tuple (0b01, 0b11) = (1, 3)
 
-and multiplying it with the vector ``0b11`` gives ``1 ^ 3 == 2``. The number of rows is never
-stored; it is whatever the caller means by it. Matrices here have at most some twenty columns, for
-which ints beat every array library: a product takes microseconds.
+and multiplying it with the vector ``0b11`` gives ``1 ^ 3 == 2``. The number of rows is not
+stored; the caller has it. Matrices have at most about twenty columns, for which ints are faster
+than arrays: a multiplication takes microseconds.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ def unit(bits: int) -> Matrix:
 
 
 def apply(columns: Sequence[int], vector: int) -> int:
-    """The product of a matrix and a vector: the XOR of the columns that ``vector`` selects."""
+    """Multiply a matrix and a vector: the XOR of the columns that ``vector`` selects."""
     result = 0
     for column in columns:
         if vector & 1:
@@ -34,16 +34,16 @@ def apply(columns: Sequence[int], vector: int) -> int:
 
 
 def compose(outer: Sequence[int], inner: Sequence[int]) -> Matrix:
-    """The matrix product ``outer @ inner``: first ``inner``, then ``outer``."""
+    """Compose two maps, ``outer @ inner``: first ``inner``, then ``outer``."""
     return tuple(apply(outer, column) for column in inner)
 
 
 class Span:
     """A subspace that grows by one vector at a time and remembers how its vectors were combined.
 
-    Every stored vector has its own leading bit. Beside it stands the *combination*: which of the
-    vectors given to `add` (bit ``j`` = the ``j``-th call) sum up to it. That one record answers
-    membership, rank, solving and kernels.
+    Each stored vector has its own leading bit, and its *combination*: the vectors given to `add`
+    (bit ``j`` is the ``j``-th call) whose XOR it is. This record answers membership, rank, solving
+    and kernels.
     """
 
     __slots__ = ("_count", "_rows")
@@ -96,7 +96,7 @@ class Span:
         return None
 
     def solve(self, target: int) -> int | None:
-        """A combination of the added vectors that sums to ``target``; None if there is none.
+        """A combination of the added vectors whose XOR is ``target``; None if there is none.
 
         Only vectors that were independent of the earlier ones are used, so the answer is unique and
         prefers vectors that were added first.
@@ -107,7 +107,7 @@ class Span:
 
 def rank(columns: Iterable[int]) -> int:
     """The dimension of the span of the columns."""
-    # Not by `Span`, whose combinations nobody needs here.
+    # Without `Span`, whose combinations are not needed.
     rows: dict[int, int] = {}
     for column in columns:
         while column:
@@ -127,7 +127,7 @@ def solve(columns: Sequence[int], target: int) -> int | None:
 def inverse(columns: Sequence[int]) -> Matrix:
     """The inverse of a square matrix. ValueError if it is singular (or not square)."""
     right = right_inverse(columns, len(columns))
-    # A higher bit means more rows than columns, which `right_inverse` does not see.
+    # A higher bit means more rows than columns, which `right_inverse` does not detect.
     if right is None or any(column >> len(columns) for column in columns):
         raise ValueError(f"the matrix {tuple(columns)} has no inverse")
     return right
@@ -174,9 +174,9 @@ def extension(columns: Iterable[int], candidates: Iterable[int]) -> Matrix:
 def intersection(left: Sequence[int], right: Sequence[int]) -> Matrix:
     """A basis of the intersection of two spans, each given by independent or dependent vectors.
 
-    A relation ``sum(left part) ^ sum(right part) == 0`` says that both parts are the same vector of
-    the intersection; the kernel of the joined matrix lists the relations. Vectors that are in
-    ``left`` themselves come first and unchanged where ``right`` contains them.
+    In a relation ``xor(left part) ^ xor(right part) == 0`` both parts are the same vector of the
+    intersection; the kernel of the joined matrix lists the relations. Vectors of ``left`` that
+    ``right`` contains come first, unchanged.
     """
     other = Span(right)
     direct = tuple(vector for vector in basis(left) if vector in other)

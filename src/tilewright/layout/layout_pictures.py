@@ -1,8 +1,8 @@
 """Layouts as text pictures, for debugging and for the documents.
 
-`render` prints who holds each element of a tile, `render_shared` at which offset and in which
-bank it lies. Tiles of one dim are printed as one row; of more than two dims, one picture for each
-leading coordinate.
+`render` prints the owner of each element of a tile, `render_shared` its offset and bank. Tiles of
+one dim are printed as one row; tiles of more than two dims as one picture for each leading
+coordinate.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,15 +17,15 @@ _LETTERS = {REGISTER: "r", LANE: "l", WARP: "w", "block": "b", OFFSET: "@"}
 def render(layout: LinearLayout, *, max_rows: int = 64, max_columns: int = 32) -> str:
     """The first owner of every element: ``w1l4r0`` is register 0 of lane 4 of warp 1.
 
-    Dims in which nothing is held are left out, and ``+`` marks elements with further copies. Rows
-    and columns beyond the limits are cut and counted.
+    Empty dims are left out, and ``+`` marks elements with further copies. Rows and columns beyond
+    the limits are counted, not printed.
     """
     span = f2.Span(layout.columns)
     copies = "+" if not layout.is_injective else ""
     shown = [name for name in layout.in_names[::-1] if layout.in_size(name) > 1]
 
     def owner(coordinates: tuple[int, ...]) -> str:
-        # The first owner, because `solve` prefers low bits.
+        # The first owner, since `solve` prefers low bits.
         location = span.solve(layout.pack(coordinates))
         if location is None:
             return "."
@@ -38,7 +38,7 @@ def render(layout: LinearLayout, *, max_rows: int = 64, max_columns: int = 32) -
 def render_shared(
     shared: LinearLayout, element_bits: int, *, max_rows: int = 64, max_columns: int = 32
 ) -> str:
-    """The offset of every element and its bank: ``33/b0`` lies at element 33, in bank 0."""
+    """The offset of every element and its bank: ``33/b0`` is at element 33, in bank 0."""
     inverse = shared.invert()
 
     def offset_and_bank(coordinates: tuple[int, ...]) -> str:

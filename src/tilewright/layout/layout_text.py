@@ -3,7 +3,7 @@
 One item ``name=bases`` for each input dim, an arrow, one item ``name:size`` for each output dim.
 A basis is ``(a,b)``; a run of bases that doubles along one dim, all others 0, is written with its
 ends: ``(0,1..4)`` is ``(0,1)(0,2)(0,4)``. An input dim of size 1 is ``warp=``. There are no
-spaces inside an item, so a layout may stand anywhere in a larger grammar.
+spaces inside an item, so a layout can be part of a larger grammar.
 """
 
 import re
@@ -76,7 +76,7 @@ def _parse_basis(part: str) -> list[Basis]:
         last.append(int(match[2] or match[1]))
     run = [tuple(first)]
     while run[-1] != tuple(last):
-        # The second test ends a run that steps over its last basis.
+        # The second test stops a run that steps over its last basis.
         if not _doubles(run[-1], tuple(2 * item for item in run[-1])) or max(run[-1]) > max(last):
             raise ValueError(f"({part}) is not a run that doubles along one dim")
         run.append(tuple(2 * item for item in run[-1]))

@@ -1,10 +1,10 @@
-"""Linear layouts: which element of a tile sits where, as a linear map over bits.
+"""Linear layouts: the map from hardware locations to elements of a tile, linear over bits.
 
 A GPU spreads a tile over hardware locations: a *register* of a *lane* of a *warp* (of a *block* in
 a cluster), or an *offset* in shared memory. All counts are powers of two, so a location is a row of
-bits, an element's coordinates are a row of bits, and every distribution that hardware likes is
+bits, an element's coordinates are a row of bits, and the distributions that hardware uses are
 linear: the coordinates are the XOR of one constant, a *basis*, for each location bit that is 1. A
-layout is the list of these bases, nothing more.
+layout is the list of these bases.
 
 A worked 4 x 4 example: 4 lanes, each with 4 registers that hold a 2 x 2 block:
 
@@ -22,13 +22,12 @@ Where is register 3 of lane 2? 3 = 0b11 gives (0,1) ^ (1,0), lane 2 = 0b10 gives
 
 * Who owns element (3,1)? The inverse map: register 3, lane 2. It exists because the map is a
   bijection.
-* A *transposed* tile swaps the two coordinates of every basis. Nothing moves, only the names.
+* A *transposed* tile swaps the two coordinates of every basis; no element moves.
 * Four more lanes that hold copies get a zero basis, lane bit 2 -> (0,0): a broadcast is a kernel.
-* A row-major buffer is offset=(0,1)(0,2)(1,0)(2,0). Its inverse after the layout above sends a lane
-  and a register to the offset where that value belongs: composition is address computation.
-* Making that buffer free of bank conflicts means to pick other bases, such as
-  offset=(0,1)(0,2)(1,2)(2,0): rows 1 and 3 swap their halves. A swizzle is again a linear map,
-  with nothing new to learn.
+* A row-major buffer is offset=(0,1)(0,2)(1,0)(2,0). Its inverse after the layout above maps a lane
+  and a register to the offset of that value: composition is address computation.
+* A buffer without bank conflicts has other bases, such as offset=(0,1)(0,2)(1,2)(2,0): rows 1 and
+  3 swap their halves. A swizzle is a linear map as well.
 
 Dims are ordered. A map is stored as one bit matrix (`f2.Matrix`): the bits of all input dims are
 numbered from the first dim's lowest bit upwards, and outputs in the same way.
@@ -62,7 +61,7 @@ class LinearLayout:
     ``ins`` and ``outs`` are the dims as (name, bits), ``columns`` the packed bases. ``==`` compares
     the dims in order; `same_map` ignores their order and empty dims. Use `from_bases` to build one
     by hand, `distributed_layouts` and `shared_layouts` for the usual ones, and
-    ``parse(str(layout))`` to get one back from text.
+    ``parse(str(layout))`` to read one from text.
     """
 
     __slots__ = ("_hash", "columns", "ins", "outs")
@@ -111,7 +110,7 @@ class LinearLayout:
         """A layout from the coordinates of each input bit, lowest bit first.
 
         ``from_bases({"register": [(0, 1)], "lane": [(1, 0)]}, {"dim0": 2, "dim1": 2})``.
-        ValueError if a size is no power of two or a basis lies outside the output.
+        ValueError if a size is not a power of two or a basis is outside the output.
         """
         outs = tuple((name, log2(size)) for name, size in out_sizes.items())
         ins = tuple((name, len(vectors)) for name, vectors in bases.items())
@@ -120,13 +119,13 @@ class LinearLayout:
 
     @classmethod
     def identity(cls, in_dim: str, out_dim: str, size: int) -> "LinearLayout":
-        """``in_dim`` counts along ``out_dim``: index i sits at coordinate i."""
+        """``in_dim`` counts along ``out_dim``: index i is coordinate i."""
         bits = log2(size)
         return cls(((in_dim, bits),), ((out_dim, bits),), f2.unit(bits))
 
     @classmethod
     def zeros(cls, in_dim: str, size: int, out_dims: Iterable[str] = ()) -> "LinearLayout":
-        """All ``size`` indices of ``in_dim`` sit at coordinate 0: copies of one element."""
+        """All ``size`` indices of ``in_dim`` are coordinate 0: copies of one element."""
         bits = log2(size)
         return cls(((in_dim, bits),), tuple((name, 0) for name in out_dims), (0,) * bits)
 
@@ -223,11 +222,11 @@ class LinearLayout:
     def free_masks(self) -> dict[str, int]:
         """For each input dim the bits that are dependent on earlier bits.
 
-        The locations whose free bits are all 0 hold every element exactly once: let them do the
-        stores. Dims are taken in order, so with the usual order registers are kept before lanes
-        and lanes before warps.
+        The locations whose free bits are all 0 hold every element exactly once, so they store. Dims
+        are taken in order, so with the usual order registers are kept before lanes and lanes before
+        warps.
         """
-        # Ones without end above the last bit; the masks of the dims cut them off.
+        # All bits above the last one are 1; the masks of the dims clear them.
         free = ~f2.pivots(self.columns)
         result: dict[str, int] = {}
         for name, bits in self.ins:
@@ -267,8 +266,7 @@ class LinearLayout:
         return LinearLayout(self.outs, self.ins, f2.inverse(self.columns))
 
     def product(self, outer: "LinearLayout") -> "LinearLayout":
-        """The direct sum, also ``self * outer``: ``self`` is the tile, ``outer`` places its
-        copies.
+        """The direct sum, also ``self * outer``: ``outer`` places copies of the tile ``self``.
 
         Bits of ``outer`` go above the bits of ``self`` in dims that both have, on both sides:
         4 lanes along dim0 times 8 warps along dim0 is 32 rows, lane fastest.
@@ -308,7 +306,7 @@ class LinearLayout:
             columns += own[count:]
         back = _embedding(outs, self.outs, low)
         shrunk = [_unmove(column, back) for column in columns]
-        # A basis with a share in the tile's own bits would lose it.
+        # A basis with a component in the tile's own bits would lose it.
         if any(_move(small, back) != column for small, column in zip(shrunk, columns, strict=True)):
             return None
         ins = tuple((name, bits - tile_bits.get(name, 0)) for name, bits in self.ins)
@@ -335,7 +333,7 @@ class LinearLayout:
         return self.sublayout(self.in_names, names)
 
     def rename(self, names: Mapping[str, str]) -> "LinearLayout":
-        """The same map under other dim names; names not mentioned stay."""
+        """The same map with renamed dims; other names are unchanged."""
         ins = tuple((names.get(name, name), bits) for name, bits in self.ins)
         outs = tuple((names.get(name, name), bits) for name, bits in self.outs)
         return LinearLayout(ins, outs, self.columns)
@@ -391,9 +389,9 @@ def _pack(outs: Dims, coordinates: Sequence[int]) -> int:
         raise ValueError(f"{tuple(coordinates)} needs one coordinate for each of {outs}")
     packed = shift = 0
     for (name, bits), coordinate in zip(outs, coordinates, strict=True):
-        # Not 0 for negative coordinates either.
+        # Also not 0 for negative coordinates.
         if coordinate >> bits:
-            raise ValueError(f"coordinate {coordinate} lies outside {name} of size {1 << bits}")
+            raise ValueError(f"coordinate {coordinate} is outside {name} of size {1 << bits}")
         packed |= coordinate << shift
         shift += bits
     return packed
@@ -407,7 +405,8 @@ def _merge(first: Dims, second: Dims) -> Dims:
 
 
 def _embedding(small: Dims, large: Dims, skip: Mapping[str, int]) -> _Moves:
-    """How packed vectors of ``small`` sit in ``large``, ``skip[name]`` bits up in each dim."""
+    """The moves that embed packed vectors of ``small`` in ``large``, ``skip[name]`` bits up in
+    each dim."""
     starts: dict[str, int] = {}
     shift = 0
     for name, width in large:

@@ -1,17 +1,15 @@
-"""``ldmatrix`` and ``stmatrix``: when they can move a register layout, and which addresses they
-take.
+"""Register layouts that ``ldmatrix`` and ``stmatrix`` can move, and their row addresses.
 
 One instruction moves 1, 2 or 4 matrices of 8 rows by 16 bytes between shared memory and
-registers, one 32-bit register a lane for each matrix. Lane ``l`` gives the address of row ``l %
-8`` of matrix ``l // 8``. What each lane receives is fixed:
+registers, one 32-bit register a lane for each matrix. Lane ``l`` has the address of row ``l % 8``
+of matrix ``l // 8``. The words that each lane receives are fixed:
 
     plain        lanes 4r .. 4r+3 receive the four words of row r
     transposed   16-bit elements; lane 4c + j receives column c of rows 2j and 2j+1
 
 So a register layout can be moved if 16-byte rows exist in it: plain rows are made of the elements
 in a word and lane bits 0, 1; transposed rows of lane bits 2, 3, 4. All other bits may go to any
-row. Each side is a linear condition on the layout, not a list of the tensor-core fragments for
-which the instructions were made, which satisfy it.
+row. Each side is a linear condition on the layout, which tensor-core fragments satisfy.
 """
 
 from tilewright.layout import f2
@@ -21,7 +19,7 @@ from tilewright.support.data_class import dataclass
 
 @dataclass(frozen=True, slots=True)
 class MatrixForm:
-    """How a register layout is cut into 8 x 16-byte matrices. Vectors are packed tile coordinates.
+    """The 8 x 16-byte matrices of a register layout. Vectors are packed tile coordinates.
 
     ``row`` spans the 16 bytes of a row, lowest element bit first; ``rows`` are the three bits of
     the row number; ``word_bits`` is log2 of the elements in a 32-bit register.
@@ -42,7 +40,7 @@ class MatrixForm:
 def matrix_form(
     layout: LinearLayout, element_bits: int, *, transposed: bool = False
 ) -> MatrixForm | None:
-    """The way of ``layout`` through ldmatrix or stmatrix, or None where there is none.
+    """The matrices of ``layout`` for ldmatrix or stmatrix, or None if it has none.
 
     The low register bits must be the elements of one 32-bit register.
     """
@@ -57,7 +55,7 @@ def matrix_form(
     else:
         row, rows = (*registers[:word_bits], *lanes[:2]), lanes[2:]
     matrices = registers[word_bits:]
-    # The bytes of a row must be independent of all that selects one, or rows would overlap.
+    # The bytes of a row must be independent of the bits that select one, or rows would overlap.
     rest = f2.rank((*rows, *matrices, *layout.packed(WARP)))
     if f2.rank((*row, *rows, *matrices, *layout.packed(WARP))) != len(row) + rest:
         return None
@@ -65,7 +63,7 @@ def matrix_form(
 
 
 def matrix_addresses(form: MatrixForm) -> f2.Matrix:
-    """For each lane bit the packed coordinates of the row whose address that lane gives."""
-    # Addresses of lanes beyond the matrices moved are ignored: any will do.
+    """For each lane bit, the packed coordinates of the row whose address the lane has."""
+    # Addresses of lanes beyond the matrices moved are ignored.
     count = form.count_bits
     return (*form.rows, *form.matrices[:count], *(0,) * (2 - count))

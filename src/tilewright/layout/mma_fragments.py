@@ -1,12 +1,12 @@
-"""Tensor-core fragments: where the operands and the result of a matrix instruction sit.
+"""Tensor-core fragments: the layouts of a matrix instruction's operands and result.
 
 A `Fragment` is one instruction of the table `FRAGMENTS`: the layouts of A, B and C as the hardware
-fixes them. The PTX ISA draws them as pictures; here they are bases, and only bases. A is (m, k),
+fixes them. The PTX ISA draws them as pictures; here they are bases. A is (m, k),
 B is (k, n), C is (m, n); within a thread the low register bits are elements of one 32-bit register.
 
-`result_layout` spreads C over a tile of any size, `operand_layout` derives from it where the
-operands of the same product must sit. Both work for ``mma.sync`` and for ``wgmma`` alike: a wgmma
-fragment is merely one that names two warp bits. Sources: PTX ISA 8.7, "Matrix fragments for
+`result_layout` spreads C over a tile of any size, and `operand_layout` derives from it the layouts
+of the same MMA's operands. Both serve ``mma.sync`` and ``wgmma``: a wgmma fragment has two warp
+bits. Sources: PTX ISA 8.7, "Matrix fragments for
 mma.m16n8k16" and its neighbours, "Register fragments for wgmma.mma_async".
 """
 
@@ -99,7 +99,7 @@ FRAGMENTS: dict[str, Fragment] = {
 }
 """The mma.sync instructions by shape and element kind; b16 is f16 and bf16, b8 any 8-bit type.
 
-The only table of them: an architecture (`Arch.mma`) names its rows, and for which types.
+An architecture (`Arch.mma`) names its rows, and for which types.
 """
 
 _WGMMA_K = {8: "m16n8k32.b8", 16: "m16n8k16.b16", 32: "m16n8k8.tf32"}
@@ -110,8 +110,8 @@ def wgmma_fragment(n: int, element_bits: int) -> Fragment:
     """The ``m64nNkK`` wgmma instruction for A, B elements of 8, 16 or 32 (tf32) bits.
 
     Warp ``w`` of the warpgroup owns rows 16w to 16w+15, in which A is laid out as for
-    ``mma.sync`` and C is N/8 of its n8 tiles side by side. N is a power of two from 8 to 256
-    here: other multiples of 8 exist in hardware but are no linear map.
+    ``mma.sync`` and C is N/8 adjacent n8 tiles. N is a power of two from 8 to 256: other multiples
+    of 8 exist in hardware but are not linear maps.
     """
     if n not in (8, 16, 32, 64, 128, 256) or element_bits not in _WGMMA_K:
         raise ValueError(f"no linear wgmma fragment with n={n} and {element_bits}-bit elements")
@@ -128,7 +128,7 @@ def result_layout(fragment: Fragment, shape: Sequence[int], warps: tuple[int, in
     """C of a whole (M, N) tile, computed by ``warps`` = (along M, along N) fragments at a time.
 
     ``warps`` counts single warps for mma.sync and warpgroups of four for wgmma. The fragments of
-    all warps lie side by side, those along M numbered first; that pattern repeats in registers,
+    all warps are adjacent, those along M numbered first; that pattern repeats in registers,
     along N first. Where the tile is smaller than the pattern, warps hold copies. ValueError for a
     tile that is smaller than one instruction.
     """
@@ -143,7 +143,7 @@ def result_layout(fragment: Fragment, shape: Sequence[int], warps: tuple[int, in
 def operand_layout(
     fragment: Fragment, result: LinearLayout, operand: Operand, k: int
 ) -> LinearLayout:
-    """A (M, K) or B (K, N) in registers for a product whose result has layout ``result``.
+    """A (M, K) or B (K, N) in registers for a dot whose result has layout ``result``.
 
     A thread needs the rows (columns) of C that it computes, over all of K. So the warps keep
     their position along M (N) and hold copies along the other dim; the registers are those of one
@@ -155,7 +155,7 @@ def operand_layout(
     if single is None:
         raise ValueError(f"{fragment.name} takes operand {operand} from shared memory only")
     if k % fragment.k:
-        raise ValueError(f"k={k} is no multiple of the {fragment.k} of {fragment.name}")
+        raise ValueError(f"k={k} is not a multiple of the {fragment.k} of {fragment.name}")
     # Above the registers of one fragment: its repetitions over the tile.
     outer = result.bases(REGISTER)[log2(fragment.c.in_size(REGISTER)) :]
     bases = {name: list(single.bases(name)) for name in (REGISTER, LANE)}

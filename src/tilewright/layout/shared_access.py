@@ -1,7 +1,6 @@
-"""How one side of a conversion moves its registers to or from a buffer in shared memory.
+"""Accesses of a register layout to a buffer in shared memory: one side of a conversion.
 
-`plan_shared_access` is for a buffer that is given; `plan_shared_conversion` chooses the buffer as
-well.
+`plan_shared_access` is for a given buffer; `plan_shared_conversion` also chooses the buffer.
 """
 
 from dataclasses import replace
@@ -20,16 +19,15 @@ VECTOR_BYTES_LOG2 = 4  # the widest access of one lane is 16 bytes
 
 @dataclass(frozen=True, slots=True)
 class SharedAccess:
-    """How one side moves its registers to or from the buffer.
+    """The instructions that move one side's registers to or from the buffer.
 
     ``groups[i]`` are the registers of instruction ``i``. For a vector access they are consecutive
     elements from the lane's own address on. For ldmatrix / stmatrix they are the elements of one
-    word after the other, a word for each matrix, and the address is that of the row which the
-    lane names. ``address`` maps (instruction, lane, warp) to the element offset; being linear, it
-    is the XOR of a part for the thread and a constant for the instruction. ``bits`` is the width
-    per lane; ``degree`` the bank-conflict degree; ``wavefronts`` the passes of all instructions
-    of one warp; ``repacks`` the instructions that bring elements below 32 bits into the words
-    moved.
+    word for each matrix, and the address is that of the row which the lane supplies. ``address``
+    maps (instruction, lane, warp) to the element offset; being linear, it is the XOR of a part for
+    the thread and a constant for the instruction. ``bits`` is the width per lane; ``degree`` the
+    bank-conflict degree; ``wavefronts`` the passes of all instructions of one warp; ``repacks`` the
+    instructions that pack elements below 32 bits into the words moved.
     """
 
     kind: AccessKind
@@ -47,14 +45,14 @@ class SharedAccess:
 
     @property
     def in_order(self) -> bool:
-        """Whether every instruction moves consecutive registers, as a copy without registers
-        must."""
+        """Whether every instruction moves consecutive registers, as asynchronous copies
+        require."""
         return all(group == tuple(range(group[0], group[0] + len(group))) for group in self.groups)
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side with the way it moves: ``form`` for matrices, else vectors of ``2**vector_bits``."""
+    """One side and its access: matrices of ``form``, or vectors of ``2**vector_bits``."""
 
     layout: LinearLayout
     vector_bits: int
@@ -95,7 +93,7 @@ class Side:
         return replace(self, vector_bits=len(form.row), form=form)
 
     def forms(self) -> list[MatrixForm]:
-        """The ways of this layout through ldmatrix or stmatrix."""
+        """The matrices of this layout for ldmatrix or stmatrix."""
         bits = 8 << self.element_bytes_log2
         forms = (matrix_form(self.layout, bits, transposed=flag) for flag in (False, True))
         return [form for form in forms if form is not None]
@@ -113,11 +111,11 @@ def plan_shared_access(
 ) -> SharedAccess:
     """The cheapest access of ``layout`` to a buffer whose layout is given, such as a TMA swizzle.
 
-    ``matrix`` allows ldmatrix (stmatrix for a store). A store skips registers that are copies;
-    which lanes and warps hold copies is the caller's matter (`LinearLayout.free_masks`). ``copy``
-    is a store by asynchronous copies, which move runs of consecutive registers: the longest there
-    are. ``max_elements`` limits vectors, to what is consecutive and aligned at the other end of a
-    copy. ``shared`` is a bijection from ``offset`` to the same tile.
+    ``matrix`` allows ldmatrix (stmatrix for a store). A store skips registers that are copies; the
+    caller handles lanes and warps that hold copies (`LinearLayout.free_masks`). ``copy`` is a store
+    by asynchronous copies, which move runs of consecutive registers, as long as possible.
+    ``max_elements`` limits vectors, to what is consecutive and aligned at the other end of a copy.
+    ``shared`` is a bijection from ``offset`` to the same tile.
     """
     size = log2(element_bits // 8)
     layout = normalized(layout.reorder_outs(shared.out_names))
@@ -141,8 +139,8 @@ def plan_shared_access(
 
 
 def _vector_bits(side: Side, offsets: f2.Matrix, limit: int, *, ordered: bool) -> int:
-    """log2 of the longest vector that registers hold consecutively and every thread's address is
-    aligned to; with ``ordered``, that the first registers hold in their order."""
+    """log2 of the longest vector of consecutive registers to which every thread's address is
+    aligned; with ``ordered``, of the first registers in order."""
     registers = f2.compose(offsets, side.layout.packed(REGISTER))
     span = f2.Span(registers)
     threads = f2.compose(offsets, (*side.layout.packed(LANE), *side.layout.packed(WARP)))
@@ -176,7 +174,7 @@ def _vector_access(side: Side, offsets: f2.Matrix) -> SharedAccess:
         pivots = f2.pivots(registers)
         units = tuple(unit for unit in units if unit & pivots)
     low = (1 << side.vector_bits) - 1
-    # Without their share in the low offset bits, so that each names the start of a vector.
+    # Without their component in the low offset bits, so that each is the start of a vector.
     outer = tuple(
         unit ^ f2.apply(inner, f2.apply(registers, unit) & low)
         for unit in f2.extension(inner, units)
@@ -194,7 +192,7 @@ def _vector_access(side: Side, offsets: f2.Matrix) -> SharedAccess:
     passes = 1 << max(0, width - bank_conflicts.WORD_BITS)
     wavefronts = len(groups) * passes * degree
     word_bits = max(0, bank_conflicts.WORD_BITS - side.element_bytes_log2)
-    # Elements lie packed already if the lowest register bits are those of a word.
+    # Elements are already packed if the lowest register bits are those of a word.
     whole = inner[:word_bits] == f2.unit(word_bits)
     repacks = 0 if whole else len(groups) * passes
     return SharedAccess("vector", 8 << width, groups, address, degree, wavefronts, repacks)

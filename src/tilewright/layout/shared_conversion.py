@@ -1,8 +1,8 @@
 """Conversions through shared memory: the buffer's layout, and how each side accesses it.
 
-`plan_shared_conversion` tries the ways in which the two sides can move several elements at once
-(vectors, ldmatrix, stmatrix), lets `shared_swizzle` choose the buffer for each, counts the exact
-cost, and keeps the cheapest.
+`plan_shared_conversion` enumerates the accesses of both sides that move several elements at once
+(vectors, ldmatrix, stmatrix), has `shared_swizzle` choose the buffer for each, computes the exact
+cost, and returns the cheapest.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,8 +17,8 @@ from tilewright.support.data_class import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SharedConversion:
-    """A buffer (``offset`` in elements -> tile) with the access that fills and the one that reads
-    it."""
+    """A buffer (``offset`` in elements -> tile) with the access that fills it and the one that
+    reads it."""
 
     shared: LinearLayout
     store: SharedAccess
@@ -26,7 +26,7 @@ class SharedConversion:
 
     @property
     def rank(self) -> tuple[int, int]:
-        """What to minimize: the cost of both sides, at equal cost the worse conflict degree."""
+        """The objective: the cost of both sides, then the worse conflict degree."""
         return (self.store.cost + self.load.cost, max(self.store.degree, self.load.degree))
 
 
@@ -51,12 +51,12 @@ def plan_shared_conversion(
     copy: bool = False,
     copy_elements: int | None = None,
 ) -> SharedConversion:
-    """The cheapest way of a tile from layout ``src`` through shared memory to layout ``dst``.
+    """The cheapest conversion from layout ``src`` to ``dst`` through shared memory.
 
     Both layouts list the same outputs in the same order. ``copy`` says that the filling side is
     an asynchronous copy that ``src`` describes, as in a software pipeline: it moves consecutive
-    elements only, so its vectors are runs of consecutive registers, as long as possible, but of no
-    more than ``copy_elements``: what is consecutive and aligned where the copy comes from.
+    elements only, so its vectors are runs of consecutive registers, as long as possible, but no
+    longer than ``copy_elements``, the aligned run at the source of the copy.
     """
     size = log2(element_bits // 8)
     src, dst = normalized(src), normalized(dst)
@@ -71,7 +71,7 @@ def plan_shared_conversion(
     if matrix_stores and not copy:
         candidates += _matrix_store_candidates(store, load)
     if copy:
-        # Those for matrix loads may copy more at once than is aligned at the source.
+        # Candidates for matrix loads may copy more at once than is aligned at the source.
         candidates = [candidate for candidate in candidates if candidate.store.vector_bits <= limit]
         most = max(candidate.store.vector_bits for candidate in candidates)
         candidates = [candidate for candidate in candidates if candidate.store.vector_bits == most]
@@ -88,10 +88,10 @@ def plan_shared_conversion(
 
 
 def _vector_candidates(store: Side, load: Side, widest: int) -> Iterator[_Candidate]:
-    """Vectors that both sides can move, alone and continued by those of either side."""
+    """Vectors that both sides can move, alone and extended by those of either side."""
     threads = [v for side in (store, load) for n in (LANE, WARP) for v in side.layout.packed(n)]
     ours, theirs = store.layout.packed(REGISTER), load.layout.packed(REGISTER)
-    # Vectors in the registers of both sides, of which no lane or warp has a share.
+    # Vectors in the registers of both sides that are independent of all lanes and warps.
     shared = f2.extension(f2.basis(threads), f2.intersection(ours, theirs))[:widest]
     yield _candidate(shared, store, load, len(shared), len(shared))
     for registers, long_store in ((ours, True), (theirs, False)):
@@ -111,7 +111,7 @@ def _candidate(
 
 
 def _copy_candidates(store: Side, load: Side, widest: int) -> Iterator[_Candidate]:
-    """Vectors of the filling side in register order, and what the reading side can move of them."""
+    """Vectors of the filling side in register order; the reading side moves prefixes of them."""
     own = store.layout.packed(REGISTER)[:widest]
     for bits in range(len(own), -1, -1):
         for shared in _prefixes(own[:bits], load, False):
@@ -165,7 +165,7 @@ def _prefixes(row: f2.Matrix, side: Side, ordered: bool) -> list[int]:
 
 
 def _realize(candidate: _Candidate, outs: Dims, size: int) -> SharedConversion:
-    """Choose the buffer for a candidate and spell out both accesses."""
+    """Choose the buffer for a candidate, and build both accesses."""
     bits = sum(width for _, width in outs)
     store, load = candidate.store, candidate.load
     basis = offset_basis(candidate.low, store.constraints(), load.constraints(), bits, size)

@@ -1,4 +1,4 @@
-"""Layouts of a tile in shared memory: which element sits at which offset.
+"""Layouts of a tile in shared memory: the element at each offset.
 
 A shared layout is a `LinearLayout` from the one input dim ``offset``, counted in elements, to the
 tile's dims. Its inverse gives addresses.
@@ -10,7 +10,7 @@ from tilewright.layout.distributed_layouts import grid
 from tilewright.layout.linear_layout import OFFSET, LinearLayout, log2, tile_dims
 
 SWIZZLE_BYTES = (32, 64, 128)
-"""The swizzles that TMA and wgmma know: the width of a panel whose 16-byte chunks are permuted."""
+"""The swizzles of TMA and wgmma: the width of a panel whose 16-byte chunks are permuted."""
 
 
 def shared_row_major(shape: Sequence[int], order: Sequence[int] | None = None) -> LinearLayout:
@@ -47,17 +47,19 @@ def shared_swizzled(
 ) -> LinearLayout:
     """The 128-, 64- or 32-byte swizzle of TMA and wgmma.
 
-    The tile is cut along ``order[0]`` into panels of ``swizzle_bytes``, stored one after the
-    other. A panel's rows follow each other, and the 16-byte chunk ``c`` of row ``r`` sits at
-    chunk ``c ^ (r & 7)``, ``c ^ (r >> 1 & 3)`` or ``c ^ (r >> 2 & 1)``: address bits 4 and up are
-    XORed with address bits 7 and up. ValueError if a row is narrower than a panel.
+    The tile is split along ``order[0]`` into panels of ``swizzle_bytes``, stored one after the
+    other. A panel's rows follow each other, and the 16-byte chunk ``c`` of row ``r`` is at chunk
+    ``c ^ (r & 7)``, ``c ^ (r >> 1 & 3)`` or ``c ^ (r >> 2 & 1)``: address bits 4 and up are XORed
+    with address bits 7 and up. ValueError if a row is narrower than a panel.
     """
     width = swizzle_bytes * 8 // element_bits
     row_dim, column_dim = order[1], order[0]
     if swizzle_bytes not in SWIZZLE_BYTES:
         raise ValueError(f"swizzles are {SWIZZLE_BYTES} bytes wide, not {swizzle_bytes}")
     if shape[column_dim] < width:
-        raise ValueError(f"a row of {shape[column_dim]} elements is no {swizzle_bytes}-byte panel")
+        raise ValueError(
+            f"a row of {shape[column_dim]} elements is not a {swizzle_bytes}-byte panel"
+        )
     panel = shared_xor(
         (shape[row_dim], width),
         # Chunks of 16 bytes; rows that share 128 bytes share a phase (address bits 7 and up).

@@ -1,11 +1,10 @@
-"""Choosing a shared-memory layout between two register layouts: the basis of the offset bits.
+"""Choice of the shared-memory layout between two register layouts: a basis of the offset bits.
 
 A shared layout is a basis of the tile's space: offset bit ``i`` moves along vector ``b[i]``. Both
 sides of a conversion constrain it:
 
 * *vectors*: a side that moves ``2**v`` elements at once needs ``b[0..v-1]`` among its registers,
-  and no lane or warp of its own may have a share in them, or it would start in the middle of a
-  vector;
+  independent of its lanes and warps, which would otherwise start in the middle of a vector;
 * *banks*: with ``b[i]`` for the bits above 128 bytes spanning H, the lanes that are served
   together span P, and the vector and word bits span X, a side has no conflict exactly when H
   meets P + X in 0 only.
@@ -13,9 +12,8 @@ sides of a conversion constrain it:
 The first constraint fixes the low vectors and a complement Q of them in which everything else must
 be chosen. The second needs a common complement of two subspaces. Two subspaces of equal dimension
 always have one, over any field: with ``A = I + span(a)`` and ``B = I + span(b)``, I their
-intersection, the sums ``a[i] + b[i]`` lie in neither, and together with a complement of A + B
-they are the answer. That sum is the swizzle: the row bits XORed into the column bits, found
-instead of guessed.
+intersection, the vectors ``a[i] + b[i]`` are in neither, and with a complement of A + B they are
+the solution. These vectors are the swizzle: the row bits XORed into the column bits.
 """
 
 from collections.abc import Sequence
@@ -30,8 +28,8 @@ from tilewright.support.data_class import dataclass
 class AccessConstraints:
     """The requirements of one side on the offset basis; vectors are packed tile coordinates.
 
-    ``vector_bits``: that many low basis vectors are moved at once. ``fixed``: vectors that may have
-    no share in these. ``phase``: the lane bits that are served together.
+    ``vector_bits``: that many low basis vectors are moved at once. ``fixed``: vectors that must be
+    independent of these. ``phase``: the lane bits that are served together.
     """
 
     vector_bits: int
@@ -70,7 +68,7 @@ def offset_basis(
     # Offset bits beyond one wavefront: words that differ only there share a bank.
     above = max(0, bits - (WAVEFRONT_BITS - element_bytes_log2))
     high = _avoiding(touched_big, touched_small, rest, low_and_word, above)
-    # What is left of the complement numbers the banks.
+    # The rest of the complement numbers the banks.
     banks = f2.extension((*low_and_word, *high), rest)
     return (*low_and_word, *banks, *high)
 
@@ -88,11 +86,11 @@ def _complement(
     bits: int,
     word: Sequence[int],
 ) -> f2.Matrix:
-    """A complement of ``low`` that holds all that is fixed for the big side.
+    """A complement of ``low`` that contains the fixed vectors of the big side.
 
-    The lanes of the small side may have a share in the low vectors that only the big side moves.
-    They get one, each another, so that those bits of their addresses vary too: that is how a side
-    that moves single words reaches all banks although the other side's vectors are wide.
+    The lanes of the small side may depend on the low vectors that only the big side moves. Each
+    gets another one of these, so that these bits of their addresses vary: a side that moves single
+    words then reaches all banks although the other side's vectors are wide.
     """
     chosen = list(f2.basis(big.fixed))
     span = f2.Span((*low, *chosen))
@@ -114,7 +112,7 @@ def _avoiding(
     outside = f2.extension((*one, *other), space)
     paired = min(len(only_one), len(only_other))
     mixed = [a ^ b for a, b in zip_longest(only_one, only_other, fillvalue=0)]
-    # From free of conflicts to the worst: outside both, the sums of the proof, what conflicts on
-    # one side, what conflicts on both.
+    # From no conflict to the worst: outside both, the vectors a + b of the proof, conflicts on one
+    # side, conflicts on both.
     preferred = (*outside, *mixed[:paired], *mixed[paired:], *common, *space)
     return f2.extension(taken, preferred)[:count]

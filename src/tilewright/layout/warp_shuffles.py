@@ -1,20 +1,21 @@
-"""Conversions inside a warp by ``shfl.idx``: which register of which lane goes where, and when.
+"""Conversions inside a warp by rounds of ``shfl.idx``.
 
-In one round every lane publishes one register and reads what some lane published. Destination lane
-``l`` needs for its register ``d`` the source register and source lane (element_sources.py)
+In one round every lane publishes one register and reads the one that some lane published.
+Destination lane ``l`` needs for its register ``d`` the source register and source lane
+(element_sources.py)
 
     s = A d + B l          A = register_from_register, B = register_from_lane
     m = C d + D l          C = lane_from_register,     D = lane_from_lane
 
-If D is invertible, all lanes read from different lanes in a round ``d``, so each lane has one
-register to publish. If not, two lanes would need two registers of one lane. So lanes take their
-registers in different order: in round ``t`` lane ``l`` receives register ``d = t + F l``, with F
-chosen so that D + C F loses nothing any more. Then the publisher's register is a linear function
-of its lane as well, B + A F = G (D + C F), and the number of rounds stays at one per register.
-The XOR of a register number with a function of the lane costs one select per register for each
-bit of that function, before and after the shuffles.
+If D is invertible, all lanes read from different lanes in a round ``d``, so each lane publishes one
+register. Otherwise two lanes would need two registers of one lane, so lanes take their registers in
+different orders: in round ``t`` lane ``l`` receives register ``d = t + F l``, with F chosen so that
+D + C F maps lanes that need different registers to different lanes. Then the publisher's register
+is a linear function of its lane as well, B + A F = G (D + C F), and the number of rounds stays at
+one per register. The XOR of a register number with a function of the lane costs one select per
+register for each bit of that function, before and after the shuffles.
 
-Elements below 32 bits travel together where two registers always come from one lane.
+Elements below 32 bits share a word where two registers always come from one lane.
 """
 
 from tilewright.layout import f2
@@ -45,9 +46,9 @@ class LaneMap:
 
 @dataclass(frozen=True, slots=True)
 class ShuffleRound:
-    """One exchange: lane ``l`` publishes register ``publish(l)``, and stores what lane
-    ``source(l)`` published into its register ``receive(l)``. Without a ``source`` other than the
-    lane itself nothing is exchanged.
+    """One exchange: lane ``l`` publishes register ``publish(l)``, and stores the
+    register that lane ``source(l)`` published into its register ``receive(l)``. Where ``source`` is
+    the lane itself no instruction is emitted.
     """
 
     publish: LaneMap
@@ -60,7 +61,7 @@ class Shuffles:
     """All rounds of a conversion inside a warp.
 
     ``published[e]`` and ``received[e]`` are XORed to the register numbers of a round for the
-    ``e``-th of the elements that travel in one word. ``words`` is the number of 32-bit exchanges
+    ``e``-th element of a word. ``words`` is the number of 32-bit exchanges
     of one round.
     """
 
@@ -118,15 +119,15 @@ def plan_shuffles(sources: Sources, element_bits: int) -> Shuffles | None:
 
 
 def _staggering(sources: Sources) -> f2.Matrix | None:
-    """F: the register offset of each lane bit, so that no lane has to publish two registers at
-    once.
+    """F: the register offset of each lane bit, so that no lane publishes two registers in a
+    round.
 
-    Lane vectors that D maps to 0 and that need the same register stay: they read a broadcast.
-    Each other one is sent to another lane by a register of its own.
+    Lane vectors that D maps to 0 and that need the same register are left: they read a broadcast.
+    Each other one is mapped to another lane by a register of its own.
     """
     across, lanes = sources.lane_from_lane, len(sources.lane_from_lane)
     shift = max((column.bit_length() for column in across), default=0)
-    # Side by side in one vector: the kernel is what both matrices send to 0.
+    # Stacked in one vector: the kernel is mapped to 0 by both matrices.
     both = [a | b << shift for a, b in zip(across, sources.register_from_lane, strict=True)]
     broadcast = f2.kernel(both)
     collide = f2.extension(broadcast, f2.kernel(across))
@@ -152,7 +153,7 @@ def _factor(required: f2.Matrix, across: f2.Matrix) -> f2.Matrix | None:
     span = f2.Span((*across, *f2.unit(lanes)))
     preimages = [span.solve(1 << i) for i in range(lanes)]
     mask = (1 << lanes) - 1
-    # The unit vectors only completed the span; their share is free and dropped.
+    # The unit vectors only complete the span; their coefficients are free and dropped.
     return tuple(f2.apply(required, (x or 0) & mask) for x in preimages)
 
 

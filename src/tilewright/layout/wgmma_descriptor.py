@@ -1,10 +1,10 @@
-"""Shared-memory operands of ``wgmma``: which layouts it can read, and by which descriptors.
+"""Shared-memory operands of ``wgmma``: the layouts that it can read, and their descriptors.
 
 A descriptor names a start address, two strides and a swizzle. From them the hardware computes the
-address of each element of one instruction: a sum of strides, whose bits 4 and up are then XORed
+address of each element of one instruction: strides are added, then bits 4 and up are XORed
 with bits 7 and up, as `shared_swizzled` stores it. So a layout is readable if, once the swizzle is
-undone, every bit of the tile's coordinates moves exactly one address bit (sums and XORs are then
-the same), and the lowest bits of either dim are those that the instruction fixes. In units of
+undone, every bit of the tile's coordinates moves exactly one address bit (addition is then XOR),
+and the lowest bits of either dim are those that the instruction fixes. In units of
 address bits, with ``w = log2(W)`` for rows of W bytes, the swizzle's width (16 without one):
 
     K-major     k: bits 0 .. 4 (without swizzle bits 0 .. 3, then LBO)
@@ -12,8 +12,8 @@ address bits, with ``w = log2(W)`` for rows of W bytes, the swizzle's width (16 
     MN-major    m or n: bits 0 .. w-1, then LBO, 2 LBO, ... (without swizzle SBO, 2 SBO, ...)
                 k: w, w+1, w+2, then SBO (without swizzle LBO)
 
-All other bits of k select one of the instructions of a product (`k_steps`), all other bits of m or
-n one of its blocks (`mn_offset`). Source: PTX ISA 8.7, "Matrix descriptor format" and "Strides" of
+All other bits of k select an instruction of the dot (`k_steps`), all other bits of m or n one of
+its blocks (`mn_offset`). Source: PTX ISA 8.7, "Matrix descriptor format" and "Strides" of
 ``wgmma.mma_async``.
 """
 
@@ -34,10 +34,10 @@ _WIDTHS = (*sorted(SWIZZLE_BYTES, reverse=True), 0)
 
 @dataclass(frozen=True, slots=True)
 class WgmmaOperand:
-    """How wgmma reads a tile in shared memory; all offsets and strides are in bytes.
+    """A tile in shared memory as wgmma reads it; offsets and strides are in bytes.
 
     ``swizzle`` is 128, 64, 32 or 0; ``k_major`` says that K is contiguous. ``leading_bytes`` and
-    ``stride_bytes`` are the descriptor's LBO and SBO. ``k_steps[i]`` is what is added to the start
+    ``stride_bytes`` are the descriptor's LBO and SBO. ``k_steps[i]`` is added to the start
     address for the i-th instruction along K. ``mn_extent`` is the largest block of rows of A or
     columns of B that one instruction can read: a power of two, for A no less than 64.
     """
@@ -63,19 +63,19 @@ class WgmmaOperand:
 
     @property
     def alignment(self) -> int:
-        """What the tile's address must be a multiple of: the swizzle uses absolute addresses, and
-        the descriptor's base offset is 0 only for whole groups of eight rows."""
+        """The alignment of the tile's address: the swizzle uses absolute addresses, and the
+        descriptor's base offset is 0 only for whole groups of eight rows."""
         return self.swizzle << _CORE_ROWS_LOG2 if self.swizzle else 1 << _CHUNK_BYTES_LOG2
 
     def mn_offset(self, start: int) -> int:
-        """What is added to the start address for the block from row (column) ``start`` on, which
-        must be a multiple of the block's size."""
+        """The offset of the block at row (column) ``start``, a multiple of the block's size, from
+        the start address."""
         assert start % (1 << _CORE_ROWS_LOG2) == 0, "blocks start at multiples of eight"
         return f2.apply(self.mn_columns, start)
 
 
 def wgmma_operand(shared: LinearLayout, *, k_dim: int, element_bits: int) -> WgmmaOperand | None:
-    """How wgmma reads a tile of this layout (offset -> tile), or None where it cannot.
+    """The operand for a tile of this layout (offset -> tile), or None if wgmma cannot read it.
 
     The tile is A as (m, k), for which ``k_dim`` is 1, or B as (k, n), for which it is 0. Only
     16-bit elements can be contiguous along m or n.
@@ -116,7 +116,7 @@ def wgmma_shared_layout(
         for width in _WIDTHS
         if 0 < width <= row_bytes
     ]
-    # Rows of 16 bytes, those of a B with 8 columns, have nothing to swizzle.
+    # Rows of 16 bytes, as in a B of 8 columns, need no swizzle.
     layouts.append(shared_row_major(shape, order))
     readable = (
         layout
@@ -127,8 +127,8 @@ def wgmma_shared_layout(
 
 
 def _address_bits(columns: f2.Matrix, swizzle: int) -> tuple[int, ...] | None:
-    """The address bit that each bit of a coordinate moves before the swizzle; None if it is not
-    one for each."""
+    """The address bit that each bit of a coordinate moves before the swizzle; None unless each
+    moves exactly one."""
     # 0x70, 0x30 or 0x10: the bits inside a row that select one of its 16-byte chunks.
     mask = max(0, swizzle - 1) >> _CHUNK_BYTES_LOG2 << _CHUNK_BYTES_LOG2
     linear = [column ^ (column >> 3 & mask) for column in columns]
@@ -178,10 +178,10 @@ class _Tile:
         extent = min(run, inside)
         along_mn, along_k = 1 << _CHUNK_BYTES_LOG2, 1 << self.k[_CORE_ROWS_LOG2]
         if extent == inside and len(self.mn) > inside:
-            # Further panels lie at multiples of a stride of their own.
+            # Further panels are at multiples of another stride.
             along_mn = 1 << self.mn[inside]
             extent += _run(self.mn, inside)
-        # Without a swizzle the two strides change their roles.
+        # Without a swizzle the two strides exchange their roles.
         strides = (along_mn, along_k) if self.swizzle else (along_k, along_mn)
         return self._operand(False, strides, count, extent)
 
@@ -210,7 +210,7 @@ def _starts_with(bits: Sequence[int], expected: range) -> bool:
 
 
 def _run(bits: Sequence[int], start: int) -> int:
-    """How many bits from ``start`` on are consecutive."""
+    """The number of consecutive bits from ``start`` on."""
     return next(
         (i for i, bit in enumerate(bits[start:]) if bit != bits[start] + i), len(bits) - start
     )

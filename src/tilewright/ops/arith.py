@@ -32,9 +32,10 @@ MATH_FUNCTIONS = (
     "floor", "ceil", "round_even", "trunc", "accurate_exp", "fast_log2", "fast_sin", "fast_cos",
     "fast_tanh",
 )  # fmt: skip
-"""Functions of one float; `round_even` rounds to an integer, ties to even; `accurate_exp` is `exp`
-also where that may be off by |x| ulp (docs/adr/0006-hardware-exp.md); the `fast_` ones are a
-GPU's of fp32, within about 2^-21 (`fast_tanh`: 2^-11), and elsewhere the same as without."""
+"""Functions of one float. `round_even` rounds to an integer, ties to even. `accurate_exp` is `exp`
+where that may be off by |x| ulp (docs/adr/0006-hardware-exp.md). The `fast_` functions are the
+approximate instructions of GPUs on fp32, within about 2^-21 (`fast_tanh`: 2^-11); on other types
+and targets they equal the functions without the prefix."""
 
 
 class ConstantOp(Op, opcode="arith.constant", traits=(*_ELEMENTWISE, Trait.CONSTANT)):
@@ -53,11 +54,11 @@ class ConstantOp(Op, opcode="arith.constant", traits=(*_ELEMENTWISE, Trait.CONST
         low, high = (element.min_int, element.max_int) if isinstance(element, DType) else (0, _MAX)
         if isinstance(self.value, int) and low <= self.value <= high:
             return None
-        return f"{self.value!r} is no value of {element}"
+        return f"{self.value!r} is not a value of {element}"
 
 
 class BinaryOp(Op):
-    """Base of the ops `result = lhs <op> rhs` with operands and result of one type."""
+    """Base class of ops `result = lhs <op> rhs`, whose operands and result have one type."""
 
     lhs: Value
     rhs: Value
@@ -95,7 +96,7 @@ class MulOp(BinaryOp, opcode="arith.mul", traits=_COMMUTATIVE):
 class DivOp(BinaryOp, opcode="arith.div", traits=_ELEMENTWISE):
     """result = lhs / rhs; integers truncate toward zero, and a divisor of zero counts as one
 
-    rounding: of fp32; other floats are always correctly rounded.
+    rounding: the rounding of fp32 quotients; other floats are always correctly rounded.
     "nearest": correctly; "exact": within 2 ulp, and exact where the quotient is a float; "full":
     within 2 ulp; "fast": within 2 ulp where 2^-126 <= |rhs| <= 2^126, and 0 or NaN beyond;
     "by_use": "exact" if a comparison or truncation depends on the quotient, else "full".
@@ -200,7 +201,7 @@ class NegOp(Op, opcode="arith.neg", traits=_ELEMENTWISE):
 
 
 class AbsOp(Op, opcode="arith.abs", traits=_ELEMENTWISE):
-    """result = |x|; the most negative integer stays"""
+    """result = |x|; the most negative integer is unchanged"""
 
     x: Value = operand(number)
 
@@ -247,8 +248,8 @@ class CastOp(Op, opcode="arith.cast", traits=_ELEMENTWISE):
     value; float to integer truncates toward zero, and saturates as in the table; integer to integer
     wraps; to i1 is x != 0; pointer from and to a 64-bit integer keeps the address.
 
-    in_range: a float is known to fit the integer; the result for one that does not, and for NaN,
-    is undefined.
+    in_range: the float is in the range of the integer; otherwise, and for NaN, the result is
+    undefined.
 
     | float to integer | i8, i16, i32 | u8, u16, u32 | i64 | u64 |
     |---|---|---|---|---|
@@ -257,7 +258,7 @@ class CastOp(Op, opcode="arith.cast", traits=_ELEMENTWISE):
     | NaN of f64 | the least | 2^(width - 1) | -2^63 | 2^63 |
     | NaN of other floats | 0 | 0 | -2^63 | 2^63 |
 
-    These are the numbers of PTX's `cvt.rzi` (PTX ISA, `cvt`: float-to-integer conversions).
+    The results are those of PTX's `cvt.rzi` (PTX ISA, `cvt`: float-to-integer conversions).
     """
 
     x: Value = operand(any_type)
@@ -273,7 +274,7 @@ class CastOp(Op, opcode="arith.cast", traits=_ELEMENTWISE):
         pointers = [type_ for type_ in (source, target) if not isinstance(type_, DType)]
         if not pointers or (len(pointers) == 1 and {source, target} & _ADDRESSES):
             return None
-        return f"{source} is not converted to {target}: addresses are 64-bit integers"
+        return f"cannot convert {source} to {target}: addresses are 64-bit integers"
 
 
 class BitcastOp(Op, opcode="arith.bitcast", traits=_ELEMENTWISE):
@@ -302,7 +303,7 @@ class MathOp(Op, opcode="arith.math", traits=_ELEMENTWISE):
 
 
 class ExternOp(Op, opcode="arith.extern", traits=_ELEMENTWISE):
-    """result = symbol(args...), a function of the math library that a back end links"""
+    """result = symbol(args...), a function of the math library that the backend links"""
 
     args: tuple[Value, ...] = variadic(any_type)
     symbol: str = attr()
@@ -313,4 +314,4 @@ class ExternOp(Op, opcode="arith.extern", traits=_ELEMENTWISE):
 
     def verify(self) -> str | None:
         is_number = isinstance(element_of(self.result_type), DType)
-        return None if is_number else f"gives numbers, not {self.result_type}"
+        return None if is_number else f"the result must be numbers, not {self.result_type}"

@@ -1,4 +1,4 @@
-"""Ops that combine elements of a tile: matrix product, reduction, scan."""
+"""Ops that combine elements of a tile: dot, reduction, scan."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PRECISIONS = ("ieee", "tf32", "tf32x3", "bf16x3", "bf16x6")
 
 
 def _wrong_fold(inputs: tuple[Value, ...], combine: Block, axis: int) -> str | None:
-    """What is wrong with an op that folds tiles along an axis by a combine region."""
+    """The error of an op that folds tiles along an axis by a combine region, or None."""
     if not inputs:
         return "needs at least one tile"
     shapes = {shape_of(x.type) for x in inputs}
@@ -20,7 +20,7 @@ def _wrong_fold(inputs: tuple[Value, ...], combine: Block, axis: int) -> str | N
         return f"axis {axis} is not a dimension of {inputs[0].type}"
     effect = op_with_effects(combine)
     if effect is not None:
-        return f"`combine` only computes, it cannot have {effect.opcode}"
+        return f"`combine` must be free of effects; it contains {effect.opcode}"
     elements = tuple(element_of(x.type) for x in inputs)
     return wrong_args("`combine`", combine, elements * 2) or wrong_end(
         "`combine`", combine, "cf.yield", elements
@@ -30,8 +30,8 @@ def _wrong_fold(inputs: tuple[Value, ...], combine: Block, axis: int) -> str | N
 class DotOp(Op, opcode="tile.dot", traits=(Trait.PURE,)):
     """result[i, j] = acc[i, j] + sum_k a[i, k] * b[k, j]; with rank 3 for each first index
 
-    precision: how fp32 operands may be rounded; max_imprecise: longest run of fp8 products that may
-    be summed in less than fp32 (0: no limit). The sum is taken in the type of `acc`.
+    precision: how fp32 operands may be rounded; max_imprecise: the most products of fp8 that may be
+    accumulated in less than fp32 (0: no limit). The accumulator has the type of `acc`.
     """
 
     a: Value = operand(tile)

@@ -1,4 +1,4 @@
-"""Structured control flow, the grid, and what a program tells its user."""
+"""Structured control flow, the grid, and reports to the user."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from tilewright.ops.region_checks import not_in_a_region, types_of, wrong_args, 
 class ForOp(Op, opcode="cf.for"):
     """for (i = lower; i < upper; i += step) carried = body(i, *carried); results = carried
 
-    step > 0 if lower < upper. i + step does not wrap: past the end of the index type the loop ends.
-    The body takes the index and the carried values and yields the new carried values.
+    step > 0 if lower < upper. i + step does not wrap: past the end of the index type the loop
+    exits. The body takes the index and the loop-carried values, and yields their next values.
     stages, unroll, ...: hints of `tl.range`.
     """
 
@@ -58,7 +58,7 @@ class ForOp(Op, opcode="cf.for"):
 
     @property
     def carried(self) -> list[Value]:
-        """The carried values as the body sees them."""
+        """The loop-carried values as arguments of the body."""
         return self.body.args[1:]
 
 
@@ -109,7 +109,7 @@ class IfOp(Op, opcode="cf.if"):
 
 
 class YieldOp(Op, opcode="cf.yield", traits=(Trait.TERMINATOR,)):
-    """Ends a region: its operands are the results of the region."""
+    """Terminate a region: the operands are its results."""
 
     values: tuple[Value, ...] = variadic()
 
@@ -121,7 +121,7 @@ class YieldOp(Op, opcode="cf.yield", traits=(Trait.TERMINATOR,)):
 
 
 class ConditionOp(Op, opcode="cf.condition", traits=(Trait.TERMINATOR,)):
-    """Ends the `before` region of a while: whether to go on, and the values to go on with."""
+    """Terminate the `before` region of a while: whether to continue, and with which values."""
 
     go: Value = operand(boolean)
     values: tuple[Value, ...] = variadic()
@@ -134,7 +134,7 @@ class ConditionOp(Op, opcode="cf.condition", traits=(Trait.TERMINATOR,)):
 
 
 class ReturnOp(Op, opcode="cf.return", traits=(Trait.TERMINATOR,)):
-    """Ends the program instance."""
+    """Terminate the program instance."""
 
     def infer(self) -> None:
         return None
@@ -147,7 +147,7 @@ class ReturnOp(Op, opcode="cf.return", traits=(Trait.TERMINATOR,)):
 
 
 class StopOp(Op, opcode="cf.stop", effects=(Effect.OBSERVE,)):
-    """Ends the program instance, from inside of regions too: record[i] = words[i] is the last."""
+    """Exit the program instance from any region, after record[i] = words[i]."""
 
     record: Value = operand(pointer)
     words: tuple[Value, ...] = variadic(scalar_integer)
@@ -172,7 +172,7 @@ class ProgramIdOp(Op, opcode="cf.program_id", traits=(Trait.PURE,)):
 
 
 class NumProgramsOp(Op, opcode="cf.num_programs", traits=(Trait.PURE,)):
-    """result = extent of the grid along an axis"""
+    """result = size of the grid along an axis"""
 
     axis: int = attr(choices=(0, 1, 2))
 
@@ -181,14 +181,14 @@ class NumProgramsOp(Op, opcode="cf.num_programs", traits=(Trait.PURE,)):
 
 
 class TimerOp(Op, opcode="cf.timer", effects=(Effect.OBSERVE,)):
-    """result = a clock that runs on: in ns, or on CPUs in ticks of the time-stamp counter"""
+    """result = a monotonic clock: in ns on GPUs, in ticks of the time-stamp counter on CPUs"""
 
     def infer(self) -> Type:
         return i64
 
 
 class AssumeOp(Op, opcode="cf.assume", effects=(Effect.OBSERVE,)):
-    """The condition holds; anything may be concluded from it."""
+    """Assume that the condition holds; otherwise behaviour is undefined."""
 
     condition: Value = operand(boolean)
 
@@ -197,7 +197,7 @@ class AssumeOp(Op, opcode="cf.assume", effects=(Effect.OBSERVE,)):
 
 
 class AssertOp(Op, opcode="cf.assert", effects=(Effect.OBSERVE,)):
-    """Stops the launch with the message unless each element of the condition (where mask) holds."""
+    """Abort the launch with the message unless all elements of the condition (where mask) hold."""
 
     condition: Value = operand(boolean)
     message: str = attr()
@@ -213,9 +213,9 @@ class AssertOp(Op, opcode="cf.assert", effects=(Effect.OBSERVE,)):
 
 
 class PrintOp(Op, opcode="cf.print", effects=(Effect.OBSERVE,)):
-    """Prints the prefix and the operands, each element with its index, in the program's output.
+    """Print the prefix and the operands, each element with its index, to the program's output.
 
-    extents: of the tiles one after the other, the rest being padding; () where nothing is.
+    extents: the shapes of the tiles in order, without padding; () if there is no padding.
     """
 
     args: tuple[Value, ...] = variadic(any_type)

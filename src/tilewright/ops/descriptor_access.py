@@ -1,16 +1,16 @@
-"""Accesses by tensor descriptors: blocks of a strided array in global memory, cut off at its edges.
+"""Accesses by tensor descriptors: blocks of a strided array in global memory, clipped at its edges.
 
-A descriptor is no value of its own. Each access has all that describes the array: the address of
-its first element, and `numbers`, which are in this order
+A descriptor is not a value. Each access has the whole description of the array: the address of its
+first element, and `numbers`, in this order
 
     shape      i32, elements in each dimension
     strides    i64, elements, of all dimensions but the last, where it is 1
-    offsets    i32, where the block begins; they may lie outside of the array, below 0 too
+    offsets    i32, the first element of the block; may be outside of the array, also negative
 
-Machines with a copy engine take these ops as they are; for others the pass `lower-descriptors`
-makes loads and stores with masks of them. Where an argument `base` has the fact `descriptor`, which
-is the rank, it was given by the host together with the shape and the strides, the arguments after
-it: aligned and checked, so that a launch may prepare what a copy engine needs.
+Targets with the Tensor Memory Accelerator (TMA) lower these ops directly; for others the pass
+`lower-descriptors` replaces them by masked loads and stores. If the argument `base` has the fact
+`descriptor`, whose value is the rank, the host passed a descriptor: the arguments after it are the
+shape and the strides, aligned and checked, so that a launch may encode it for the TMA.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ REDUCTIONS = ("add", "min", "max", "and", "or", "xor")
 
 
 class DescriptorAccess(Op):
-    """Base of the accesses: what they have in common."""
+    """Base class of the accesses."""
 
     @property
     def pointer(self) -> Value:
-        """To the first element of the array: the operand `base`."""
+        """The pointer to the first element of the array: the operand `base`."""
         return self.operands[0]
 
     @property
@@ -52,7 +52,7 @@ class DescriptorAccess(Op):
 
     @property
     def rank(self) -> int:
-        """Dimensions of the array."""
+        """The number of dimensions of the array."""
         return len(self.block)
 
     @property
@@ -62,23 +62,23 @@ class DescriptorAccess(Op):
 
     @property
     def shape(self) -> tuple[Value, ...]:
-        """Extents of the array."""
+        """The shape of the array."""
         return self.description[: self.rank]
 
     @property
     def strides(self) -> tuple[Value, ...]:
-        """Elements from one index to the next, in all dimensions but the last."""
+        """The strides of all dimensions but the last, in elements."""
         return self.description[self.rank : 2 * self.rank - 1]
 
     @property
     def offsets(self) -> tuple[Value, ...]:
-        """Where the block begins; of a gather or scatter only the column."""
+        """The first element of the block; for a gather or scatter only its column."""
         return self.description[2 * self.rank - 1 :]
 
     @property
     def host_argument(self) -> int | None:
-        """Position of the argument that brings the descriptor, if it is one of the host's, and
-        not one of several that meet: the address is this argument, the rest are those after it."""
+        """The position of the argument that is the host's descriptor, or None: the address is that
+        argument, and the shape and strides are the arguments after it."""
         base = self.pointer
         if (base.facts or {}).get("descriptor") != self.rank:
             return None
@@ -89,19 +89,19 @@ class DescriptorAccess(Op):
 
     @property
     def element(self) -> DType:
-        """Type of the array's elements."""
+        """The type of the array's elements."""
         pointer = element_of(self.pointer.type)
         assert isinstance(pointer, PointerType)
         return pointer.element
 
     @property
     def block_type(self) -> TileType:
-        """What is read or written."""
+        """The type of the tile that is read or written."""
         return TileType(self.block, self.element)
 
 
 def _wrong_numbers(op: DescriptorAccess, offsets: int) -> str | None:
-    """What is wrong with the description of the array."""
+    """The error in the description of the array, or None."""
     if not isinstance(op.pointer.type, PointerType):
         return f"the base is {op.pointer.type}, not one pointer"
     if not 1 <= op.rank <= MAX_DESCRIPTOR_RANK:
@@ -128,7 +128,7 @@ def _wrong_block(op: DescriptorAccess, value: Value, expected: TileType) -> str 
 
 
 def _rows_type(op: DescriptorAccess, rows: Value) -> TileType:
-    """Of the rows that a gather reads: as many as there are indices."""
+    """The type of the rows that a gather reads, one for each index."""
     return TileType((*shape_of(rows.type), *op.block[1:]), op.element)
 
 
@@ -141,10 +141,10 @@ def _wrong_rows(op: DescriptorAccess, rows: Value) -> str | None:
 
 
 class DescriptorLoadOp(DescriptorAccess, opcode="mem.descriptor_load", effects=(Effect.READ,)):
-    """result[i, j] = base[offset_0 + i, offset_1 + j] inside of the shape, else padding
+    """result[i, j] = base[offset_0 + i, offset_1 + j] inside the shape, else padding
 
-    bulk: a back end has it copied as a whole: it is not expanded; dropped: how many dims the result
-    has less than the block: of the first ones, whose extent is 1.
+    bulk: the backend copies the block by TMA, so the op is not lowered to loads; dropped: the
+    number of leading dimensions of the block, of extent 1, that the result does not have.
     """
 
     base: Value = operand(pointer)
@@ -164,9 +164,9 @@ class DescriptorLoadOp(DescriptorAccess, opcode="mem.descriptor_load", effects=(
 
 
 class DescriptorStoreOp(DescriptorAccess, opcode="mem.descriptor_store", effects=(Effect.WRITE,)):
-    """base[offset_0 + i, offset_1 + j] = stored[i, j], where that is inside of the shape
+    """base[offset_0 + i, offset_1 + j] = stored[i, j], inside the shape
 
-    bulk: as of loads.
+    bulk: as for loads.
     """
 
     base: Value = operand(pointer)
@@ -185,10 +185,10 @@ class DescriptorStoreOp(DescriptorAccess, opcode="mem.descriptor_store", effects
 class DescriptorReduceOp(
     DescriptorAccess, opcode="mem.descriptor_reduce", effects=(Effect.READ, Effect.WRITE)
 ):
-    """base[offset_0 + i, ...] = kind(base[...], operand[i, ...]) inside of the shape; each element
-    atomically, in no order
+    """base[offset_0 + i, ...] = kind(base[...], operand[i, ...]) inside the shape; each element
+    atomically, in any order
 
-    bulk: as of loads.
+    bulk: as for loads.
     """
 
     base: Value = operand(pointer)
@@ -205,12 +205,12 @@ class DescriptorReduceOp(
         wrong = _wrong_numbers(self, self.rank)
         wrong = wrong or _wrong_block(self, self.operand, self.block_type)
         if wrong is None and self.element not in ATOMIC_TYPES[self.kind]:
-            return f"{self.kind} does not work on {self.element}"
+            return f"{self.kind} is not supported for {self.element}"
         return wrong
 
 
 class DescriptorGatherOp(DescriptorAccess, opcode="mem.descriptor_gather", effects=(Effect.READ,)):
-    """result[i, j] = base[rows[i], offset + j] inside of the shape, else padding"""
+    """result[i, j] = base[rows[i], offset + j] inside the shape, else padding"""
 
     base: Value = operand(pointer)
     rows: Value = operand(tile)

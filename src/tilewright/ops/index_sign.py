@@ -1,14 +1,14 @@
-"""Which integers are not negative: by what they are made of, or by an assumption on tile indices.
+"""Sign analysis of integers: from the ops that compute them, or by an assumption on tile indices.
 
     %pid                              non-negative      program ids, sizes, ranges from 0 on
     %g = div %pid, %per_group         assumed           as long as the divisor is above 0
-    %m = add (mul %g, 8), (rem ...)   assumed           what sums, products, ... make of it
+    %m = add (mul %g, 8), (rem ...)   assumed           by sums, products, ... of assumed numbers
     %d = sub %tiles, %m               unknown           a difference may be negative
 
-Sums and products of such numbers are assumed not to wrap, so that this serves addresses alone; what
-integers may be is in `analysis/integer_ranges.py`. The assumption, and who may rely on it, is
-the subject of docs/adr/0022-tile-indices-start-at-zero.md. The compiler derives it for all runs,
-the interpreter for the values of one run, by the same rules.
+Sums and products of such numbers are assumed not to wrap, so that this analysis serves addresses
+only; `analysis/integer_ranges.py` has the ranges of integers. docs/adr/0022-tile-indices-start-at-
+zero.md states the assumption and its users. The compiler derives signs for all runs, the
+interpreter for the values of one run, by the same rules.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ from tilewright.ops.shape import (
 
 
 class Sign(enum.IntEnum):
-    """What is known of the sign of all elements; more is greater.
+    """The sign of all elements, as far as it is known; the stronger claim is greater.
 
-    ASSUMED: not negative as long as no quotient in it is of a negative divisor.
+    ASSUMED: not negative, provided that no division involved has a negative divisor.
     """
 
     UNKNOWN = 0
@@ -102,12 +102,12 @@ def _range(op: Op, signs: Signs) -> Sign:
 
 
 def _quotient(op: Op, signs: Signs) -> Sign:
-    """The assumption: who divides a tile index divides by a number of tiles, which is above 0."""
+    """The assumption: a divisor of a tile index is a number of tiles, which is positive."""
     return min(signs[0], max(signs[1], Sign.ASSUMED))
 
 
 def _cast(op: Op, signs: Signs) -> Sign:
-    """A number that is extended keeps its sign; one that is cut may become negative."""
+    """Extension preserves the sign; truncation may make a number negative."""
     source, target = element_of(op.operands[0].type), element_of(op.results[0].type)
     if not isinstance(source, DType) or source.is_float:
         return Sign.UNKNOWN
@@ -130,7 +130,7 @@ _RULES: dict[type[Op], Rule] = {
     DivOp: _quotient,
     SelectOp: _selected,
     **dict.fromkeys((ProgramIdOp, NumProgramsOp), _always),
-    # of a bit pattern the highest bit decides
+    # the highest bit of a bit pattern is its sign
     **dict.fromkeys((AddOp, MulOp, MinOp, OrOp, XorOp, JoinOp, CatOp), _least),
     **dict.fromkeys((MaxOp, AndOp), _greatest),
     # a remainder has the sign of the dividend

@@ -1,4 +1,4 @@
-"""Ops that apply a function to each element, or to groups of neighbours: of tile IR, or assembly.
+"""Ops that apply a region or inline assembly to each element, or to groups of elements.
 
 A group is `pack` consecutive elements along the last dimension.
 """
@@ -23,7 +23,7 @@ def _wrong_groups(inputs: tuple[Value, ...], pack: int) -> str | None:
 
 
 class MapOp(Op, opcode="tile.map", traits=(Trait.PURE,)):
-    """results[i] = function(inputs[i]); with pack > 1 for each group of neighbours at once
+    """results[i] = function(inputs[i]); with pack > 1 once for each group of elements
 
     `function` takes the group of the first input, then that of the second, and so on, as scalars;
     it yields the groups of the results in the same way.
@@ -42,18 +42,18 @@ class MapOp(Op, opcode="tile.map", traits=(Trait.PURE,)):
         elements = tuple(element_of(x.type) for x in self.inputs for _ in range(self.pack))
         effect = op_with_effects(self.function)
         if effect is not None:
-            return f"`function` only computes, it cannot have {effect.opcode}"
+            return f"`function` must be free of effects; it contains {effect.opcode}"
         return _wrong_groups(self.inputs, self.pack) or wrong_args(
             "`function`", self.function, elements
         )
 
 
 _PLACEHOLDER = re.compile(r"\$(?:(\$)|(\d+)|\{(\d+)(?::r)?\})?")
-"""`$$`, `$0`, `${0}` and `${0:r}`; a `$` before anything else, which LLVM aborts on."""
+"""`$$`, `$0`, `${0}` and `${0:r}`; any other `$`, on which LLVM aborts."""
 
 
 def wrong_assembly(text: str, constraints: str) -> tuple[str, str] | None:
-    """What the text must be and what it has instead, where LLVM cannot take it; else None."""
+    """The expected text and the one found, if LLVM rejects the assembly; otherwise None."""
     for char in text:
         if not (" " <= char <= "~" or char in "\t\n\r"):
             return "assembly in ASCII", repr(char)
@@ -68,7 +68,7 @@ def wrong_assembly(text: str, constraints: str) -> tuple[str, str] | None:
 
 
 class _Assembly(Op):
-    """Base of assembly with and without effects."""
+    """Base class of assembly with and without effects."""
 
     inputs: tuple[Value, ...]
     text: str
@@ -88,10 +88,10 @@ class _Assembly(Op):
 
 
 class AsmOp(_Assembly, opcode="tile.asm", traits=(Trait.PURE,)):
-    """results[i] = assembly(inputs[i]), for groups of `pack` neighbours
+    """results[i] = assembly(inputs[i]), for groups of `pack` elements
 
     text and constraints are those of LLVM's inline assembly: first the results, then the inputs,
-    each as its group; elements of less than 32 bits are packed to registers of up to 32.
+    each as a group; elements of less than 32 bits are packed into registers of up to 32.
     """
 
     inputs: tuple[Value, ...] = variadic(any_type)
@@ -102,7 +102,7 @@ class AsmOp(_Assembly, opcode="tile.asm", traits=(Trait.PURE,)):
 
 
 class VolatileAsmOp(_Assembly, opcode="cf.asm", effects=(Effect.OBSERVE, Effect.BARRIER)):
-    """As `tile.asm`, with effects: it runs where it stands, and orders accesses of memory"""
+    """As `tile.asm`, with effects: it is not moved, and orders memory accesses"""
 
     inputs: tuple[Value, ...] = variadic(any_type)
     text: str = attr()

@@ -48,17 +48,17 @@ ATOMIC_TYPES: dict[str, tuple[DType, ...]] = {
     "xchg": (*_INTEGERS, f32, f64),
     **dict.fromkeys(("load", "store", "cas"), (*_INTEGERS, i16, u16, f16, bf16, f32, f64)),
 }
-"""Element types that each atomic operation works on."""
+"""The element types of each atomic operation."""
 
 ATOMIC_KINDS = tuple(kind for kind in ATOMIC_TYPES if kind != "cas")
 MEMORY_ORDERS = ("relaxed", "acquire", "release", "acq_rel")
 ACCESS_ORDERS = {"load": ("acquire", "relaxed"), "store": ("release", "relaxed")}
-"""Of MEMORY_ORDERS, those that atomic loads and stores may have."""
+"""The MEMORY_ORDERS of atomic loads and stores."""
 SCOPES = ("cta", "gpu", "sys")
 
 
 def pointee(type_: Type) -> Type:
-    """The type of what a pointer, or a tile of pointers, points to."""
+    """The type that a pointer, or a tile of pointers, points to."""
     element = element_of(type_)
     assert isinstance(element, PointerType)
     return with_element(type_, element.element)
@@ -71,7 +71,7 @@ def _wrong_mask(pointer: Value, mask: Value | None) -> str | None:
 
 
 def _wrong_value(pointer: Value, value: Value, verb: str) -> str | None:
-    """What is wrong with passing `value` to the memory behind `pointer`."""
+    """The error in storing `value` through `pointer`, or None."""
     if pointee(pointer.type) is value.type:
         return None
     return f"{verb} {value.type} through {pointer.type}"
@@ -81,7 +81,7 @@ def _wrong_atomic(kind: str, pointer: Value) -> str | None:
     element = element_of(pointee(pointer.type))
     if element in ATOMIC_TYPES[kind]:
         return None
-    return f"{kind} works on {', '.join(map(str, ATOMIC_TYPES[kind]))}, not on {element}"
+    return f"{kind} supports {', '.join(map(str, ATOMIC_TYPES[kind]))}, not {element}"
 
 
 def _wrong_order(kind: str, order: str) -> str | None:
@@ -108,7 +108,7 @@ class OffsetOp(Op, opcode="mem.offset", traits=(Trait.PURE, Trait.ELEMENTWISE)):
 class LoadOp(Op, opcode="mem.load", effects=(Effect.READ,)):
     """result[i] = *pointer[i] where mask[i], else other[i], or 0 without `other`
 
-    read_only: nothing writes what is loaded while the kernel runs
+    read_only: the kernel does not write the memory that is loaded
     """
 
     pointer: Value = operand(pointer)
@@ -124,7 +124,7 @@ class LoadOp(Op, opcode="mem.load", effects=(Effect.READ,)):
 
     def verify(self) -> str | None:
         if self.other is not None and self.other.type is not pointee(self.pointer.type):
-            return f"`other` is {self.other.type}, loaded are {pointee(self.pointer.type)}"
+            return f"`other` is {self.other.type}, but the load is of {pointee(self.pointer.type)}"
         return _wrong_mask(self.pointer, self.mask)
 
 
@@ -151,7 +151,7 @@ class StoreOp(Op, opcode="mem.store", effects=(Effect.WRITE,)):
 class AtomicOp(Op, opcode="mem.atomic", effects=(Effect.READ, Effect.WRITE)):
     """result[i] = *pointer[i]; *pointer[i] = kind(result[i], operand[i]); atomic, where mask[i]
 
-    A load has no use for its operand; the result of a store is its operand.
+    A load ignores its operand; the result of a store is its operand.
     """
 
     pointer: Value = operand(pointer)
@@ -163,7 +163,7 @@ class AtomicOp(Op, opcode="mem.atomic", effects=(Effect.READ, Effect.WRITE)):
 
     @property
     def is_reduction(self) -> bool:
-        """Whether it only changes memory, and orders nothing: nobody uses what was there."""
+        """Whether the old value is unused and the order relaxed, so that a `red` suffices."""
         return self.order == "relaxed" and not self.result.uses and self.kind != "load"
 
     def infer(self) -> Type:
@@ -201,7 +201,7 @@ class AtomicCasOp(Op, opcode="mem.atomic_cas", effects=(Effect.READ, Effect.WRIT
 
 
 class BarrierOp(Op, opcode="mem.barrier", effects=(Effect.BARRIER,)):
-    """Every memory operation before it is done before any after it, within the program instance."""
+    """Complete all memory operations of the program instance before any later one starts."""
 
     def infer(self) -> None:
         return None

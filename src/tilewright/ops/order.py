@@ -1,4 +1,4 @@
-"""Ops that put elements in order, or count them by value."""
+"""Ops that sort elements, or count them by value."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tilewright.ir.types import TileType, Type, i32, shape_of, with_shape
 class SortOp(Op, opcode="tile.sort", traits=(Trait.PURE,)):
     """result[i, :] = the first `count` of x[i, :] in ascending order, or descending
 
-    For axis 1, and so on; extent and count are powers of two. bitonic: x[i, :] rises and then falls
-    (or falls and then rises); the order of anything else is undefined then.
+    Stated for axis 1; extent and count are powers of two. bitonic: x[i, :] ascends and then
+    descends, or the reverse; otherwise the order is undefined.
     """
 
     x: Value = operand(integer)
@@ -30,7 +30,7 @@ class SortOp(Op, opcode="tile.sort", traits=(Trait.PURE,)):
 
     @property
     def extent(self) -> int:
-        """Of x along the axis."""
+        """The extent of x along the axis."""
         return shape_of(self.x.type)[self.axis]
 
     def infer(self) -> Type:
@@ -43,14 +43,14 @@ class SortOp(Op, opcode="tile.sort", traits=(Trait.PURE,)):
             return f"axis {self.axis} is not a dimension of {self.x.type}"
         extent = shape[self.axis]
         if extent & (extent - 1) or self.count & (self.count - 1):
-            return f"sorts powers of two, not {self.count} of {extent}"
+            return f"extent and count must be powers of two, not {extent} and {self.count}"
         if not 0 < self.count <= extent or (self.bitonic and self.count != extent):
             return f"cannot keep {self.count} of {extent}"
         return None
 
 
 class HistogramOp(Op, opcode="tile.histogram", traits=(Trait.PURE,)):
-    """result[b] = how many elements of x are b, where mask; others count nowhere"""
+    """result[b] = number of elements of x that equal b, where mask; others are not counted"""
 
     x: Value = operand(integer)
     bins: int = attr()

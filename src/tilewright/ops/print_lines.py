@@ -1,4 +1,4 @@
-"""What `cf.print` tells its host beside the elements; the lines are those of `printed_lines`."""
+"""The header that `cf.print` sends to the host with its elements; see `printed_lines`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tilewright.support.printed_lines import normal_prefix
 
 
 def operand_text(prefix: str, args: tuple[Value, ...], number: int) -> str:
-    """What all lines of one operand share, as one text: widths of indices, bits, what precedes."""
+    """The common part of an operand's lines: widths of indices, bits of numbers, prefix."""
     arg = args[number]
     widths = ",".join(str(ceil(log10(extent))) for extent in shape_of(arg.type)[:3])
     which = f"(operand {number}) " if len(args) > 1 else ""
@@ -18,7 +18,7 @@ def operand_text(prefix: str, args: tuple[Value, ...], number: int) -> str:
 
 
 def printed_kind(value: Value) -> str:
-    """Of PRINT_KINDS."""
+    """The member of PRINT_KINDS for a value."""
     element = element_of(value.type)
     if not isinstance(element, DType):
         return "pointer"
@@ -28,7 +28,7 @@ def printed_kind(value: Value) -> str:
 
 
 def printed_bits(value: Value) -> int:
-    """The width that hexadecimal digits show: floats of less than 32 bits are printed as fp32."""
+    """The bits that are printed in hexadecimal; narrow floats are printed as fp32."""
     element = element_of(value.type)
     is_float = isinstance(element, DType) and element.is_float
     return max(32, element.bits) if is_float else max(8, element.bits)

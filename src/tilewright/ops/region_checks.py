@@ -1,4 +1,4 @@
-"""What the blocks of structured ops take and yield: shared by their `verify` methods."""
+"""Checks of arguments and terminators of regions, for the `verify` methods of structured ops."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def types_of(values: Sequence[Value]) -> tuple[Type, ...]:
 
 
 def wrong_args(what: str, block: Block, expected: tuple[Type, ...]) -> str | None:
-    """What is wrong with the arguments of a block."""
+    """The error in the arguments of a block, or None."""
     actual = types_of(block.args)
     if actual == expected:
         return None
@@ -22,7 +22,7 @@ def wrong_args(what: str, block: Block, expected: tuple[Type, ...]) -> str | Non
 
 
 def wrong_end(what: str, block: Block, opcode: str, expected: tuple[Type, ...]) -> str | None:
-    """What is wrong with the terminator of a block and what it passes on."""
+    """The error in the terminator of a block and its operands, or None."""
     end = block.last
     if end is None or end.opcode != opcode:
         return f"{what} must end with {opcode}"
@@ -33,7 +33,7 @@ def wrong_end(what: str, block: Block, opcode: str, expected: tuple[Type, ...]) 
 
 
 def op_with_effects(block: Block) -> Op | None:
-    """The first op of a block, or inside of one, that does more than to compute its results."""
+    """The first op of a block, or of a region in it, that has effects."""
     for op in block:
         if op.effects:
             return op
@@ -44,7 +44,7 @@ def op_with_effects(block: Block) -> Op | None:
 
 
 def not_in_a_region(op: Op) -> str | None:
-    """An op that ends a region cannot end a function."""
+    """The error of a region's terminator at the end of a function, or None."""
     parent = op.parent
     if parent is not None and isinstance(parent.owner, Function):
         return f"{op.opcode} cannot end a function"

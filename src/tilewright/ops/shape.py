@@ -1,4 +1,4 @@
-"""Ops that create tiles or change their shape; none computes. Order of elements is row-major."""
+"""Ops that create tiles or change their shape, without arithmetic. Elements are row-major."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class ReshapeOp(Op, opcode="tile.reshape", traits=_PURE):
 
 
 class TransposeOp(Op, opcode="tile.transpose", traits=_PURE):
-    """result.shape[k] = x.shape[order[k]], the elements moved along"""
+    """result.shape[k] = x.shape[order[k]], with the elements permuted alike"""
 
     x: Value = operand(tile)
     order: tuple[int, ...] = attr()
@@ -121,7 +121,7 @@ class JoinOp(Op, opcode="tile.join", traits=_PURE):
 
 
 class SplitOp(Op, opcode="tile.split", traits=_PURE):
-    """first = x[..., 0], second = x[..., 1]: takes a last dimension of 2 apart"""
+    """first = x[..., 0], second = x[..., 1]: splits a last dimension of 2"""
 
     x: Value = operand(tile)
 
@@ -174,8 +174,9 @@ class ItemOp(Op, opcode="tile.item", traits=_PURE):
 class HintOp(Op, opcode="tile.hint", traits=(Trait.PURE,)):
     """result = x, with promises per dimension
 
-    Runs of `contiguity` consecutive numbers or of `constancy` equal ones, whose first is divisible.
-    Each attribute is empty (nothing promised) or has one number per dimension (one for a scalar).
+    Runs of `contiguity` consecutive numbers or of `constancy` equal ones, whose first is divisible
+    by `divisibility`. An attribute is empty (no promise) or has a number for each dimension (one
+    for a scalar).
     """
 
     x: Value = operand(any_type)
@@ -190,12 +191,12 @@ class HintOp(Op, opcode="tile.hint", traits=(Trait.PURE,)):
         rank = max(1, len(shape_of(self.x.type)))
         for promise in (self.divisibility, self.contiguity, self.constancy):
             if len(promise) not in (0, rank):
-                return f"{promise} has not one number for each of {rank} dimensions"
+                return f"{promise} must have one number for each of {rank} dimensions"
         return None
 
 
 class GatherOp(Op, opcode="tile.gather", traits=_PURE):
-    """result[i, j] = x[index[i, j], j] for axis 0, and so on"""
+    """result[i, j] = x[index[i, j], j], stated for axis 0"""
 
     x: Value = operand(tile)
     index: Value = operand(integer)

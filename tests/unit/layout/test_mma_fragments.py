@@ -150,5 +150,5 @@ def test_tiles_below_one_instruction_are_refused():
     with pytest.raises(ValueError, match="smaller than one m16n8k16"):
         result_layout(FRAGMENTS["m16n8k16.b16"], (8, 8), (1, 1))
     result = result_layout(FRAGMENTS["m16n8k16.b16"], (16, 8), (1, 1))
-    with pytest.raises(ValueError, match="no multiple of the 16"):
+    with pytest.raises(ValueError, match="not a multiple of the 16"):
         operand_layout(FRAGMENTS["m16n8k16.b16"], result, "a", 8)

@@ -48,7 +48,7 @@ def test_known_row_bases():
 
 
 def test_narrow_rows_and_odd_widths_are_refused():
-    with pytest.raises(ValueError, match="no 128-byte panel"):
+    with pytest.raises(ValueError, match="not a 128-byte panel"):
         shared_swizzled((16, 32), 16, 128)
     with pytest.raises(ValueError, match="32, 64, 128"):
         shared_swizzled((16, 64), 16, 256)
