@@ -1,6 +1,7 @@
 """The CPU backend: tile ops to fused loop nests to machine code.
 
-Importing it starts to compile the pool of threads, beside the imports of the other modules.
+Importing it starts the compilation of the thread pool, concurrent with the imports of other
+modules.
 """
 
 from tilewright.backends.cpu.driver.thread_pool import compile_early

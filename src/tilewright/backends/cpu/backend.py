@@ -37,7 +37,7 @@ class CpuOptions(CommonOptions):
     """
 
     def meaningful(self) -> Self:
-        """Without those."""
+        """These options with the meaningless ones at their defaults."""
         return replace(self, **{name: getattr(_DEFAULTS, name) for name in _MEANINGLESS})
 
 
@@ -59,13 +59,13 @@ def _load(binary: bytes, metadata: Metadata, parameters: Sequence[str]) -> Launc
     if target is not None and not target_cpu(target).runs_here:
         what = f"the kernel was compiled for {target.arch}"
         raise errors.BackendUnavailable("cpu", what, "compile it without naming a target")
-    # Checked programs run in order: they note which of them have used what.
+    # Checked programs run in order: each records the memory that it has used.
     threads = 1 if "checks" in metadata else settings().cpu.threads
     return CpuLauncher(binary, metadata, parameters, threads)
 
 
 def _drop_lines(spans: Sequence[tuple[int, int]]) -> bool:
-    # at the first use: only benchmarks drop memory
+    # at the first use: only benchmarks flush caches
     cache_flush = import_late("tilewright.backends.cpu.driver.cache_flush")
     return cache_flush.drop_lines(spans, settings().cpu.threads)
 
@@ -91,7 +91,7 @@ def _properties(_device: int) -> dict[str, int]:
 
 
 def _version(target: GPUTarget) -> str:
-    """Changes with whatever changes the machine code: LLVM and the CPU's features."""
+    """The version of the machine code: LLVM and the CPU's features."""
     cpu = target_cpu(target)
     return f"llvmlite {llvm_version()} {cpu.name} {cpu.features}"
 

@@ -1,4 +1,4 @@
-"""What is legal in tile IR before and after the legalization for CPUs."""
+"""Contracts of tile IR before and after the legalization for CPUs."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from tilewright.transforms.expand import missing_instruction
 def _type_problem(type_: Type) -> str | None:
     element = element_of(type_)
     if (element.element if isinstance(element, PointerType) else element).is_fp8:
-        return f"values of {type_} have become their bits"
+        return f"values of {type_} are stored as their bits"
     return layout_problem(type_)
 
 
 @cache
 def front_end() -> Contract:
-    """Before the first pass."""
+    """The contract before the first pass."""
     return Contract("the front end", legal_ops(BlockTransposeOp, Bf16DotOp), layout_problem)
 
 
 @cache
 def texts_for(cpu: TargetCpu) -> Contract:
-    """Of texts of the first stage for a CPU, which hold what its passes make."""
+    """The contract of texts of the first stage for a CPU: ops of front ends and of its passes."""
     dots = {*cpu.dots, *cpu.tile_dots}
 
     def problem(op: Op) -> str | None:
@@ -43,7 +43,7 @@ def texts_for(cpu: TargetCpu) -> Contract:
 
 @cache
 def legalized() -> Contract:
-    """After cpu-legalize: what the lowering has code for."""
+    """The contract after cpu-legalize: ops that the lowering has code for."""
     return Contract(
         "cpu-legalize", legal_ops(BlockTransposeOp, Bf16DotOp), _type_problem, illegal_op
     )

@@ -28,7 +28,7 @@ def block_transpose(op: BlockTransposeOp, x: Any) -> Any:
 class Bf16DotOp(DotOp, opcode="cpu.dot_bf16", traits=(Trait.PURE,)):
     """result[i, j] = acc[i, j] + sum_k a[i, k] * b[k, j] in f32, of the bits of bf16 as u16
 
-    The instruction takes what is too small for a normal number as 0, as a and b, and as a sum.
+    The instruction flushes subnormal numbers to 0, in a and b and in the accumulator.
     """
 
     a: Value = operand(tile)

@@ -1,4 +1,4 @@
-"""The passes between the frontend's tile IR and CPU code, in order: read this first."""
+"""The pass pipeline from the front end's tile IR to the tile IR that the CPU lowering accepts."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _instrumentation(check: str) -> tuple[Step, ...]:
 
 
 def pipeline_of(cpu: TargetCpu, check: str = "") -> Pipeline:
-    """With what this CPU has instructions for."""
+    """The pipeline for the instructions of a CPU."""
     return cpu_pipeline(
         cpu.has_fma, cpu.dots, cpu.tile_dots, check, cpu.has_avx512, cpu.rounds_to_bf16
     )

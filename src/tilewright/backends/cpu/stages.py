@@ -1,6 +1,6 @@
 """The stages of the CPU backend: tile IR -> prepared tile IR -> LLVM IR -> object file.
 
-Apart from the manifest, since a kernel from the disk cache needs none of what they import.
+Separate from the manifest, since a kernel from the disk cache needs none of their imports.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def prepared(module: Module, context: StageContext) -> Module:
 
 
 def passes_of(target: GPUTarget) -> Pipeline:
-    """The passes of a target."""
+    """The pass pipeline of a target."""
     return pipeline_of(target_cpu(target))
 
 

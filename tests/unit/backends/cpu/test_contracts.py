@@ -23,7 +23,7 @@ func @f(%X: ptr<{element}>, %Y: ptr<f32>) {{
 
 BODIES = {
     "casts from bf16 to f32 are expanded": ("bf16", "%y = arith.cast %x : f32"),
-    "values of ptr<f8e5m2> have become their bits": ("f8e5m2", "%y = arith.cast %x : f32"),
+    "values of ptr<f8e5m2> are stored as their bits": ("f8e5m2", "%y = arith.cast %x : f32"),
     "exp is expanded": ("f32", '%y = arith.math %x {function = "exp"} : f32'),
     "arith.add is computed in 32 bits or more, not in f16": (
         "f16",

@@ -1,8 +1,7 @@
-"""Drops memory from the caches of all cores, by the instruction for it.
+"""Cache flush: evicts memory from the caches of all cores by `clflushopt`.
 
-`clflushopt` writes a line back if it has changed, and takes it out of every cache of every core.
-Dropping 1 MB takes 30 us on one core of a Zen 4, less than reading it from memory does. The threads
-of the pool share the work.
+The instruction writes a modified line back and evicts it from every cache of every core, which
+takes less time than reading it from memory. The threads of the pool share the work.
 """
 
 import ctypes
@@ -19,11 +18,11 @@ from tilewright.native import NativeProgram
 __all__ = ["CACHE_FLUSH", "drop_lines"]
 
 _LINE = 64
-"""Bytes; of every x86 CPU with the instruction."""
-# 64 KiB take 2 us at the rate above; smaller parts would be all overhead of sharing them out.
+"""Bytes of a cache line of every x86 CPU with the instruction."""
 _SMALLEST_BLOCK = 1 << 16
+"""Bytes below which distributing a block among threads takes longer than flushing it."""
 _BLOCKS = 64
-"""Parts that memory is cut into for the threads, unless they would be smaller than that."""
+"""Number of blocks for the threads, unless they would be smaller than `_SMALLEST_BLOCK`."""
 
 
 class MemoryBlock(ctypes.Structure):
@@ -64,18 +63,18 @@ def _loaded() -> _Loaded | None:
 
 
 def _load(obj: bytes) -> _Loaded:
-    """The function as a kernel, and the loaded object, which must live as long as the record."""
+    """The flush as a kernel, and the loaded object, which must live as long as the record."""
     code = load_object(obj, CACHE_FLUSH.exports)
     return kernel_record(code[_SYMBOL], "dropping memory from the caches"), code
 
 
 def drop_lines(spans: Sequence[tuple[int, int]], threads: int = 0) -> bool:
-    """Drop memory, given as (address, bytes), which must be mapped; False on CPUs that cannot.
-    threads: of the pool that does it; 0: all CPUs of this process."""
+    """Evict mapped memory, given as (address, bytes); False on CPUs without the instruction.
+    threads: of the pool that runs it; 0: all CPUs of this process."""
     loaded = _loaded()
     if loaded is None:
         return False
-    # Whole lines, so that no line belongs to two parts.
+    # Whole lines, so that no line belongs to two blocks.
     block = max(_SMALLEST_BLOCK, sum(size for _, size in spans) // _BLOCKS & -_LINE)
     rows: list[int] = []
     for address, size in spans:

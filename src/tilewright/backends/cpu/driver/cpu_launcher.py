@@ -27,7 +27,7 @@ _CODES = {
 """`struct` code of each scalar parameter in its 8-byte slot; pointers are Q."""
 
 _SLOTS = {"f16": "f16", "f32": "f32", "f64": "f64", "i1": "i1"}
-"""What the words of parameters hold that are not integers or addresses."""
+"""Kinds of the words of parameters that are not integers or addresses."""
 
 
 _LAUNCH_ON_STREAM = """
@@ -46,7 +46,7 @@ def launch_on_stream(x, y, z, stream, {}):
 
 
 class _PoolFunctions(dict[int, Callable[..., int]]):
-    """Number of threads -> `start` of the pool that has so many."""
+    """Number of threads -> `start` of the pool with that many."""
 
     def __missing__(self, threads: int) -> Callable[..., int]:
         start = self[threads] = shared_pool(threads).start
@@ -54,8 +54,8 @@ class _PoolFunctions(dict[int, Callable[..., int]]):
 
 
 def _threads_of_torch(threads: int) -> Callable[[], int]:
-    """What says how many threads PyTorch uses now; where that is set for kernels, or without
-    PyTorch, their own number."""
+    """A function that returns PyTorch's present number of threads; without PyTorch, or where a
+    setting gives the number for kernels, that of kernels."""
     torch = sys.modules.get("torch")
     count = threads or thread_count()
     return (lambda: count) if threads or torch is None else torch.get_num_threads
@@ -71,7 +71,7 @@ class CpuLauncher:
         self, obj: bytes, metadata: Metadata, parameters: Sequence[str], threads: int = 0
     ) -> None:
         self._name = cast("str", metadata["name"])
-        # Kept: the code is unloaded with the object, and the record holds its bare address.
+        # Kept alive: the code is unloaded with the object, and the record holds only its address.
         self._code = load_object(obj, [self._name])
         names = cast("Sequence[str]", metadata.get("names", ()))
         title = f"the kernel '{self._name}' ({metadata.get('location', 'no source')})"
@@ -93,8 +93,8 @@ class CpuLauncher:
         self._words = LaunchRecord(record, self._scratch, self._console.address, len(parameters))
 
     def by_words(self) -> WordLaunch | None:
-        """How native dispatch launches it; None for parameters that Python has to convert, and
-        where the pool is Python's."""
+        """The launch for native dispatch; None for parameters that Python has to convert, and where
+        the pool is Python's."""
         slots = [_SLOTS.get(parameter, "word") for parameter in self._parameters]
         if not isinstance(self._pool, NativePool) or "f16" in slots or self._together:
             return None
@@ -113,7 +113,7 @@ class CpuLauncher:
         self._raise(shared_pool(threads), status)
 
     def _raise(self, pool: Pool, status: int) -> None:
-        """What a launch by machine code has returned, or the first failed assertion."""
+        """Raise the error of a launch's status, or the first failed assertion."""
         try:
             pool.check(status, self._scratch)
         except WaitedInVain as wait:
@@ -121,7 +121,7 @@ class CpuLauncher:
         self._console.check()
 
     def _endless(self, wait: WaitedInVain) -> errors.TilewrightError:
-        """The error of a wait without end, at its loop."""
+        """The error of an endless wait, located at its loop."""
         loc: SourceLoc | None = None
         for frame in reversed(self._waits[wait.loop]):
             loc = SourceLoc._make([*frame, loc])
@@ -129,11 +129,11 @@ class CpuLauncher:
 
     @cached_property
     def launch_on_stream(self) -> Callable[..., bool]:
-        """`launch(x, y, z, stream, *arguments)` as `torch.compile` makes it: on arrays of PyTorch
-        and numbers, and as many threads as PyTorch uses. False for arguments of other kinds, which
-        are not launched. stream is not looked at; an empty grid launches nothing.
+        """`launch(x, y, z, stream, *arguments)` for `torch.compile`: PyTorch's arrays and numbers,
+        on as many threads as PyTorch uses. Returns False, without a launch, for arguments of other
+        kinds. `stream` is ignored; an empty grid launches nothing.
 
-        Written as text, for each kernel: a launch should do little.
+        Generated as text for each kernel, so that a launch does little.
         """
         if self._together:
             return lambda *_arguments: False
@@ -158,8 +158,8 @@ class CpuLauncher:
         return known["launch_on_stream"]
 
     def _pool_of_all(self, grid: tuple[int, int, int]) -> Pool:
-        """One with a thread for each program, since they wait for each other; for programs that may
-        wait for early ones only, as many as there can be. OutOfResources."""
+        """A pool with a thread for each program, since they wait for each other; for programs that
+        wait only for earlier ones, the largest pool. Errors: OutOfResources."""
         programs = math.prod(grid)
         if programs > MAX_THREADS and self._together < ALL_AT_ONCE:
             return shared_pool(MAX_THREADS)
@@ -179,18 +179,18 @@ class CpuLauncher:
             pool.launch(self._record, slots, grid, self._scratch)
         except WaitedInVain as wait:
             raise self._endless(wait) from None
-        # Tested without the lock to keep launches cheap; `check` looks again under it.
+        # Tested without the lock to keep launches cheap; `check` tests again under it.
         if self._console.failures:
             self._console.check()
 
 
 def slots_of(parameters: Sequence[str]) -> struct.Struct:
-    """8 bytes for each argument of these types, and for the address of the console."""
+    """The format of 8 bytes for each argument of these types, and for the console's address."""
     return struct.Struct("<" + "".join(map(_code, parameters)) + "Q")
 
 
 def _rounded(value: float, code: str) -> float:
-    """A number as its slot takes it: floats past the largest of their type are infinite."""
+    """A number that fits its slot: floats beyond the largest of their type become infinite."""
     try:
         struct.pack(f"<{code}", value)
     except OverflowError:

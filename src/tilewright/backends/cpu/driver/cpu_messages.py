@@ -1,7 +1,7 @@
 """Messages of running kernels to their host: `device_print` lines and failed `device_assert`s.
 
-Generated code calls through a table of two C function pointers, whose address it gets as its last
-argument. The functions take the GIL; they are called only when something is printed or fails.
+Generated code calls through a table of two C function pointers, whose address is its last argument.
+The functions take the GIL; they are called only for a print or a failure.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _I32, _I64, _TEXT = ctypes.c_int32, ctypes.c_int64, ctypes.c_char_p
 # (text, kind, bits, three indices, three program ids), as generated code calls both.
 _CALL = ctypes.CFUNCTYPE(None, _TEXT, _I32, _I64, *[_I32] * 6)
 
-# `lower_print` (lower/non_fusible.py) adds it to the kind of what is printed in hexadecimal.
+# `lower_print` (lower/non_fusible.py) adds it to the kind of a value printed in hexadecimal.
 _HEX = 8
 
 
@@ -28,17 +28,17 @@ class Console:
 
     def __init__(self) -> None:
         self.failures: list[BaseException] = []
-        """Failed assertions, and what Python raised in a call from a kernel."""
+        """Failed assertions, and exceptions that Python raised in a call from a kernel."""
         self._lock = ForkLock()
-        # Kept, since ctypes frees the C function with its object; the order is that of the indices
-        # that `_call_console` (lower/non_fusible.py) passes.
+        # Kept alive, since ctypes frees the C function with its object; the order is that of the
+        # indices in `_call_console` (lower/non_fusible.py).
         self._functions = (_CALL(self._keeping(self._fail)), _CALL(self._keeping(self._print)))
         addresses = [ctypes.cast(f, ctypes.c_void_p).value for f in self._functions]
         self._table = (ctypes.c_void_p * 2)(*addresses)
         self.address = ctypes.addressof(self._table)
 
     def _keeping(self, function: Callable[..., None]) -> Callable[..., None]:
-        """The function, but its exceptions wait for `check`: ctypes would print and ignore them."""
+        """The function with its exceptions kept for `check`: ctypes would print and ignore them."""
 
         def call(*values: Any) -> None:
             try:
@@ -50,7 +50,7 @@ class Console:
         return call
 
     def _keep(self, problem: BaseException) -> None:
-        # further ones of the same launch add nothing
+        # further exceptions of the same launch add nothing
         if not self.failures:
             self.failures.append(problem)
 

@@ -14,23 +14,22 @@ _USUAL_OWN_CACHE_BYTES = 1 << 20
 
 @functools.cache
 def last_level_cache_bytes() -> int:
-    """Size of the largest cache, from Linux's sysfs; 32 MiB where it does not say.
+    """Size of the largest cache, from Linux's sysfs; 32 MiB where that lacks it.
 
-    Kernels that write more than this should store past the caches (non-temporally).
+    Kernels that write more should use non-temporal stores.
     """
-    # `or`: sizes that cannot be read are 0.
+    # `or`: an unreadable size is 0.
     return max(_levels().values(), default=_USUAL_CACHE_BYTES) or _USUAL_CACHE_BYTES
 
 
 @functools.cache
 def own_cache_bytes() -> int:
-    """Size of the largest cache that each core has of its own, the L2; 1 MiB where Linux's sysfs
-    does not say."""
+    """Size of each core's L2; 1 MiB where Linux's sysfs lacks it."""
     return _levels().get("2") or _USUAL_OWN_CACHE_BYTES
 
 
 def _levels() -> dict[str, int]:
-    """Bytes of the caches by their level, the larger one where two have one."""
+    """Bytes of the caches by level, of the larger one where a level has two."""
     try:
         found = [f"{_CACHES}/{name}" for name in os.listdir(_CACHES) if name.startswith("index")]
     except synchronous(OSError):
@@ -43,7 +42,7 @@ def _levels() -> dict[str, int]:
 
 
 def _size(text: str) -> int:
-    """Bytes of a sysfs size such as `32768K` or `2M`; 0 where it is none."""
+    """Bytes of a sysfs size such as `32768K` or `2M`; 0 for other texts."""
     try:
         unit = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(text[-1:], 1)
         return int(text.rstrip("KMG")) * unit
@@ -52,7 +51,7 @@ def _size(text: str) -> int:
 
 
 def _text(path: str) -> str:
-    """What a file holds; nothing where it cannot be read."""
+    """The text of a file; empty where it cannot be read."""
     try:
         with open(path, "rb", buffering=0) as file:
             return file.read().decode().strip()

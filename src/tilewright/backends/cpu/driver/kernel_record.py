@@ -7,7 +7,7 @@ __all__ = ["KernelRecord", "LaunchRecord", "kernel_record"]
 
 
 class KernelRecord(ctypes.Structure):
-    """A kernel as it is launched; keep it, and what it points to, as long as the kernel may run."""
+    """A loaded kernel; it, and the memory it points to, must live as long as the kernel may run."""
 
     _fields_ = (
         ("code", ctypes.c_void_p),  # its function
@@ -21,7 +21,7 @@ class KernelRecord(ctypes.Structure):
 
 
 class LaunchRecord(ctypes.Structure):
-    """What all launches of a kernel by machine code have in common."""
+    """The data that all launches of a kernel by machine code share."""
 
     _fields_ = (
         ("kernel", ctypes.c_void_p),  # KernelRecord
@@ -39,7 +39,7 @@ def kernel_record(
     alone: int = 0,
     waits: bool = False,
 ) -> KernelRecord:
-    """The record of a kernel at address `code`; ctypes keeps what it points to."""
+    """The record of a kernel at address `code`; ctypes keeps the memory that it points to alive."""
     texts = (ctypes.c_char_p * len(names))(*(name.encode() for name in names))
     pointer = ctypes.cast(texts, ctypes.POINTER(ctypes.c_char_p))
     text = "".join(kinds).encode()
@@ -50,7 +50,7 @@ _titles: dict[str, bytes] = {}
 
 
 def _kept(title: str) -> bytes:
-    """A title as bytes that stay to the very end of the process, where a crash may name it."""
+    """A title as bytes that are never freed: a crash at the end of the process may name it."""
     known = _titles.get(title)
     if known is None:
         known = _titles[title] = title.encode()

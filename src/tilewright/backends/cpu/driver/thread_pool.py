@@ -1,22 +1,21 @@
-"""Runs a compiled kernel over its grid on all cores, with the GIL released.
+"""The thread pool: runs a compiled kernel over its grid on all cores, with the GIL released.
 
 A compiled kernel is a C function
 
     int64 kernel(void *args, int64 begin, int64 end, int32 grid[3], void *scratch, int32 *poll)
 
 that runs the program instances with linear ids begin..end-1 (x fastest) and returns the next one:
-`end`, or less if *poll was not 0 after a program. `args` points to 8 bytes an argument, pointers
-and scalars each in a slot of their own; `scratch` to a 64-byte aligned area that no other thread
-uses meanwhile.
+`end`, or less if *poll was not 0 after a program. `args` points to a slot of 8 bytes for each
+pointer or scalar; `scratch` to a 64-byte aligned area that no other thread uses during the call.
 
-The threads are native ones that never touch Python (`thread_pool_program`); they start at the
-first launch that has more than one program, and again after a fork, whose child has one thread if
-settings do not say how many. Nothing has to be shut down at
-exit. Launches from several Python threads run one after another. On Windows, which has no pthreads,
-Python threads call the kernel instead (`PythonPool`): some 50 us more for each launch.
+The threads are native ones that never touch Python (`thread_pool_program`); they start at the first
+launch that has more than one program, and again after a fork, whose child has one thread unless a
+setting gives the number. Nothing has to be shut down at exit. Launches from several Python threads
+run one after another. On Windows, which has no pthreads, Python threads call the kernel instead
+(`PythonPool`), with a longer launch.
 
-Ctrl-C, and any other signal whose handler raises, ends a launch at the end of the program instances
-that are being run; those that are not begun are left out, and arrays may be partly written.
+Ctrl-C, and any other signal whose handler raises, ends a launch after the programs that are
+running; the others are dropped, and arrays may be partly written.
 """
 
 import ctypes
@@ -77,7 +76,7 @@ _LIMIT = ctypes.CFUNCTYPE(None, ctypes.c_int32)
 _INTO = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 _LOOKS_A_SECOND = 20
-"""Of the ticker, see `thread_pool_signals.h`."""
+"""Wake-ups of the ticker, see `thread_pool_signals.h`."""
 
 
 class Pool(Protocol):
@@ -91,11 +90,11 @@ class Pool(Protocol):
     @property
     def start(self) -> Callable[..., int]:
         """`start(address of a KernelRecord, bytes of args, x, y, z, scratch_bytes)` launches as
-        `launch` does; what it returns is for `check`, unless it is 0."""
+        `launch` does; it returns a status, for `check` unless it is 0."""
         ...
 
     def check(self, status: int, scratch_bytes: int) -> None:
-        """Raise what `start` has returned."""
+        """Raise the error of a status that `start` has returned."""
         ...
 
     def launch(
@@ -104,14 +103,14 @@ class Pool(Protocol):
         """Run a kernel over `grid`; return when all programs are done.
 
         args: the argument slots, or their address; scratch_bytes: scratch that one thread needs.
-        Raises MemoryError when there is no memory for the scratch areas, and whatever the handler
-        of a signal raises meanwhile.
+        Raises MemoryError without memory for the scratch areas, and exceptions of signal handlers
+        that run during the launch.
         """
         ...
 
 
 class WaitedInVain(Exception):
-    """A program has waited for another one until the limit; loop: the number of its spin loop."""
+    """A program has waited for another one until the limit. loop: the number of its spin loop"""
 
     def __init__(self, loop: int) -> None:
         super().__init__(loop)
@@ -119,7 +118,7 @@ class WaitedInVain(Exception):
 
 
 _latest = LatestKernels()
-# Crashes at the very end of the process are reported too: never freed.
+# Never freed: crashes at the very end of the process are reported.
 ctypes.pythonapi.Py_IncRef(ctypes.py_object(_latest))
 
 
@@ -170,14 +169,14 @@ class NativePool:
         self.check(status, scratch_bytes)
 
     def check(self, status: int, scratch_bytes: int) -> None:
-        """Raise what a launch has returned."""
+        """Raise the error of a launch's status."""
         if status == 0:
             return
         if status == NO_MEMORY:
             raise MemoryError(f"{scratch_bytes} bytes of scratch for {self.threads} threads each")
         if status == NESTED:
             raise RuntimeError(
-                "the handler of a signal launched a kernel while a launch was under way; set a "
+                "the handler of a signal launched a kernel during another launch; set a "
                 "flag in the handler, and launch when it has returned"
             )
         if status == WAITED:
@@ -191,18 +190,18 @@ class NativePool:
         self._configure(self.threads, self._spin)
 
     def stop(self) -> None:
-        """End the workers; waits for a launch that is under way. A later launch starts them."""
+        """End the workers, after the present launch. A later launch starts them again."""
         self._stop()
 
     def forget_workers(self) -> None:
-        """In a forked child: the parent's workers and locks do not exist here, and other children
-        may have the other CPUs."""
+        """Reset the pool in a forked child, where the parent's workers and locks do not exist, and
+        other children may use the other CPUs."""
         self._reset()
         self._set_threads(min(self.threads, settings().cpu.threads or thread_count()))
 
 
 class PythonPool:
-    """The same by Python threads, for systems without pthreads."""
+    """A pool of Python threads, for systems without pthreads."""
 
     def __init__(self, threads: int) -> None:
         self.threads = max(1, threads)
@@ -236,7 +235,7 @@ class PythonPool:
             while not dropped.value and (begin := next(begins)) < total:
                 run(args, begin, min(begin + chunk, total), here, scratch, poll)
 
-        # One less: the caller works too.
+        # One less, since the caller takes chunks.
         helpers = min(self.threads, -(-total // chunk)) - 1
         others = [self._executor.submit(work) for _ in range(helpers)]
         try:
@@ -245,7 +244,7 @@ class PythonPool:
             dropped.value = 1
             raise
         finally:
-            # After an error too: the helpers use `shape`, `dropped` and the arguments.
+            # Also after an error: the helpers use `shape`, `dropped` and the arguments.
             for other in others:
                 other.result()
 
@@ -263,25 +262,21 @@ class _Early:
 
 
 def compile_early() -> None:
-    """Start to compile the pool: LLVM works without the GIL, beside Python code of the caller.
-
-    The first compile and launch of a process: 60 ms without, 53 with.
-    """
+    """Start the compilation of the pool in a thread: LLVM releases the GIL, so that it is
+    concurrent with the caller's Python code."""
     if _Early.started or not operating_system.HAS_NATIVE_THREADS:
         return
     thread = threading.Thread(target=_compiled_pool, name="tilewright-pool")
     try:
         thread.start()
-    except synchronous(
-        RuntimeError
-    ):  # no threads here, or no more of them: compiled by `pool_object`
-        return
+    except synchronous(RuntimeError):
+        return  # no more threads here: `pool_object` compiles it
     _Early.started.append(thread)
 
 
 def pool_object() -> bytes:
     """The native pool as an object file, compiled once per process."""
-    # functools.cache lets two threads compute at once: wait instead of compiling twice.
+    # functools.cache lets two threads compute concurrently: wait instead of compiling twice.
     _Early.finish()
     return _compiled_pool()
 
@@ -296,7 +291,7 @@ def _program() -> NativeProgram:
 
 
 class _Shared:
-    """The process's pools by number of threads; created once, also when threads race for them."""
+    """The process's pools by number of threads; each is created once, also when threads race."""
 
     pools: ClassVar[dict[int, Pool]] = {}
     lock = ForkLock()
@@ -316,7 +311,7 @@ def shared_pool(threads: int = 0) -> Pool:
 
 
 def _restore_error(*raised: int | None) -> None:
-    """Raise what C code had fetched: type, value and traceback."""
+    """Raise an exception that C code has fetched: type, value and traceback."""
     # After a call through `pythonapi` ctypes raises the error that is set: here, this one.
     restore = ctypes.pythonapi.PyErr_Restore
     restore.argtypes, restore.restype = [ctypes.c_void_p] * 3, None
@@ -326,7 +321,7 @@ def _restore_error(*raised: int | None) -> None:
 def _pauses(pause: Callable[[int], None], microseconds: float) -> int:
     """How many of the pool's pauses last `microseconds`."""
     sample = 2000
-    # The best of three: a sample that was interrupted would give far too few pauses.
+    # The best of three: an interrupted sample would give far too few pauses.
     best = min(_seconds(pause, sample) for _ in range(3))
     return max(1, int(microseconds * 1e-6 * sample / best))
 

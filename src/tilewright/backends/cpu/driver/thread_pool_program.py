@@ -49,7 +49,7 @@ MAX_THREADS = 1024
 # More chunks level out uneven threads better, fewer cost fewer compare-and-swaps.
 CHUNKS_PER_THREAD = 8
 _LINES_BYTES = 128
-"""Two cache lines: processors fetch them in pairs."""
+"""Bytes of two cache lines: processors fetch lines in pairs."""
 
 LATEST_KERNELS = 4
 """How many kernels the report of a later crash names."""

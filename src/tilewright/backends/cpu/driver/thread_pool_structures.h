@@ -17,7 +17,7 @@ enum {
     STATUS_WAITED = 4,
 };
 
-// A kernel as it is launched; keep it, and what it points to, as long as the kernel may run.
+// A loaded kernel; it, and the memory it points to, must live as long as the kernel may run.
 typedef struct {
     void *code;        // its function
     const char *title; // "the kernel 'add' (program.py:12)"
@@ -29,7 +29,7 @@ typedef struct {
 } KernelRecord;
 static_assert(sizeof(KernelRecord) == 56);
 
-// What all launches of a kernel by machine code have in common.
+// The data that all launches of a kernel by machine code share.
 typedef struct {
     void *kernel;     // KernelRecord
     int64_t scratch;  // bytes for each thread

@@ -9,8 +9,8 @@ becomes
     %s = arith.cast %2 : tile<64xf16>
     mem.store %p, %b                              (%p: tile<64xptr<u16>>, %b: tile<64xu16>)
 
-After it there are no sorts, no elementary functions but those that LLVM has, no arithmetic on f16,
-nothing of bf16 and fp8 but their bits, no casts that LLVM lacks, and products only of f32, f64 and
+After the pass there are no sorts, no elementary functions but those that LLVM has, no arithmetic on
+f16, no bf16 and fp8 values but their bits, and no casts that LLVM lacks. Dots are of f32, f64 and
 i32, or of bf16 and bytes where the CPU has instructions for them.
 """
 
@@ -70,17 +70,18 @@ from tilewright.transforms.expand import (
 )
 
 _GROUPS = {"bf16": 2, "int8": 4}
-"""Kinds of products in groups: how many neighbours along K an instruction multiplies and adds."""
+"""Kinds of grouped dots: how many neighbours along K an instruction multiplies and adds."""
 
 _MOST_BYTES = 1 << 17
-"""Of an operand that the micro-kernel may copy to the stack."""
+"""Limit of an operand that the micro-kernel copies to the stack."""
 
 _MOST_ROW_BYTES = 1 << 11
-"""Of A. The micro-kernel for tiles copies 32 columns of B, of that length, to the stack."""
+"""Limit of a row of A: the micro-kernel for tiles copies 32 columns of B of that length to the
+stack."""
 
 
 def _grouped_kind(op: DotOp) -> str | None:
-    """The kind of a product that an instruction for groups can do."""
+    """The kind of a dot that an instruction for groups can compute, else None."""
     a, b, acc = (dtype_of(v.type) for v in op.operands)
     if a is bf16 and b is bf16 and acc is f32:
         return "bf16"
@@ -103,7 +104,7 @@ def _fits_tiles(op: DotOp) -> bool:
 def _expand_dot(
     op: Op, builder: Builder, dots: Collection[str], tiles: Collection[str]
 ) -> Value | None:
-    """A product of numbers that the CPU multiplies; dots, tiles: kinds it has instructions for."""
+    """A dot of types that the CPU multiplies; dots, tiles: kinds with an instruction."""
     assert isinstance(op, DotOp)
     kind = _grouped_kind(op)
     in_tiles = kind in tiles and _fits_tiles(op)
@@ -125,17 +126,17 @@ _WIDEN: dict[type[Op], Expansion] = {
         (AddOp, SubOp, MulOp, DivOp, RemOp, CompareOp, FmaOp, MathOp), widen_elementwise
     ),
 }
-"""Arithmetic in types that CPUs compute in. It makes casts, and functions of f32."""
+"""Expansions to arithmetic in types that CPUs compute in; they make casts and functions of f32."""
 
 
 def illegal_op(op: Op) -> str | None:
-    """What is wrong with an op that the lowering of this backend has no code for."""
+    """The reason that the lowering of this backend has no code for an op; None if it has."""
     elements = [element_of(v.type) for v in op.operands]
     if (type(op) in _WIDEN or isinstance(op, DotOp)) and any(map(is_small_float, elements)):
         return f"{op.opcode} is computed in 32 bits or more, not in {elements[0]}"
     grouped = isinstance(op, Bf16DotOp) or (isinstance(op, DotOp) and _grouped_kind(op) == "int8")
     if isinstance(op, DotOp) and not grouped and len({*elements}) > 1:
-        return f"products have operands and sums of one type, not {elements}"
+        return f"a dot's operands and accumulator have one type, not {elements}"
     if isinstance(op, MathOp) and op.function in EXPANSIONS:
         return f"{op.function} is expanded"
     if isinstance(op, SortOp):
@@ -149,9 +150,9 @@ def illegal_op(op: Op) -> str | None:
 class Legalize(Pass, name="cpu-legalize"):
     """Leave only what the lowering accepts.
 
-    fma: a * b + c is one instruction of the machine; dots, tiles: kinds of products of narrow
-    numbers that it has instructions for, on vectors and on tiles, of "bf16" and "int8"; avx512: it
-    has instructions for the parts of floats; rounds_bf16: and one that rounds to bf16
+    fma: a * b + c is one instruction of the machine; dots, tiles: kinds of dots of narrow types,
+    "bf16" and "int8", with an instruction on vectors and on tiles; avx512: there are instructions
+    for the parts of floats; rounds_bf16: there is one that rounds to bf16
     """
 
     fma: bool = True
@@ -168,5 +169,5 @@ class Legalize(Pass, name="cpu-legalize"):
         expanded = expand(function, {MathOp: functions})
         casts = partial(expand_cast, rounds_bf16=self.rounds_bf16)
         cast_by_hand = expand(function, {CastOp: casts})
-        # First in the `or`, which would skip the pass after anything true.
+        # First in the `or`, which would skip it after a true operand.
         return store_as_bits(function) or widened or expanded or cast_by_hand

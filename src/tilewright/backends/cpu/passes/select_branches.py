@@ -11,8 +11,9 @@ becomes
     %cs = tile.splat %c {shape = [64]} : tile<64xi1>
     %y = arith.select %cs, %x, %z : tile<64xf32>
 
-A branch ends loop nests: what it reads and yields lies in buffers. So a sum over a loop that begins
-with its first element, as Inductor's means and variances, is one nest instead of three.
+A branch ends loop nests: the tiles that it reads and yields are in buffers. Without the branch, a
+sum over a loop that starts with its first element (Inductor's means and variances) is one nest
+instead of three.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tilewright.ir.types import TileType, dtype_of, shape_of
 from tilewright.ops import ConstantOp, DivOp, IfOp, MathOp, RemOp, YieldOp
 
 _OPS_OF_A_BUFFER = 4
-"""Of both sides, for each result: as long as one that is written and read twice takes."""
+"""Ops of both sides for each result that cost as much as a buffer written and read twice."""
 
 
 class SelectBranches(Pass, name="cpu-select-branches"):
@@ -45,13 +46,13 @@ def _pays(branch: IfOp) -> bool:
 
 
 def _cost(block: Block) -> float:
-    """Ops that compute; infinite where some must not run in vain, or take long."""
+    """Number of ops that compute; infinite where one is not speculatable or takes long."""
     ops = [op for op in block if not isinstance(op, ConstantOp | YieldOp)]
-    return len(ops) if all(map(_may_run_in_vain, ops)) else float("inf")
+    return len(ops) if all(map(_is_speculatable, ops)) else float("inf")
 
 
-def _may_run_in_vain(op: Op) -> bool:
-    """Whether an op is a plain function of elements; quotients of integers may trap."""
+def _is_speculatable(op: Op) -> bool:
+    """Whether an op is a function of elements that cannot trap, as quotients of integers may."""
     plain = {Trait.PURE, Trait.ELEMENTWISE} <= set(op.traits) and not op.regions
     traps = isinstance(op, DivOp | RemOp) and not dtype_of(op.results[0].type).is_float
     return plain and not traps and not isinstance(op, MathOp)

@@ -1,15 +1,15 @@
-"""Chooses which transpositions move data through registers.
+"""Selects the transposes that move data through registers.
 
-A transposition is free where the tile is computed in the order of its result. Where the tile
-comes from memory whose rows are contiguous, that order would gather element by element; then it
-is worth reading along the rows and transposing square blocks in registers.
+A transpose is free where the tile is computed in the order of its result. Where the tile is loaded
+from memory with contiguous rows, that order would gather single elements; reading along the rows
+and transposing square blocks in registers is faster.
 
     %x = mem.load %p : tile<64x32xf32>                          (%p contiguous along the rows)
     %y = tile.transpose %x {order = [1, 0]} : tile<32x64xf32>
 becomes
     %y = cpu.transpose %x : tile<32x64xf32>
 
-So it is with a load that goes along the other dimension than the store that it serves:
+The same holds for a load whose contiguous dimension is not that of the store of its elements:
 
     %x = mem.load %p : tile<64x32xf32>                          (%p contiguous along the columns)
     mem.store %q, (exp %x)                                      (%q contiguous along the rows)
@@ -32,15 +32,15 @@ from tilewright.ir.types import PointerType, element_of, shape_of
 from tilewright.ops import LoadOp, SplatOp, StoreOp, TransposeOp
 
 _LONG_RUN = 8
-"""Elements that lie in a row from which an access is one of vectors."""
+"""Contiguous elements from which an access uses vectors."""
 
 
 class SelectTransposes(Pass, name="cpu-select-transposes"):
-    """Choose the transpositions that go through registers."""
+    """Select the transposes that move data through registers."""
 
     def run(self, function: Function) -> bool:
         swaps = [op for op in function.walk() if isinstance(op, TransposeOp) and _swaps_last(op)]
-        loads = [op for op in function.walk() if isinstance(op, LoadOp) and _may_turn(op)]
+        loads = [op for op in function.walk() if isinstance(op, LoadOp) and _may_transpose(op)]
         if not swaps and not loads:
             return False
         facts = analyze_alignment(function)
@@ -53,25 +53,26 @@ class SelectTransposes(Pass, name="cpu-select-transposes"):
         for load in loads:
             along = _long_dim(load.pointer, facts)
             if along and _dims_of_stores(load.result, facts) == {-3 - along}:
-                Rewriter.replace(load, _turned(load, along))
+                Rewriter.replace(load, _transposed_load(load, along))
         return True
 
 
-def _may_turn(load: LoadOp) -> bool:
+def _may_transpose(load: LoadOp) -> bool:
     shape = shape_of(load.type)
     return len(shape) >= 2 and min(shape[-2:]) >= _LONG_RUN and not load.volatile
 
 
 def _long_dim(pointer: Value, facts: dict[Value, Alignment]) -> int:
-    """Along which of the last two dims, -2 or -1, addresses count up; 0: neither or both."""
+    """The one of the last two dims, -2 or -1, along which addresses are consecutive; 0: neither or
+    both."""
     runs = facts[pointer].contiguity
     long = [d for d in (-2, -1) if len(runs) >= 2 and runs[d] >= _LONG_RUN]
     return long[0] if len(long) == 1 else 0
 
 
 def _dims_of_stores(value: Value, facts: dict[Value, Alignment]) -> set[int]:
-    """The dims along which addresses count up, of the stores of what is computed from a value
-    element by element; 0 stands for other uses."""
+    """The dims along which addresses are consecutive in the stores of elementwise results of a
+    value; 0 stands for other uses."""
     dims, reached, stack = set[int](), {value}, [value]
     while stack:
         for user in stack.pop().uses:
@@ -85,19 +86,19 @@ def _dims_of_stores(value: Value, facts: dict[Value, Alignment]) -> set[int]:
     return dims
 
 
-def _turned(load: LoadOp, along: int) -> Value:
-    """What is loaded, read along a dim by vectors and turned in registers."""
+def _transposed_load(load: LoadOp, along: int) -> Value:
+    """The value of a load, read along a dim by vectors and transposed in registers."""
     build, rank = Builder.at(load), len(shape_of(load.type))
     order = (*range(rank - 2), rank - 1, rank - 2)
 
-    def turned(value: Value | None) -> Value | None:
+    def transposed(value: Value | None) -> Value | None:
         return None if value is None else build.value(TransposeOp(value, order))
 
     if along == -1:
         copy = LoadOp(load.pointer, load.mask, load.other, load.cache, load.eviction)
         return build.value(TransposeOp(build.value(BlockTransposeOp(build.value(copy))), order))
     pointer = build.value(TransposeOp(load.pointer, order))
-    read = LoadOp(pointer, turned(load.mask), turned(load.other), load.cache, load.eviction)
+    read = LoadOp(pointer, transposed(load.mask), transposed(load.other), load.cache, load.eviction)
     return build.value(BlockTransposeOp(build.value(read)))
 
 
@@ -107,7 +108,7 @@ def _swaps_last(op: TransposeOp) -> bool:
 
 
 def _row_contiguous(value: Value, facts: dict[Value, Alignment]) -> bool:
-    """Whether computing the tile along its last dimension reads memory in order."""
+    """Whether computing a tile along its last dimension reads consecutive memory."""
     reached, stack = {value}, [value]
     while stack:
         op = stack.pop().op
@@ -124,10 +125,10 @@ def _row_contiguous(value: Value, facts: dict[Value, Alignment]) -> bool:
 def _reads_rows(op: Op, facts: dict[Value, Alignment]) -> bool:
     if isinstance(op, LoadOp):
         return facts[op.pointer].contiguity[-1] > 1
-    # Tiles that control flow gives have row-major buffers too.
+    # Results of control flow are in row-major buffers.
     return bool(op.regions) or Trait.PURE in op.traits and _has_buffer(op)
 
 
 def _has_buffer(op: Op) -> bool:
-    # These leave their result in a row-major buffer.
+    # The results of these ops are in row-major buffers.
     return op.opcode in ("tile.dot", "tile.scan", "tile.reduce", "cpu.transpose")
