@@ -1,4 +1,4 @@
-"""How often a loop runs, and over which span of indices, as values in front of it."""
+"""Trip counts and index spans of loops, as values emitted before them."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """The slots of structured ops: the values that a loop carries, or that a branch chooses.
 
 Slot k of a `cf.for` is its initial value k, argument k + 1 of the body, the yielded value k and
-result k; a `cf.while` has it in both blocks; a `cf.if` in what its blocks yield. These functions
-keep those places in step when slots come and go. They change ops in place, so that a result
-that stays is still the same value.
+result k; a `cf.while` has it in both blocks; a `cf.if` in the values that its blocks yield. These
+functions add and remove slots in all places at once. They change ops in place, so that remaining
+results keep their identity.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def is_structured(op: object) -> TypeGuard[Structured]:
 
 
 def first_init(op: Structured) -> int:
-    """How many operands come before the initial values."""
+    """The number of operands before the initial values."""
     # the bounds and the step of a `cf.for`; the condition of a `cf.if`
     return 3 if isinstance(op, ForOp) else 1 if isinstance(op, IfOp) else 0
 
@@ -38,19 +38,19 @@ def defining_block(value: Value) -> Block | None:
 
 
 def views(loop: Loop, slot: int) -> list[Value]:
-    """A carried value as each block of the loop sees it, the body last."""
+    """The arguments of a loop's blocks for a carried value, the body's last."""
     if isinstance(loop, ForOp):
         return [loop.body.args[slot + 1]]
     return [loop.before.args[slot], loop.body.args[slot]]
 
 
 def yielded(loop: Loop, slot: int) -> Value:
-    """What the body passes on."""
+    """The yielded values of the body."""
     return loop.body.terminator.operands[slot]
 
 
 def passes_through(loop: Loop, slot: int) -> bool:
-    """Whether the value reaches the body as it was; the first block of a `while` may change it."""
+    """Whether the value reaches the body unchanged; the first block of a `while` may change it."""
     if isinstance(loop, ForOp):
         return True
     return loop.before.terminator.operands[slot + 1] is loop.before.args[slot]
@@ -78,17 +78,17 @@ def slot_of(value: Value) -> tuple[Structured, int] | None:
 
 
 def set_operands(op: Op, operands: Sequence[Value]) -> None:
-    """Give an op that sits in a block other operands, also in number."""
+    """Replace the operands of an op in a block; their number may change."""
     block, following = op.parent, op.next
     assert block is not None
-    # taken out and put back: that keeps the use lists of old and new operands right
+    # detached and inserted again, which updates the use lists of old and new operands
     block.detach(op)
     op.operands = list(operands)
     block.insert(op, following)
 
 
 def add_slot(loop: Loop, init: Value, name: str) -> list[Value]:
-    """Carry one more value; returns its views. `yield_more` has to follow."""
+    """Carry one more value; returns its views. `yield_more` must follow."""
     set_operands(loop, (*loop.operands, init))
     added = [block.add_arg(init.type, name) for block in loop.regions]
     if isinstance(loop, WhileOp):
@@ -99,13 +99,13 @@ def add_slot(loop: Loop, init: Value, name: str) -> list[Value]:
 
 
 def yield_more(loop: Loop, value: Value) -> None:
-    """What the body passes on for the slot that `add_slot` made."""
+    """Yield a value for the slot that `add_slot` added."""
     end = loop.body.terminator
     set_operands(end, (*end.operands, value))
 
 
 def add_choice(branch: IfOp, values: Sequence[Value], name: str = "") -> Value:
-    """Choose one more value; returns it. values: what the blocks yield for it."""
+    """Add a result to a branch; returns it. values: yielded by its blocks."""
     for block, value in zip(branch.regions, values, strict=True):
         set_operands(block.terminator, (*block.terminator.operands, value))
     type_ = values[0].type
@@ -125,13 +125,13 @@ def remove_slots(op: Structured, slots: Collection[int]) -> None:
         # operand 0 of `cf.condition` is the condition itself
         set_operands(end, _without(end.operands, slots, int(end.opcode == "cf.condition")))
     for block in op.regions:
-        # arguments in front of the slots: the index of a `cf.for`
+        # arguments before the slots: the index of a `cf.for`
         before = len(block.args) - len(op.results)
-        # From the last, since removing one moves those behind it.
+        # From the last, since removing one renumbers those after it.
         for slot in sorted(slots, reverse=True) if block.args else ():
             block.remove_arg(slot + before)
     op.results = tuple(_without(op.results, slots, 0))
-    # The results that stay keep their identity, and get their new positions.
+    # Remaining results keep their identity and are renumbered.
     for index, result in enumerate(op.results):
         result.index = index
 

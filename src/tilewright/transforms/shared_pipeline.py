@@ -1,4 +1,4 @@
-"""The steps that every backend starts with: they hold for any machine."""
+"""The target-independent steps that every backend starts with."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tilewright.transforms.passes.unroll import Unroll
 
 
 def layout_problem(type_: Type) -> str | None:
-    """Shared passes make ops of any shape, and choose no layouts for their results."""
+    """Shared passes emit ops of any shape, and choose no layouts for their results."""
     has_layout = isinstance(type_, TileType) and type_.layout is not None
     return f"no layouts are assigned yet, but {type_} has one" if has_layout else None
 
@@ -68,4 +68,4 @@ CLEAN_UP = (
 )
 
 SHARED: Pipeline = Pipeline("shared", (LOWER_DESCRIPTORS, *CLEAN_UP), GIVEN)
-"""Backends add checks of which ops and types their machine has."""
+"""The shared steps; backends add checks of the ops and types of their machine."""

@@ -1,9 +1,9 @@
-"""`check=` in compiled kernels: IR that looks at each access before it is made.
+"""`check=` in compiled kernels: IR that tests each access before it is made.
 
-check_table          where the host and the kernel meet: extents of arrays, what was wrong
+check_table          memory shared by host and kernel: bounds of arrays, the violation found
 lane_arithmetic      arithmetic on the lanes of an access
-lane_marks           marks on elements that no access may use, carried beside the values
-race_shadow          which programs have used each element
+lane_marks           flags of elements that no access may use, carried with the values
+race_shadow          the last programs that used each element
 instrument_accesses  the pass
 """
 

@@ -1,20 +1,21 @@
-"""The table through which a checked kernel and its host talk: words of 64 bits.
+"""The table that a checked kernel shares with its host: words of 64 bits.
 
-    word 0          0, or what was wrong first: 1 + 8 * number of the site + kind of violation
+    word 0          0, or the first violation: 1 + 8 * number of the site + kind of violation
     words 1 ... 4   its lane, its address, the other program, the program
     words 5, 6      programs of earlier launches; the last note that this program comes after
-    word 7          where the ranges of mapped memory are: begin and end of each, in order, and
-                    then as many empty ones as make 2 ** RANGE_BITS
+    word 7          address of the ranges of mapped memory: begin and end of each, in order,
+                    padded with empty ones to 2 ** RANGE_BITS
     word 8          1 once this program has used an atomic, else 0
-    then            for each pointer parameter: begin and end of its array; where the last writer,
-                    reader and atomic of its first element are noted; whether the kernel may store
-                    to that memory, whether it may load from it, and whether programs may share it;
-                    where the last program that changed it by an atomic is noted
+    then            for each pointer parameter: begin and end of its array; the addresses of the
+                    notes of the last writer, reader and atomic of its first element; whether the
+                    kernel may store to that memory, may load from it, and whether programs may
+                    share it; the address of the note of the last program that changed it by an
+                    atomic
 
 Programs are numbered over all launches, from 1 on, so that notes of earlier launches need not be
-erased: they are of numbers up to word 5. A note is an int32, twice the number of a program, and one
-more if that had used an atomic before; that of readers is negative where several programs have
-read.
+erased: their numbers are at most word 5. A note is an int32: twice the number of a program, plus
+one if that program had used an atomic before. A note of readers is negative where several programs
+have read.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from tilewright.transforms.checks.lane_arithmetic import Lanes
 RECORD_WORDS = 5
 BASE, ACQUIRED, RANGES, RELEASED = 5, 6, 7, 8
 RANGE_BITS = 9
-"""Ranges of memory that are told of, as a power of two: a search takes so many steps."""
+"""log2 of the number of ranges of mapped memory: the steps of a binary search."""
 _HEAD = 9
 BEGIN, END, WRITERS, READERS, TOUCHERS, STORED, LOADED, SHARED, UPDATERS = range(9)
 _PER_POINTER = 9
@@ -41,7 +42,7 @@ _KINDS = 16
 
 
 class Violation(enum.IntEnum):
-    """What is wrong with an access, in the order in which it is looked at."""
+    """Kinds of violation, in the order in which they are tested."""
 
     MASK_UNDEFINED = 0
     ADDRESS_UNDEFINED = 1
@@ -63,7 +64,7 @@ class CheckSite:
 
     verb: "load", "store", "atomic add" ...; element: type of what is accessed; bytes: of one;
     shape: of the tile; root: number of the pointer parameter that it starts from, -1 for any; loc:
-    frames of its place in the source; extent: of what a gather takes elements from.
+    frames of its source location; extent: of the tile that a gather reads.
     """
 
     verb: str
@@ -80,18 +81,18 @@ class CheckSite:
 
 
 def site_of(word: int) -> tuple[int, Violation]:
-    """The number of the site, and what was wrong."""
+    """The number of the site and the violation in a word."""
     number, kind = divmod(word - 1, _KINDS)
     return number, Violation(kind)
 
 
 def words_for(pointers: int) -> int:
-    """How long the table of a kernel is."""
+    """Length of the table of a kernel, in words."""
     return _HEAD + _PER_POINTER * pointers
 
 
 def pointer_word(pointer: int, word: int) -> int:
-    """Where one of BEGIN ... SHARED of a pointer parameter is."""
+    """Index of one of the words BEGIN ... SHARED of a pointer parameter."""
     return _HEAD + _PER_POINTER * pointer + word
 
 
@@ -99,9 +100,9 @@ def pointer_word(pointer: int, word: int) -> int:
 class CheckTable:
     """The table of one kernel, as the pass makes it.
 
-    kinds: that are checked; pointers: positions of the pointer parameters; windows: of each, the
-    axis of the grid along which programs use windows of their own, -1 for none; granule: bytes
-    that are watched together for races; sites: accesses by number
+    kinds: the checks; pointers: positions of the pointer parameters; windows: for each, the axis of
+    the grid along which programs use separate windows, -1 for none; granule: bytes that share a
+    note of races; sites: accesses by number
     """
 
     kinds: tuple[str, ...]
@@ -121,7 +122,7 @@ class CheckTable:
 
     @classmethod
     def of_text(cls, text: str) -> CheckTable:
-        """What `as_text` gave."""
+        """Parse what `as_text` wrote."""
         given = json.loads(text)
         sites = [replace(CheckSite(**s), shape=tuple(s["shape"])) for s in given["sites"]]
         kinds, pointers, windows = (tuple(given[k]) for k in ("kinds", "pointers", "windows"))
@@ -129,7 +130,7 @@ class CheckTable:
 
 
 def word_at(build: Builder, table: Value, word: int) -> Value:
-    """Where a word of the table is."""
+    """The address of a word of the table."""
     return build.value(OffsetOp(table, build.constant(word, i64)))
 
 
@@ -144,7 +145,7 @@ def load_pointer(build: Builder, table: Value, word: int, type_: PointerType) ->
 
 
 def within(lanes: Lanes, table: Value, pointer: int, address: Value, size: int) -> Value:
-    """Whether elements of some bytes at addresses lie in the array of a parameter."""
+    """Whether elements of `size` bytes at addresses are in the array of a parameter."""
     begin, end = (
         load_word(lanes.build, table, pointer_word(pointer, word)) for word in (BEGIN, END)
     )

@@ -1,16 +1,16 @@
-"""Each access is looked at before it is made, and ends its program if it is wrong.
+"""Test each access before it is made, and end the program at a violation.
 
 Before:
     %v = mem.load %p, %m                 %p: tile<8xptr<f32>>, from the parameter %x
-After, with a parameter %checks more, in which the host finds what was wrong:
+After, with an additional parameter %checks, in which the host finds the violation:
     %outside = %m & (%p < begin of %x or %p > end of %x - 4)
     %lane = the first lane of %outside, 8 if there is none
     cf.if %lane < 8 { cf.stop %checks, 1 + kind, %lane, address, 0, program }
     %v = mem.load %p, %m
 
-What is looked at for each kind of check: `lane_marks` and `race_shadow`. Accesses through pointers
-that may start from several parameters, or from memory, may go to all arrays, and to whatever
-memory the process has.
+The tests of each kind of check are in `lane_marks` and `race_shadow`. Accesses through pointers
+that may start from several parameters, or that are loaded, may go to all arrays and to any memory
+that the process has mapped.
 """
 
 from __future__ import annotations
@@ -76,9 +76,10 @@ Access = LoadOp | StoreOp | AtomicOp | AtomicCasOp
 
 @dataclass(frozen=True)
 class InstrumentAccesses(Pass, name="instrument-accesses"):
-    """Check every access. kinds: some of `support.CHECK_KINDS`, with `+` between; always bounds.
+    """Check every access.
 
-    What the host must know becomes the attribute `checks` of the function: `CheckTable.as_text`.
+    kinds: some of `support.CHECK_KINDS`, joined by `+`; bounds are always checked. The function's
+    attribute `checks` passes the table to the host (`CheckTable.as_text`).
     """
 
     kinds: str = "bounds"
@@ -93,7 +94,7 @@ class InstrumentAccesses(Pass, name="instrument-accesses"):
 
 
 class _Instrumenter:
-    """Copies a function with checks. `values`, `marks`: of values of the original."""
+    """Copy a function with checks. `values`, `marks`: copies and marks of the original's values."""
 
     def __init__(self, function: Function, layout: CheckTable) -> None:
         self.function = function
@@ -106,7 +107,7 @@ class _Instrumenter:
         self.forms = MemoryForms(function)
         pointers = [arg for arg in function.args if isinstance(arg.type, PointerType)]
         self.numbers = {arg: number for number, arg in enumerate(pointers)}
-        # An address that was an integer on the way may belong to any array.
+        # An address that was cast from an integer may belong to any array.
         self.has_casts = any(
             isinstance(op, CastOp) and isinstance(element_of(op.type), PointerType)
             for op in function.walk()
@@ -119,7 +120,7 @@ class _Instrumenter:
         self.shadow: RaceShadow | None = None
 
     def _windows(self, pointers: Sequence[Value], accesses: Sequence[Access]) -> Iterator[int]:
-        """Of each pointer parameter: the axis along which programs use windows of their own."""
+        """The axis along which programs use separate windows, for each pointer parameter."""
         forms, by_root = self.forms, dict[Value | None, list[Access]]()
         for op in accesses:
             by_root.setdefault(self._root(op), []).append(op)
@@ -134,7 +135,7 @@ class _Instrumenter:
             self._copy_arg(arg, block)
         self.table = block.add_arg(PointerType(i64), TABLE)
         build = Builder(block, loc=self.function.loc)
-        # Of a launch that has gone wrong no further program runs.
+        # After a violation no further program of the launch runs.
         wrong = build.ne(load_word(build, self.table, 0), 0)
         when(build, wrong).emit(StopOp(self.table, ()))
         if "race" in self.layout.kinds:
@@ -152,7 +153,7 @@ class _Instrumenter:
 
     @nested
     def _copy_ops(self, block: Block, build: Builder) -> None:
-        """All but the terminator."""
+        """Copy all ops but the terminator."""
         for op in block:
             build.loc = op.loc
             if op is block.last:
@@ -235,7 +236,7 @@ class _Instrumenter:
     def _with_marks(
         self, values: Sequence[Value], first: int, slots: Sequence[tuple[Mark, int]], build: Builder
     ) -> list[Value]:
-        """What is passed on, followed by its marks."""
+        """The operands of a terminator, followed by their marks."""
         passed = list(values)[first:]
         found = [self.values[v] for v in passed]
         for mark, i in slots:
@@ -265,7 +266,7 @@ class _Instrumenter:
         self._report(site, wide).emit(build, [(Violation.GATHER_OUTSIDE, _known(wrong))])
 
     def _report(self, site: CheckSite, pointer: Value) -> _Report:
-        """Of a new site; pointer: what the host gets as the address of the lane."""
+        """The report of a new site. pointer: reported to the host as the address of the lane."""
         number = len(self.layout.sites)
         self.layout.sites.append(site)
         return _Report(self.table, site, number, pointer)
@@ -297,7 +298,7 @@ class _Instrumenter:
         )
 
     def _root(self, op: Access) -> Value | None:
-        """The parameter that an address starts from; None where that is not known."""
+        """The parameter that an address starts from; None where it is unknown."""
         found = roots(op.pointer, self.roots)
         root = next(iter(found)) if len(found) == 1 and not self.has_casts else None
         return root if root in self.numbers else None
@@ -322,7 +323,7 @@ class _Instrumenter:
         return found
 
     def _inside(self, access: WatchedAccess, build: Builder) -> Value:
-        """Lanes whose element is in an array that the access may go to."""
+        """Lanes whose element is in an array that the access may reach."""
         lanes = Lanes(build, shape_of(access.pointer.type))
         address = lanes.cast(access.pointer, i64)
         known = access.root >= 0
@@ -342,7 +343,7 @@ class _Instrumenter:
         return lanes.masked(lanes.select(inside, False, True), access.mask)
 
     def _mapped(self, lanes: Lanes, address: Value, size: int) -> Value:
-        """Whether addresses are memory of the process: a search in its sorted ranges."""
+        """Whether addresses are mapped memory of the process: a binary search in its ranges."""
         build = lanes.build
         ranges = load_pointer(build, self.table, RANGES, PointerType(i64))
         found, start = lanes.spread(0, i64), lanes.spread(ranges)
@@ -356,7 +357,7 @@ class _Instrumenter:
         return lanes.masked(lanes.le(begin, address), lanes.le(last, end))
 
     def _watch(self, op: Access, access: WatchedAccess, report: _Report, build: Builder) -> None:
-        """Look for races of a load or an atomic, and note it."""
+        """Test a load or an atomic for races, and note it."""
         shadow = self.shadow
         assert shadow is not None
         if not isinstance(op, LoadOp):
@@ -372,7 +373,7 @@ class _Instrumenter:
             shadow.note_read(watched, access)
 
     def _check_after(self, op: Access, copy: Op, build: Builder) -> None:
-        """Look at what an access has left in memory."""
+        """Test the memory after an access."""
         if isinstance(op, StoreOp) and not is_injective(self.forms.access(op)):
             self._compare_lanes(op, build)
         elif isinstance(op, AtomicOp | AtomicCasOp):
@@ -388,7 +389,7 @@ class _Instrumenter:
         report.emit(build, [(Violation.LANES_DIFFER, _known(lost))])
 
     def _watch_update(self, op: AtomicOp | AtomicCasOp, copy: Op, build: Builder) -> None:
-        """Other programs must not read, but by an atomic, what an atomic changes."""
+        """Other programs must not read, except by an atomic, what an atomic changes."""
         shadow, access = self.shadow, self._watched(op)
         assert shadow is not None
         if not (isinstance(op, AtomicOp) and op.kind in ("load", "store")):
@@ -404,7 +405,7 @@ class _Instrumenter:
         self, op: StoreOp, access: WatchedAccess, inside: Value, tests: list[Test],
         report: _Report, build: Builder,
     ) -> None:  # fmt: skip
-        """Look for races of a store, together with what else may be wrong, and note it."""
+        """Test a store for races and other violations, and note it."""
         shadow = self.shadow
         assert shadow is not None
         if access.root >= 0 and self.layout.windows[access.root] != ANY_PROGRAM:
@@ -419,13 +420,13 @@ class _Instrumenter:
 
 
 def _known(wrong: Value) -> Callable[[Builder, bool], Found]:
-    """A test whose result is there."""
+    """A test whose result is computed already."""
     return lambda _build, _again: Found(wrong)
 
 
 @dataclass(frozen=True, slots=True)
 class _Report:
-    """Tells the host what is wrong at one site."""
+    """Reports violations at one site to the host."""
 
     table: Value
     site: CheckSite
@@ -433,8 +434,8 @@ class _Report:
     pointer: Value
 
     def emit(self, build: Builder, tests: Sequence[Test]) -> None:
-        """Stop if something is wrong in some lane; told is the first such lane of the first test
-        that finds one."""
+        """Stop if a test finds a violation in any lane; reported is the first lane of the first
+        such test."""
         lanes, count = Lanes(build, self.site.shape), prod(self.site.shape)
         whole: Value | None = None
         for _, look in tests:
@@ -460,7 +461,7 @@ class _Report:
 
 
 def _views(op: ForOp | WhileOp | IfOp, slot: int) -> list[Value]:
-    """A carried value as the blocks of a loop see it."""
+    """The arguments of a loop's blocks for a carried value."""
     return [block.args[slot - len(op.results)] for block in op.regions if block.args]
 
 
@@ -479,5 +480,5 @@ def _site(op: Access, root: int) -> CheckSite:
 
 
 def _frames(op: Op) -> list[list[Any]]:
-    """The place of an op in the source."""
+    """The source location of an op, with the call sites of inlined functions."""
     return [] if op.loc is None else [list(frame[:-1]) for frame in op.loc.frames()]

@@ -39,7 +39,7 @@ class Lanes(ArithmeticBuilder):
         return self.build.value(op)
 
     def spread(self, x: Operand, like: Type = i1) -> Value:
-        """A scalar or number in every lane; tiles stay. like: type of a number."""
+        """Broadcast a scalar or number to every lane; tiles stay. like: type of a number."""
         if isinstance(x, Number):
             element = element_of(like)
             return self.constant(x, with_shape(element, self.shape) if self.shape else element)
@@ -57,13 +57,13 @@ class Lanes(ArithmeticBuilder):
         return self.bit_and(x, y)
 
     def masked(self, x: Operand, mask: Value | None) -> Value:
-        """x in the active lanes, else false."""
+        """x in the active lanes, false in the others."""
         found = self.both(x, mask)
         assert found is not None
         return found
 
     def numbers(self) -> Value:
-        """The number of each lane in row-major order, as i32."""
+        """The index of each lane in row-major order, as i32."""
         if not self.shape:
             return self.spread(0, i32)
         found: Value | None = None
@@ -75,25 +75,25 @@ class Lanes(ArithmeticBuilder):
         return found
 
     def fold(self, x: Value, by: _Fold) -> Value:
-        """One scalar of all lanes."""
+        """Reduce all lanes to one scalar."""
         while shape_of(x.type):
             x = fold_axis(self.build, x, len(shape_of(x.type)) - 1, by)
         return x
 
     def first(self, condition: Value) -> Value:
-        """The first lane in which a condition holds, as i32; the number of lanes if in none."""
+        """The first lane in which a condition holds, as i32; else the number of lanes."""
         lanes = self.select(condition, self.numbers(), prod(self.shape))
         return self.fold(lanes, MinOp)
 
     def at(self, lane: Value, x: Value) -> Value:
-        """What a tile has in one lane, as i64."""
+        """The element of a tile in one lane, as i64."""
         wide = self.cast(x, i64)
         here = self.eq(self.numbers(), lane)
         return self.fold(self.select(here, wide, i64.min_int), MaxOp)
 
 
 def fold_axis(build: Builder, x: Value, axis: int, by: _Fold) -> Value:
-    """A tile folded along one axis."""
+    """Reduce a tile along one axis."""
     element = element_of(x.type)
     block = Block((element, element))
     inner = Builder(block, loc=build.loc)
@@ -103,7 +103,7 @@ def fold_axis(build: Builder, x: Value, axis: int, by: _Fold) -> Value:
 
 
 def when(build: Builder, condition: Value) -> Builder:
-    """A builder of what is done only if a scalar condition holds."""
+    """A builder in the branch of a new `cf.if`, taken if a scalar condition holds."""
     then, orelse = Block(), Block()
     Builder(orelse, loc=build.loc).emit(YieldOp(()))
     end = Builder(then, loc=build.loc).emit(YieldOp(()))
@@ -112,5 +112,5 @@ def when(build: Builder, condition: Value) -> Builder:
 
 
 def emit_like(build: Builder, op: Op, operands: list[Value]) -> Op:
-    """An op with other operands, whose results have the types that follow from them."""
+    """Emit an op of the same class with other operands; its result types are inferred."""
     return build.emit(type(op)(*operands, **op.attrs))

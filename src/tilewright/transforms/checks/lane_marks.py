@@ -1,12 +1,12 @@
-"""Marks on elements that no access may use, as values of i1 beside those of the kernel.
+"""Marks on elements that no access may use: values of i1 computed with those of the kernel.
 
     %v = mem.load %p, %m             undefined: not %m
     %w = arith.mul %v, %f            undefined where %v or %f is
     %o = arith.mul %n, %k : i32      wrapped where the exact product is none of i32
 
-The rules are those of the interpreter (`interp/access_checks.py`): what is not defined spreads to
-all that is computed from it; what has wrapped as long as it may be an offset. Most values are never
-marked; `markable` finds those that may be, so that the others cost nothing.
+The rules are those of the interpreter (`interp/access_checks.py`): an undefined element marks
+all that is computed from it, a wrapped one as long as the result may be an offset. Most values are
+never marked; `markable` finds those that may be, so that the others cost nothing.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from tilewright.transforms.checks.lane_arithmetic import Lanes, emit_like, fold_
 
 
 class Mark(enum.Enum):
-    """Why no access may use an element."""
+    """Reasons why no access may use an element."""
 
     UNDEFINED = "uninit"
     WRAPPED = "overflow"
@@ -64,7 +64,7 @@ class Mark(enum.Enum):
 Marked = tuple[Mark, Value]
 Marks = Sequence[Value | None]
 _Flow = tuple[Value | None, Sequence[Value]]
-"""From a value, None for what an op marks itself, to values."""
+"""From a value to the values that inherit its mark; None: marked by the op itself."""
 
 _MAY_WRAP = (AddOp, SubOp, MulOp)
 _KEEPS_WRAPPED = (AddOp, SubOp, MulOp, NegOp, CastOp, SelectOp, OffsetOp)
@@ -73,7 +73,7 @@ _SHAPES = (
 )  # fmt: skip
 _FOLDS = (ReduceOp, ScanOp, DotOp)
 _SPREADS = (SortOp, HistogramOp, MapOp, AsmOp)
-"""Any element of a result may come from any of a line, a tile or a group."""
+"""Ops of which an element of the result may come from any element of a line, a tile or a group."""
 
 
 def begins(op: Op, mark: Mark) -> bool:
@@ -102,7 +102,7 @@ def markable(function: Function, marks: Collection[Mark]) -> set[Marked]:
     """The values that may be marked in some run."""
     found: set[Marked] = set()
     before = -1
-    while before != len(found):  # again while loops carry marks on
+    while before != len(found):  # repeated until no loop carries a new mark
         before = len(found)
         for op, mark in product(function.walk(), marks):
             flows = (
@@ -113,7 +113,7 @@ def markable(function: Function, marks: Collection[Mark]) -> set[Marked]:
 
 
 def _flows(op: Op, mark: Mark) -> list[_Flow]:
-    """Where marks go."""
+    """Yield the flows of marks."""
     if isinstance(op, ForOp):
         return [*_passed(op.inits, (op.carried, op.results)), *_ended(op.body, op)]
     if isinstance(op, WhileOp):
@@ -131,7 +131,7 @@ def _passed(values: Sequence[Value], targets: Sequence[Sequence[Value]]) -> list
 
 
 def _ended(block: Block, op: Op) -> list[_Flow]:
-    """From what a region yields."""
+    """Flows from the values that a region yields."""
     targets: list[Sequence[Value]] = [op.results]
     if isinstance(op, ForOp):
         targets.append(op.carried)
@@ -141,7 +141,7 @@ def _ended(block: Block, op: Op) -> list[_Flow]:
 
 
 def none(build: Builder, value: Value) -> Value:
-    """Marks of a value that has none."""
+    """Marks of a value without any: all false."""
     return Lanes(build, shape_of(value.type)).spread(False)
 
 
@@ -165,7 +165,7 @@ def _loaded(build: Builder, op: LoadOp, marks: Marks) -> Value | None:
 
 
 def _wrapped(build: Builder, op: Op) -> Value:
-    """Where the exact result is none of i32."""
+    """Marks where the exact result does not fit i32."""
     lanes = Lanes(build, shape_of(op.type))
     exact = build.value(type(op)(*(lanes.cast(x, i64) for x in op.operands)))
     return lanes.ne(exact, lanes.cast(op.result, i64))
@@ -195,7 +195,7 @@ def _inherited(build: Builder, op: Op, mark: Mark, marks: Marks) -> list[Value |
 
 
 def _gathered(build: Builder, op: GatherOp, marks: Marks) -> Value:
-    """Elements that are marked, and those that are found by an index that is."""
+    """Marks of the gathered elements, and of their indices."""
     of_elements, of_indices = marks
     if of_elements is None:
         assert of_indices is not None
@@ -228,7 +228,7 @@ def _spread(
 
 
 def _of_groups(build: Builder, marked: Value, pack: int) -> Value:
-    """Of each group of neighbours along the last dimension."""
+    """Marks of each group of adjacent elements along the last dimension."""
     shape = shape_of(marked.type)
     groups = (*shape[:-1], shape[-1] // pack, pack)
     split = build.value(ReshapeOp(marked, groups))
@@ -236,7 +236,7 @@ def _of_groups(build: Builder, marked: Value, pack: int) -> Value:
 
 
 def _along_axis(build: Builder, marked: Value, axis: int, shape: tuple[int, ...]) -> Value:
-    """Marks of all elements of a line in which one is marked."""
+    """Mark a whole line in which one element is marked."""
     folded = fold_axis(build, marked, axis, OrOp)
     if len(shape) == 1:
         return build.splat(folded, shape)
@@ -249,7 +249,7 @@ def _elementwise(build: Builder, op: Op, found: Sequence[Value], marks: Marks) -
     for more in found[1:]:
         marked = lanes.bit_or(marked, more)
     if isinstance(op, AndOp | OrOp) and element_of(op.type) is i1:
-        # False and anything is False, True or anything is True: the other side does not matter.
+        # False and anything is False, True or anything is True: the other operand does not matter.
         for value, own in zip(op.operands, marks, strict=True):
             open_ = value if isinstance(op, AndOp) else lanes.select(value, False, True)
             marked = lanes.masked(marked, open_ if own is None else lanes.bit_or(open_, own))
@@ -281,7 +281,7 @@ def _folded(build: Builder, op: ReduceOp | ScanOp, found: Sequence[Value]) -> Va
 
 
 def _of_product(build: Builder, op: DotOp, marks: Marks) -> Value:
-    """Rows and columns with a mark, and the sum's own."""
+    """Marks of a dot: rows and columns with a mark, and those of the accumulator."""
     shape = shape_of(op.type)
     lanes = Lanes(build, shape)
     rank = len(shape)

@@ -1,16 +1,16 @@
-"""Which programs have used each element, noted by the kernel itself.
+"""Notes of the programs that used each element, kept by the kernel to find races.
 
-Before a load of program %me (a store looks at %reader as well, an atomic that changes what is there
-only at %reader; a load, unless it is volatile, also at the last program that did so):
+Before a load of program %me (a store also tests %reader, an atomic that modifies the element tests
+%reader only; a load, unless it is volatile, also tests the last program that modified it):
 
     %writer = mem.load %writers + place    %wrong = %writer > %ordered and %writer is not of %me
     %reader = mem.load %readers + place    mem.store %readers + place, %me or -%me
 
 A checked kernel runs its programs one after the other, so notes need no atomics. %ordered is the
-last note that this program surely comes after: of an earlier launch, or what the last one to use
-an atomic on an address before this one did had done until then. All before that counts as ordered:
-so chains of counters and locks are followed without a set for each program, and nobody is accused
-who waited. Storing what is there already disturbs nobody.
+last note that happened before this program: of an earlier launch, or the state of the last program
+that used an atomic on an address before this one did. All earlier notes count as ordered. Chains of
+counters and locks are followed so without a set for each program, and a program that waited is
+never reported. Storing the value that memory already holds is no race.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _SHAPES = (SplatOp, BroadcastOp, ExpandDimsOp, ReshapeOp, TransposeOp)
 
 @dataclass(frozen=True, slots=True)
 class WatchedAccess:
-    """An access that is watched.
+    """An access that is tested for races.
 
     mask: None for all lanes; root: number of the pointer parameter, -1 for any; bytes: of an
     element
@@ -83,21 +83,21 @@ class WatchedAccess:
 
 
 class Found(NamedTuple):
-    """Lanes in which something is wrong; other: the program in the way, negative for several."""
+    """Lanes with a violation; other: the conflicting program, negative for several."""
 
     wrong: Value
     other: Value | None = None
 
 
 Test = tuple[Violation, Callable[[Builder, bool], Found]]
-"""What may be wrong, and how that is found out: for the first time, or again to say where."""
+"""A kind of violation, and its test: run first, and again to locate the lane."""
 
 
 class RaceShadow:
-    """Emits the notes of one function.
+    """Emits the notes and tests of one function.
 
-    table: the parameter of the kernel; pointers: the pointer parameters; has_atomics: whether a
-    program may come to know in the middle that it is after others
+    table: the parameter of the kernel; pointers: the pointer parameters; has_atomics: whether
+    atomics may order a program after others while it runs
     """
 
     def __init__(
@@ -119,20 +119,21 @@ class RaceShadow:
             build.emit(StoreOp(word_at(build, table, RELEASED), zero))
 
     def matters(self, build: Builder, access: WatchedAccess, word: int) -> Builder:
-        """A builder of what is done where the kernel may store to the memory of an access (STORED),
-        or load from it (LOADED), or several programs may use it (SHARED)."""
+        """A builder in a branch taken where the kernel may store to the memory of an access
+        (STORED), load from it (LOADED), or share it among programs (SHARED)."""
         if access.root < 0:
             return build
         flag = load_word(build, self._table, pointer_word(access.root, word))
         return when(build, build.ne(flag, 0))
 
     def test(self, kind: Violation, access: WatchedAccess) -> Test:
-        """The test for other programs in the way of an access."""
+        """The test of an access for conflicting programs."""
         return kind, lambda build, again: self.others(build, access, kind, again)
 
     def others(self, build: Builder, access: WatchedAccess, kind: Violation, again: bool) -> Found:
-        """Who has written, read or updated what is accessed now. again: of what was looked at
-        before, which need not be kept until then."""
+        """Find the programs that wrote, read or updated the accessed elements.
+
+        again: for elements that were tested before, so that no result has to be kept."""
         lanes = Lanes(build, shape_of(access.pointer.type))
         acquired = self._acquired(build)
         word = _NOTED[kind]
@@ -148,7 +149,7 @@ class RaceShadow:
         return Found(wrong, other)
 
     def _in_the_way(self, lanes: Lanes, note: Value, acquired: Value, kind: Violation) -> Value:
-        """Whether nothing orders a program before this one; of several, whether nothing does."""
+        """Whether a noted program, or one of several, is not ordered before this one."""
         late = lanes.gt(note, acquired)
         alone = lanes.masked(late, lanes.lt(note, self._first))
         if kind is not Violation.READ:
@@ -185,7 +186,7 @@ class RaceShadow:
             build.emit(StoreOp(place, lanes.spread(me), mask))
 
     def note_atomic(self, build: Builder, access: WatchedAccess) -> None:
-        """Note that this program uses an atomic, and after whom it does."""
+        """Note an atomic of this program, and which program it is ordered after."""
         lanes = Lanes(build, shape_of(access.pointer.type))
         (place, *_), mask = self._places(build, access, TOUCHERS)
         before = build.value(LoadOp(place, mask))
@@ -197,26 +198,26 @@ class RaceShadow:
         build.emit(StoreOp(place, lanes.spread(self._me(build)), mask))
 
     def end_atomic(self, build: Builder) -> None:
-        """What this program does from now on is after an atomic of its own."""
+        """Note that all later accesses of this program follow an atomic of its own."""
         one = build.constant(1, i64)
         build.emit(StoreOp(word_at(build, self._table, RELEASED), one))
 
     def _me(self, build: Builder) -> Value:
-        """The note of what this program does now."""
+        """This program's current note."""
         if not self._has_atomics:
             return self._first
         flag = build.cast(load_word(build, self._table, RELEASED), i32)
         return build.add(self._first, flag)
 
     def changed(self, build: Builder, access: WatchedAccess, stored: Value) -> WatchedAccess:
-        """The lanes in which memory is not what is, or was, stored there."""
+        """The lanes in which memory differs from the stored value."""
         lanes = Lanes(build, shape_of(access.pointer.type))
         there = build.value(LoadOp(access.pointer, access.mask))
         differ = lanes.ne(_bits(build, there), _bits(build, stored))
         return replace(access, mask=lanes.masked(differ, access.mask))
 
     def _acquired(self, build: Builder) -> Value:
-        """The last program that this one is known to come after."""
+        """The last note that happened before this program."""
         if not self._has_atomics:
             return self._base
         return build.cast(load_word(build, self._table, ACQUIRED), i32)
@@ -224,7 +225,7 @@ class RaceShadow:
     def _places(
         self, build: Builder, access: WatchedAccess, word: int
     ) -> tuple[list[Value], Value | None]:
-        """Where the notes are of each granule of the elements, and in which lanes."""
+        """The addresses of the notes of the elements' granules, and the lanes that have them."""
         if access.root >= 0 and access.bytes == self._granule:
             start = load_pointer(build, self._table, pointer_word(access.root, word), _NOTE)
             moved = _moved(build, access.pointer, self._pointers[access.root], start)
@@ -258,9 +259,9 @@ class RaceShadow:
 
 
 def _moved(build: Builder, pointer: Value, root: Value, start: Value) -> Value | None:
-    """The address computed from another start; None where it is not simply computed.
+    """The same address computation from another base; None if it is more than offsets and moves.
 
-    Offsets from notes are then as consecutive as those of the access itself.
+    The addresses of notes are then as contiguous as those of the access.
     """
     if pointer is root:
         return start

@@ -1,6 +1,6 @@
-"""What a machine has no instruction for, written in ops that every machine has.
+"""Expansions of ops that a machine lacks into ops that every machine has.
 
-Each back end chooses which of these rules it applies: elementary functions, casts, arithmetic on
+Each backend chooses the rules that it applies: elementary functions, casts, arithmetic on
 small floats, storage of types as their bits. `FloatArithmetic` builds them.
 """
 

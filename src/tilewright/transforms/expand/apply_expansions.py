@@ -1,4 +1,4 @@
-"""Applies expansions: at most one to each op that is there now."""
+"""Apply expansions: at most one to each op of the function."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Expansion = Callable[[Op, Builder], Value | None]
 def expand(function: Function, rules: Mapping[type[Op], Expansion]) -> bool:
     """Apply at most one rule to each op, in regions too; whether any was replaced."""
     changed = False
-    # Collected first: what an expansion makes is not expanded again.
+    # Collected first: the ops that an expansion emits are not expanded again.
     matching = [op for op in function.walk() if type(op) in rules]
     for op in matching:
         value = rules[type(op)](op, Builder.at(op))

@@ -1,4 +1,4 @@
-"""Ops that are one instruction of AVX-512 each: the parts of a float, and tables in registers.
+"""Ops that are single AVX-512 instructions: parts of a float, and tables in registers.
 
     %k = arith.exponent %x                          vgetexp      10.0 -> 3.0
     %m = arith.significand %x                       vgetmant     10.0 -> 1.25
@@ -6,8 +6,8 @@
     %c = arith.lookup %i {table = [0.5, ...]}       vpermps      16 or 32 numbers of f32
     %b = arith.round_normal_to_bf16 %x              vcvtneps2bf16, of AVX512-BF16
 
-The first three take subnormal numbers, infinities and NaNs as logarithms and exponentials want
-them, which with other instructions costs selections. Expansions use what the machine has.
+The first three handle subnormal numbers, infinities and NaNs as logarithms and exponentials need,
+which would cost selects with other instructions.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _ELEMENTWISE = (Trait.PURE, Trait.ELEMENTWISE)
 _REGISTER_BITS = 512
 _CURRENT_ROUNDING = integer_literal(4)
 _ONE_TO_TWO, _NAN_IF_NEGATIVE = 0, 0b1100
-"""Of the immediate operand of vgetmant; zeros give 1.0 then, those with a sign too."""
+"""Bits of vgetmant's immediate operand, with which zeros of either sign give 1.0."""
 _FURTHEST = 4096
-"""More than the exponents of f64 are apart."""
+"""Greater than the distance of any two exponents of f64."""
 
 
 def _register_problem(type_: Type) -> str | None:
@@ -106,7 +106,7 @@ def _numpy() -> Any:
 
 @reference(ExponentOp)
 def exponent(op: ExponentOp, x: Any) -> Any:
-    """By `frexp`, whose fraction is below 1."""
+    """Computed by `frexp`, whose fraction is below 1."""
     np = _numpy()
     found = (np.frexp(x)[1] - 1).astype(x.dtype)
     found = np.where(x == 0, -np.inf, np.where(np.isinf(x), np.inf, found))
@@ -115,7 +115,7 @@ def exponent(op: ExponentOp, x: Any) -> Any:
 
 @reference(SignificandOp)
 def significand(op: SignificandOp, x: Any) -> Any:
-    """By `frexp` as well."""
+    """Computed by `frexp`."""
     np = _numpy()
     found = np.where((x == 0) | np.isinf(x), 1.0, 2 * np.frexp(x)[0])
     return np.where((x < 0) | np.isnan(x), np.nan, found).astype(x.dtype)
@@ -123,7 +123,7 @@ def significand(op: SignificandOp, x: Any) -> Any:
 
 @reference(ScaleOp)
 def scale(op: ScaleOp, x: Any, n: Any) -> Any:
-    """By `ldexp`."""
+    """Computed by `ldexp`."""
     np = _numpy()
     steps = np.floor(np.clip(np.nan_to_num(n, posinf=_FURTHEST), -_FURTHEST, _FURTHEST))
     with np.errstate(all="ignore"):
@@ -132,14 +132,14 @@ def scale(op: ScaleOp, x: Any, n: Any) -> Any:
 
 @reference(LookupOp)
 def lookup(op: LookupOp, index: Any) -> Any:
-    """By indices."""
+    """Computed by indexing."""
     np = _numpy()
     return np.array(op.table, np.float32)[index & (len(op.table) - 1)]
 
 
 @reference(RoundNormalToBf16Op)
 def round_normal_to_bf16(op: RoundNormalToBf16Op, x: Any) -> Any:
-    """With integers, as Intel's manual states the instruction."""
+    """Computed with integers, as Intel's manual defines the instruction."""
     np = _numpy()
     # `ascontiguousarray` gives a scalar a dimension
     bits = np.ascontiguousarray(x).view(np.uint32).reshape(x.shape)
@@ -202,7 +202,7 @@ def _lower_round_normal_to_bf16(code: Code, op: Op, operands: list[Val]) -> Val:
 
 
 def _by_registers(code: Code, emit: Callable[..., Val], operands: list[Val]) -> Val:
-    """`emit(*registers, suffix, mask)` of each register that the operands fill, put together."""
+    """Concatenate `emit(*registers, suffix, mask)` of each register that the operands fill."""
     width, element = operands[0].width, operands[0].element
     lanes = 8 if element == "double" else 16
     suffix = "pd.512" if element == "double" else "ps.512"

@@ -1,6 +1,6 @@
 """Casts that CPUs or LLVM lack: of fp8 and bf16, truncating ones, and f64 to 16 bits in vectors.
 
-fp8 travels in registers as its 8 bits. From f32 to a format with bias B and t fraction bits:
+fp8 is held in registers as its 8 bits. From f32 to a format with bias B and t fraction bits:
 
 * normal result:    (bits - ((127 - B) << 23) + half - 1 + odd) >> (23 - t), where odd is the bit
                     that becomes the lowest: a carry runs into the exponent
@@ -13,8 +13,9 @@ cut off, plus 1, halved.
 bf16 has the exponents of f32, so the first line does for all numbers. LLVM calls a function for
 each lane unless the CPU has AVX512-BF16, whose instruction rounds subnormal numbers to zero; so it
 is done here. Where there is the instruction (`rounds_bf16`), subnormal numbers go through it with
-the exponent of the smallest normal one, of which the result is relieved: as the exponent field is 1
-then, its bits are what they were and 1 << 7. Four instructions instead of nine, and the same bits.
+the exponent of the smallest normal one, which is subtracted from the result: as the exponent field
+is 1 then, its bits are the original ones and 1 << 7. Four instructions instead of nine, and the
+same bits.
 
 Longer floats go through f32 rounded to odd, which makes the second rounding the only one
 (S. Boldo and G. Melquiond, "When double rounding is odd", IMACS 2005); integers of 32 and 64 bits
@@ -50,7 +51,7 @@ from tilewright.transforms.expand.float_arithmetic import SINGLE, FloatArithmeti
 def expand_cast(
     op: Op, builder: Builder, native: frozenset[DType] = frozenset(), rounds_bf16: bool = False
 ) -> Value | None:
-    """The value of a cast; None if LLVM does it well.
+    """Expand a cast; None if LLVM's own code is good.
 
     native: floats of less than 32 bits that the machine converts from and to f32; with f16 among
     them, from f64 too. rounds_bf16: it has `arith.round_normal_to_bf16`.
@@ -246,7 +247,7 @@ def _one_less_if(a: FloatArithmetic, bits: Value, condition: Value) -> Value:
 
 def to_fp8(a: FloatArithmetic, x: Value, target: DType) -> Value:
     """f32 as fp8, to nearest, saturating; a NaN stays one where the format has one."""
-    # before the rounding: this saturates, and no carry can leave the format
+    # before the rounding: this saturates, and no carry can overflow the format
     size = a.at_most(a.abs(x), target.largest)
     small = _subnormal_code(a, size, target)
     large = _normal_code(a, size, target)

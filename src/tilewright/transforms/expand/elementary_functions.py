@@ -1,4 +1,4 @@
-"""Replaces the elementary functions that no machine has by arithmetic, in f32 and f64."""
+"""Expand elementary functions that no machine has into arithmetic, in f32 and f64."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ CPU or of LLVM."""
 
 
 def load_expansion_ops() -> None:
-    """Make the ops that only formulas emit known to the parser."""
+    """Register the ops that only formulas emit, for the parser."""
     for module in ("avx512_ops", "rare_branch"):
         import_late(f"tilewright.transforms.expand.{module}")
 
 
 @cache
 def _formula(function: str) -> Formula:
-    # at the first use: most kernels have no elementary function, and the formulas take 2 ms
+    # imported at the first use: most kernels have no elementary function
     return attribute_late(f"tilewright.transforms.expand.{EXPANSIONS[function]}")
 
 
 def expand_math(
     op: Op, builder: Builder, fma: bool, avx512: bool = False, exp2: bool = False
 ) -> Value | None:
-    """The value of an elementary function of f32 or f64; None if it is native.
+    """Expand an elementary function of f32 or f64; None if it is native.
 
-    fma, avx512, exp2: what the machine has, see `FloatArithmetic`
+    fma, avx512, exp2: instructions of the machine, see `FloatArithmetic`
     """
     assert isinstance(op, MathOp)
     if op.function not in EXPANSIONS:

@@ -21,16 +21,16 @@ from tilewright.transforms.expand.piecewise import piecewise
 LOG2_E = 1 / log(2)
 _BITS_OF_SIXTEENTH = 0x3D800000
 _HALF_LN2 = 0.34665
-"""Rounded up. What is left of arguments whose results are 0, infinite or NaN is beyond it, or NaN:
-any number between serves them, since they are n as well, which scales it to the right result."""
+"""ln(2) / 2, rounded up. The reduced argument exceeds it, or is NaN, only where the result is 0,
+infinite or NaN: any clamped value serves there, since scaling by n gives the right result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """Of one float format.
+    """The constants of one float format.
 
     ln2_high has at least 9 (f32) or 11 (f64) trailing zero bits, so that its product with n is
-    exact; low and high: e^x is 0 below and infinite above; wide: from where tanh is 1.
+    exact; low and high: e^x is 0 below and infinite above; wide: tanh is 1 from there on.
     """
 
     ln2_high: float
@@ -69,7 +69,7 @@ def exp(a: FloatArithmetic, x: Value) -> Value:
     x = a.clamp(x, k.low, k.high)
     whole = a.fma(x, LOG2_E, _biased_shifter(a))
     r = reduced(a, x, whole)
-    # n / 2 may be rounded in any way: the rest of n is computed from it
+    # n / 2 may be rounded either way: the rest of n is computed from it
     return _scaled(a, one_plus(a, r, k.exp), whole, a.fma(x, LOG2_E / 2, _biased_shifter(a)))
 
 
@@ -110,7 +110,8 @@ def tanh(a: FloatArithmetic, x: Value) -> Value:
 
 
 def _tanh_by_exp2(a: FloatArithmetic, x: Value) -> Value:
-    """The same with 2^y and a reciprocal of hardware, whose errors count by a third at most."""
+    """tanh with the hardware's 2^y and reciprocal, whose errors enter the result by a third at
+    most."""
     size, square = a.abs(x), a.mul(x, x)
     # + 0: with a factor of -0, -0 would become 0
     small = a.fma(a.fma(square, a.polynomial(polynomials.TANH_32, square), 0.0), x, x)
@@ -149,7 +150,7 @@ def power_of_two(a: FloatArithmetic, whole: Value) -> Value:
 
 
 def _biased_shifter(a: FloatArithmetic) -> float:
-    """Rounds to an integer as a sum, and adds the exponent's bias to it."""
+    """A summand that rounds to an integer and adds the exponent's bias."""
     return a.format.shifter + a.format.bias
 
 

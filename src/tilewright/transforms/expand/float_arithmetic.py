@@ -1,4 +1,4 @@
-"""Float arithmetic as ops: the builder with which the expansions of this package are stated.
+"""The builder of float arithmetic in which the expansions of this package are written.
 
 a = FloatArithmetic(builder, x.type, fma=True)
 t = a.fma(x, 1.5, 0.25)          # numbers become constants of the other operand's type
@@ -97,7 +97,7 @@ class FloatArithmetic(ArithmeticBuilder):
     def constant(self, value: Number, type_: Type | None = None) -> Value:
         """A number of `type_`, by default of the float type; each is emitted once."""
         type_ = self.type if type_ is None else type_
-        # by text, since 0.0 equals -0.0, and a NaN nothing
+        # by text, since 0.0 equals -0.0 and a NaN does not equal itself
         key = (repr(value), type_)
         emitted = self._constants.get(key)
         if emitted is None:
@@ -141,7 +141,7 @@ class FloatArithmetic(ArithmeticBuilder):
     def cast(
         self, x: Value | Expr, type_: Type, rounding: str = "rtne", in_range: bool = True
     ) -> Value:
-        """To another element type, whose range expansions know; `x` itself if it has it."""
+        """Convert to another element type; to integers, `x` is in range by construction."""
         rounds = dtype_of(x.type).is_float and dtype_of(type_).is_integer
         return super().cast(x, type_, rounding, in_range and rounds)
 
@@ -158,10 +158,10 @@ class FloatArithmetic(ArithmeticBuilder):
         return self.bit_and(self.bits(x), self.format.sign)
 
     def with_sign(self, magnitude: Value, sign: Value) -> Value:
-        """A float without sign and a sign bit in one."""
+        """A non-negative float combined with a sign bit."""
         return self.floats(self.bit_or(self.bits(magnitude), sign))
 
     @property
     def boolean(self) -> Type:
-        """i1 in the shape computed with."""
+        """i1 in the shape of the operands."""
         return with_element(self.type, i1)

@@ -80,7 +80,7 @@ def _rsqrt_of_normal(a: FloatArithmetic, x: Value) -> Value:
 
 
 def _split(a: FloatArithmetic, x: Value) -> tuple[Value, Value, Value]:
-    """k as a float, m - 1, and x, which is scaled if it is subnormal."""
+    """k as a float, m - 1, and x, scaled if it is subnormal."""
     if a.avx512:
         return *_split_by_instructions(a, x), x
     form = a.format
@@ -105,7 +105,7 @@ def _split(a: FloatArithmetic, x: Value) -> tuple[Value, Value, Value]:
 
 
 def _split_by_instructions(a: FloatArithmetic, x: Value) -> tuple[Value, Value]:
-    """The same; of zeros and infinities k is the logarithm, and of negative numbers f is NaN."""
+    """`_split` by instructions: k is the logarithm of zeros and infinities, f is NaN for x < 0."""
     m, k = a.value(SignificandOp(x)), a.value(ExponentOp(x))
     high = a.gt(m, 2**0.5)
     m = a.select(high, a.mul(m, 0.5), m)

@@ -1,4 +1,4 @@
-"""Ops that are instructions of some CPUs, on machines that have no such instruction."""
+"""Verification that a machine has the instructions of the AVX-512 ops."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from tilewright.ir import Op
 
 __all__ = ["missing_instruction"]
 
-# by name: the classes are imported where an expansion makes one
+# by name: the classes are imported only where an expansion emits one
 _AVX512 = ("arith.exponent", "arith.significand", "arith.scale", "arith.lookup")
 _AVX512_BF16 = "arith.round_normal_to_bf16"
 
 
 def missing_instruction(op: Op, avx512: bool = False, rounds_bf16: bool = False) -> str | None:
-    """What is wrong with an op of `avx512_ops` for a machine; None if it has the instruction."""
+    """The problem with an op of `avx512_ops` on a machine; None if it has the instruction."""
     if op.opcode in _AVX512 and not avx512:
         return f"{op.opcode} is an instruction of AVX-512, which the target lacks"
     if op.opcode == _AVX512_BF16 and not rounds_bf16:

@@ -1,8 +1,8 @@
 """Functions of f32 by a short polynomial for each of 16 or 32 pieces of their arguments.
 
-The coefficients of all pieces lie in registers, a number for each piece, and one instruction picks
-those of each lane: on AVX-512 erf takes 20 instructions so, where one polynomial for each half of
-its arguments and an exponential take 34.
+The coefficients of all pieces are in registers, one number for each piece, and one instruction
+selects those of each lane: on AVX-512, erf takes 20 instructions, compared with 34 for two
+polynomials and an exponential.
 """
 
 from __future__ import annotations

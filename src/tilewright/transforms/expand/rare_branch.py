@@ -1,8 +1,8 @@
 """`arith.rare`: an element-wise value with a slow form that few elements need.
 
-Tile ops have no branches, so an expansion that is expensive for unusual arguments only would cost
-as much for all. This op states both forms; it becomes one branch per vector, around the slow form,
-that is taken if any lane needs it.
+Tile ops have no branches, so an expansion that is expensive only for unusual arguments would cost
+as much for all. This op holds both forms. It becomes one branch per vector around the slow form,
+taken if any lane needs it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class RareOp(Op, opcode="arith.rare", traits=(Trait.PURE, Trait.ELEMENTWISE)):
         return next((problem for problem in problems if problem is not None), None)
 
     def _slow_problem(self, op: Op) -> str | None:
-        """What is wrong with an op in `slow`, all of which are computed for a vector of lanes."""
+        """The problem with an op in `slow`, whose ops are computed for a vector of lanes."""
         for value in op.operands:
             inside = value in self.slow.args or (value.op is not None and value.op in self.slow)
             if not inside and not isinstance(value.op, ConstantOp):
@@ -88,7 +88,7 @@ def rarely(
 
 @reference(RareOp)
 def rare_reference(op: RareOp, condition: Any, common: Any, *args: Any) -> Any:
-    """Both forms, and the right one of them."""
+    """Compute both forms and select."""
 
     def rule(inner: Op, operands: list[Any]) -> Any:
         return REFERENCE_RULES[type(inner)](inner, *operands)
@@ -98,7 +98,7 @@ def rare_reference(op: RareOp, condition: Any, common: Any, *args: Any) -> Any:
 
 
 def _run(block: Block, values: dict[Value, Any], rule: Callable[[Op, list[Any]], Any]) -> Any:
-    """What the block yields; a constant of a block around it may be used as well."""
+    """The values that the block yields; it may use constants of enclosing blocks."""
 
     def at(value: Value) -> Any:
         if value not in values:
@@ -116,14 +116,14 @@ def _run(block: Block, values: dict[Value, Any], rule: Callable[[Op, list[Any]],
 
 @lowering_rule("arith.rare")
 def lower_rare(code: Code, op: Op, operands: list[Val], lower: Lower = lower_elementwise) -> Val:
-    """A branch in the section of the operands: it is taken if any lane meets the condition.
+    """Emit a branch in the section of the operands, taken if any lane meets the condition.
 
     lower: emits an op of the slow form.
     """
     condition, common, *args = operands
     section = code.sections[max(v.level for v in operands)]
     before, slow, done = (code.label(h) for h in ("before", "slow", "done"))
-    # a new block, because the phi below has to name the one that it comes from
+    # a new block, because the phi below has to name its predecessor
     section += [f"br label %{before}", f"{before}:"]
     taken = _any_lane(code, condition)
     section += [f"br i1 {taken}, label %{slow}, label %{done}, {_WEIGHTS}", f"{slow}:"]

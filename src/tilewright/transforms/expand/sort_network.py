@@ -5,8 +5,8 @@
             y = gather x, i ^ 2^step
             x = min(x, y) where i is the lower of the two in an ascending run, ... else max(x, y)
 
-Runs ascend where bit `stage` of i is 0, else descend, so that two of them are bitonic. Two loops
-that run: the code of a sort does not grow with its extent.
+Runs ascend where bit `stage` of i is 0, else descend, so that two of them are bitonic. Both
+loops stay loops, so the code of a sort does not grow with its extent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tilewright.ops import (
 
 
 def expand_sort(op: Op, builder: Builder) -> Value | None:
-    """The value of a sort."""
+    """Expand a sort."""
     assert isinstance(op, SortOp)
     levels = op.extent.bit_length() - 1
     positions = builder.along(builder.arange(0, op.extent), op.axis, shape_of(op.x.type))
@@ -42,8 +42,8 @@ def expand_sort(op: Op, builder: Builder) -> Value | None:
 
 def _stage(op: SortOp, positions: Value, builder: Builder, stage: Value, x: Value) -> Value:
     run = builder.bit_and(builder.shr(positions, builder.splat(stage, shape_of(x.type))), 1)
-    # Of the last stage there is one run, all of whose positions have 0 in that bit; the runs of
-    # earlier stages alternate either way.
+    # The last stage has one run, all of whose positions have 0 in that bit; the runs of earlier
+    # stages alternate.
     falls = builder.compare(run, 0, "eq" if op.descending else "ne")
 
     def step(inner: Builder, number: Value, value: Value) -> Value:
@@ -71,7 +71,7 @@ def _loop(
     x: Value,
     body: Callable[[Builder, Value, Value], Value],
 ) -> Value:
-    """A tile that is carried through a loop."""
+    """Emit a loop that carries a tile."""
     block = Block((i32, x.type), ("number", "x"))
     inner = Builder(block, loc=builder.loc)
     inner.emit(YieldOp((body(inner, *block.args),)))

@@ -1,8 +1,7 @@
-"""bf16 and fp8 values become their bits.
+"""Replace bf16 and fp8 values by their bits.
 
-What is left of these types after the other passes only moves: loads, stores, selections, shapes.
-LLVM takes vectors of `bfloat` apart in many of those and has no type for fp8; integers it moves
-well.
+After the other passes, values of these types are only moved: loads, stores, selects, shapes. LLVM
+scalarizes vectors of `bfloat` in many of those and has no type for fp8; it moves integers well.
 """
 
 from __future__ import annotations
@@ -61,8 +60,8 @@ def float_bits(value: float, dtype: DType) -> int:
     exponent = max(frexp(magnitude)[1] - 1, smallest) if magnitude else smallest
     scaled = ldexp(magnitude, dtype.mantissa - exponent)
     fraction = floor(scaled + 0.5) if dtype is f8e4b15 else round(scaled)
-    # a normal fraction has its leading one in it, which adds the 1 that the exponent lacks; and a
-    # carry of the rounding runs into the exponent
+    # a normal fraction includes its leading one, which adds the 1 that the exponent lacks; a carry
+    # of the rounding propagates into the exponent
     code = ((exponent + dtype.bias - 1) << dtype.mantissa) + fraction
     code = min(code, too_large)
     return code if code == 0 and not dtype.has_negative_zero else sign | code

@@ -1,11 +1,11 @@
 """sin and cos: reduction to |r| <= pi/4 and a quarter turn, then a polynomial each.
 
 x = n pi/2 + r. For common arguments pi/2 is split in three numbers (W. J. Cody and W. Waite, 1980),
-of full precision where products are fused with sums (as P. Markstein describes in "IA-64 and
+of full precision with fused multiply-add (as P. Markstein describes in "IA-64 and
 Elementary Functions", 2000), else short, so that their products with n are exact. For larger ones
 x times 2/pi is computed modulo 4 in integers from the bits of 2/pi that matter (M. Payne and
 R. Hanek, "Radian reduction for trigonometric functions", SIGNUM Newsletter 18, 1983). That costs
-ten times as much and sits in a `arith.rare`: common arguments pay a comparison and a branch.
+ten times as much and is in an `arith.rare`: common arguments pay a comparison and a branch.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FORTY_BITS = (1 << 40) - 1
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """How one float format is reduced.
+    """Constants of the reduction in one float format.
 
     limit: largest |x| of the common form; parts: pi/2 in numbers of so many bits
     """
@@ -44,7 +44,7 @@ class Reduction:
 _FUSED = {32: Reduction(2.0**17, 24, 3), 64: Reduction(2.0**30, 53, 3)}
 _UNFUSED = {32: Reduction(2.0**11, 13, 4), 64: Reduction(2.0**19, 33, 4)}
 _PADDING = {32: 14, 64: 35}
-"""Zeros before the bits of 2/pi, so that the window is never before its start: the window of
+"""Zeros before the bits of 2/pi, so that no window starts before them: the window of
 x = m 2^e starts at bit e - 2, and x is large from e = -12 (f32) or -33 (f64) if unfused."""
 
 
@@ -105,20 +105,20 @@ def _periodic(a: FloatArithmetic, x: Value, quarters: int) -> Value:
     # sin is odd, cos even
     sign = a.sign_of(x) if quarters == 0 else None
     r, turn = _reduce_common(a, y, plan)
-    common = _evaluate(a, r, _turned(a, turn, quarters), sign)
+    common = _evaluate(a, r, _plus_quarters(a, turn, quarters), sign)
 
     def slow(builder: Builder, x: Value) -> Value:
         inner = FloatArithmetic(builder, x.type, a.has_fma)
         y = inner.abs(x)
         sign = inner.sign_of(x) if quarters == 0 else None
         r, turn = _reduce_large(inner, y)
-        result = _evaluate(inner, r, _turned(inner, turn, quarters), sign)
+        result = _evaluate(inner, r, _plus_quarters(inner, turn, quarters), sign)
         return inner.select(inner.lt(y, float("inf")), result, float("nan"))
 
     return rarely(a.builder, a.gt(y, plan.limit), common, x, slow)
 
 
-def _turned(a: FloatArithmetic, turn: Value, quarters: int) -> Value:
+def _plus_quarters(a: FloatArithmetic, turn: Value, quarters: int) -> Value:
     return a.add(turn, quarters) if quarters else turn
 
 
@@ -206,7 +206,7 @@ def _from_turns(a: FloatArithmetic, high: Value, low: Value | None) -> Value:
 
 
 def _window(a: FloatArithmetic, position: Value, count: int) -> list[Value]:
-    """`count` words of 2/pi from a bit position on; bits of the position choose the words."""
+    """`count` words of 2/pi from a bit position on; bits of the position select the words."""
     levels = 1 if a.single else 4
     bits_of = _two_over_pi_words((1 << levels) + count, _PADDING[a.format.dtype.bits])
     words = [a.constant(word, position.type) for word in bits_of]

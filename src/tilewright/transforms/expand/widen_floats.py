@@ -1,7 +1,7 @@
-"""Computes in f32 what CPUs do not compute in f16, bf16 and fp8; products in f32 or i32.
+"""Compute f16, bf16 and fp8 arithmetic that CPUs lack in f32; dots in f32 or i32.
 
 Every op is rounded to its own type, as if it existed there: the casts stay, op by op. (LLVM would
-do the same for f16 and bf16, but takes many of those vectors apart.)
+do the same for f16 and bf16, but scalarizes many of those vectors.)
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def is_small_float(dtype: object) -> bool:
 
 
 def widen_dot(op: Op, builder: Builder) -> Value | None:
-    """A product whose operands and sum are of one type: f32, f64 or i32."""
+    """A dot whose operands and accumulator have one type: f32, f64 or i32."""
     assert isinstance(op, DotOp)
     kinds = [dtype_of(v.type) for v in op.operands]
     wide = f64 if f64 in kinds else f32 if kinds[2].is_float else i32
@@ -84,8 +84,8 @@ def widen_elementwise(op: Op, builder: Builder) -> Value | None:
 def widen_extremum(op: Op, builder: Builder) -> Value | None:
     """The smaller or larger of small floats.
 
-    LLVM would narrow min and max of extended f16 again, and call a function for each lane. So those
-    that return the number next to a NaN are compared and selected.
+    LLVM would narrow min and max of extended f16 again, and call a function for each lane. So min
+    and max that ignore a NaN become a comparison and a select.
     """
     assert isinstance(op, MinOp | MaxOp)
     if op.nan or element_of(op.type) is not f16:

@@ -1,11 +1,11 @@
-"""Merges ops that compute the same (`cse`).
+"""Common-subexpression elimination (`cse`).
 
     %a = arith.add %x, %y : i32
     %b = arith.add %y, %x : i32        ->    %a = arith.add %x, %y : i32, used for %b too
 
-Pure ops merge with an equal one above them, in their block or around it. Loads merge where nothing
+Pure ops merge with an equal one that dominates them. Loads merge where nothing
 between them may write memory or order memory operations; a load in a `cf.while` never merges
-with one outside, since the loop may wait for somebody else to write.
+with one outside, since the loop may wait for another program's write.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CHANGES_MEMORY = frozenset((Effect.WRITE, Effect.BARRIER))
 
 
 class Cse(Pass, name="cse"):
-    """Merge ops that compute the same."""
+    """Merge equal ops."""
 
     def run(self, function: Function) -> bool:
         walk = _Walk(ops_with(function, _CHANGES_MEMORY))
@@ -31,8 +31,8 @@ class Cse(Pass, name="cse"):
 
 @dataclass(slots=True)
 class _Walk:
-    """available: ops that dominate the current one, by what they compute; writes: ops that change
-    memory, or contain such; epoch: how many of them came so far: loads of one epoch may merge.
+    """available: ops that dominate the current one, by key; writes: ops that write memory, or
+    contain such; epoch: their number so far: loads of one epoch may merge.
     """
 
     writes: set[Op]
@@ -57,24 +57,24 @@ class _Walk:
                     self.changed = True
             elif op.effects & _CHANGES_MEMORY:
                 self.epoch += 1
-        for key in entered:  # what this block computes is not there for the blocks around it
+        for key in entered:  # values of this block are not available in the blocks around it
             del self.available[key]
 
     def _regions(self, op: Op) -> None:
-        """Each iteration of a loop sees what the others write."""
+        """Visit regions; iterations of a loop see one another's writes."""
         if isinstance(op, WhileOp) or op in self.writes:
             self.epoch += 1
         for region in op.regions:
             self.block(region)
 
     def _key(self, op: Op) -> object:
-        """Equal for ops that compute the same."""
+        """A key that is equal for equal ops."""
         operands = [id(value) for value in op.operands]
         if isinstance(op, ConstantOp):
-            # As text 0.0 and -0.0 differ, 1 and 1.0 too, and nan is equal to nan.
+            # By text: 0.0 and -0.0 differ, as 1 and 1.0 do, and nan equals nan.
             return (ConstantOp, repr(op.value), op.result_type)
         if Trait.COMMUTATIVE in op.traits and operands[0] > operands[1]:
-            # any fixed order serves; ids last as long as the function's values do
+            # any fixed order will do; ids are valid as long as the function's values live
             operands[0], operands[1] = operands[1], operands[0]
         epoch = self.epoch if isinstance(op, LoadOp) else 0
         # Equal ops may have results in different layouts. None ends the operands, of which some

@@ -1,4 +1,4 @@
-"""Removes what no effect depends on (`dce`).
+"""Dead-code elimination (`dce`): remove ops on which no effect depends.
 
     %a, %n = cf.for ... %x, %y (%i, %b, %m) {          %a = cf.for ... %x (%i, %b) {
       %m2 = arith.add %m, %one                  ->       ...
@@ -6,8 +6,8 @@
       cf.yield %b2, %m2                                }
     }                     %n is not used
 
-Marks what has effects, and from there what is needed, slot by slot of loops and branches: a
-carried value that is needed only to compute itself is not. What is not marked goes.
+Marks ops with effects and, from there, all that they need, slot by slot of loops and branches: a
+carried value that only computes itself is not needed. Unmarked ops are removed.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ class Dce(Pass, name="dce"):
 
 
 def backward_slice(roots: Iterable[Op]) -> set[Op]:
-    """The ops that some ops need, with these, and the loops and branches around them."""
+    """The backward slice of some ops, with the loops and branches around them."""
     return _Needed.of(roots).ops
 
 
 def keep_slice(block: Block, roots: Iterable[Op]) -> bool:
-    """Remove from a block what some of its ops do not need; whether anything was."""
+    """Reduce a block to the slice of some of its ops; whether anything was removed."""
     ops, needed = list(block.walk()), _Needed.of(roots)
-    # terminators go with their blocks; `shrink` removes those of their operands that are dead
+    # terminators are removed with their blocks; `shrink` removes their dead operands
     dead = [op for op in ops if op not in needed.ops and Trait.TERMINATOR not in op.traits]
     # Users before definitions, so that nothing is erased that is still used.
     for op in reversed(dead):
@@ -55,17 +55,17 @@ def keep_slice(block: Block, roots: Iterable[Op]) -> bool:
 
 
 def is_root(op: Op) -> bool:
-    """Ops that are needed for what they do; a loop or branch only if it may run for ever."""
+    """Whether an op has effects; a loop or branch only if it may run for ever."""
     if Trait.TERMINATOR in op.traits:
         return isinstance(op.parent, Block) and isinstance(op.parent.owner, Function)
     if is_structured(op):
-        # A `cf.while` may never end, and then nothing behind it may run; a `cf.for` always ends.
+        # A `cf.while` may never end, and then nothing after it may run; a `cf.for` always ends.
         return isinstance(op, WhileOp)
     return not removable(op)
 
 
 class _Needed:
-    """Ops and slots that are needed, and values still to be followed."""
+    """Needed ops and slots, and the worklist of values."""
 
     __slots__ = ("ops", "pending", "slots")
 
@@ -76,7 +76,7 @@ class _Needed:
 
     @classmethod
     def of(cls, roots: Iterable[Op]) -> Self:
-        """What some ops need."""
+        """The needed ops and slots, starting from some ops."""
         needed = cls()
         for op in roots:
             needed.add_op(op)
@@ -84,7 +84,7 @@ class _Needed:
         return needed
 
     def add_op(self, op: Op | None) -> None:
-        """An op that is needed, and the ops that it is inside of."""
+        """Mark an op and the ops around it."""
         while op is not None and op not in self.ops:
             self.ops.add(op)
             self._add_uses(op)
@@ -92,7 +92,7 @@ class _Needed:
             op = owner if isinstance(owner, Op) else None
 
     def _add_uses(self, op: Op) -> None:
-        """What a needed op uses itself; slots follow when they are needed."""
+        """Follow the operands of a needed op; those of slots once the slot is needed."""
         if isinstance(op, WhileOp):
             self.pending.append(op.before.terminator.operands[0])
         elif is_structured(op):

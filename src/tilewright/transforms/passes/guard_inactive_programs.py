@@ -1,4 +1,4 @@
-"""Programs of which one condition masks every store off do nothing.
+"""Guard programs whose stores are all masked off by one condition.
 
     %in = arith.compare %row, %rows {"lt"}       %in = arith.compare %row, %rows {"lt"}
     %m = tile.splat %in                          cf.if %in {
@@ -6,7 +6,7 @@
     %s = arith.select %m, %x, %zero                mem.store %q, %x
     mem.store %q, %s, %m                         }
 
-So masks of whole rows, one to a program, are asked for once, and not by each load and sum.
+Masks of whole rows, with one row per program, are then tested once, not by each load and reduction.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from tilewright.ops import (
 
 
 class GuardInactivePrograms(Pass, name="guard-inactive-programs"):
-    """Branch around all that follows a condition which all stores depend on."""
+    """Branch around all ops after a condition that masks every store."""
 
     def run(self, function: Function) -> bool:
-        # Products are overlapped by passes that know loops at the top.
+        # Dots are pipelined by passes that expect loops at the top level.
         if any(isinstance(op, DotOp) for op in function.walk()):
             return False
         conditions = _common_conditions(function)
@@ -45,7 +45,7 @@ class GuardInactivePrograms(Pass, name="guard-inactive-programs"):
 
 
 def _common_conditions(function: Function) -> set[Value]:
-    """Scalars without which nothing is stored; none if there are other effects."""
+    """Scalars that mask every store; none if there are other effects."""
     acting = [op for op in function.walk() if op.effects - {Effect.READ}]
     stores = [op for op in acting if not isinstance(op, BarrierOp)]
     if not stores or not all(isinstance(op, StoreOp) and op.mask is not None for op in stores):
@@ -70,12 +70,12 @@ def _scalars(value: Value) -> set[Value]:
 
 
 def _branch(chosen: Op) -> None:
-    """Put all that follows a condition under it."""
+    """Move all ops after a condition into a branch."""
     condition, block = chosen.result, chosen.parent
     assert block is not None
     then, orelse = Block(), Block()
     builder = Builder(then, None, chosen.loc)
-    # all its uses follow it
+    # all uses of the condition come after it
     Rewriter.replace_uses(condition, builder.constant(True, condition.type))
     following = chosen.next
     while following is not None and following.next is not None:

@@ -1,12 +1,12 @@
-"""Loop-invariant code moves in front of the loop (`licm`).
+"""Loop-invariant code motion (`licm`).
 
     cf.for %0, %n, %1 (%i: i32) {                  %y = arith.mul %a, %b : i32
       %y = arith.mul %a, %b : i32         ->       cf.for %0, %n, %1 (%i: i32) {
       ...                                            ...
 
 Pure ops move whose operands are defined outside; inner loops first, so that code may leave several
-of them. What might trap if the loop does not run at all stays: integer division by what may be
-zero, and loads, unless the loop surely runs to its end and nothing in it writes. Code inside a
+of them. Ops that might trap if the loop does not run stay: integer divisions whose divisor may be
+zero, and loads, unless the loop certainly runs to its end and nothing in it writes. Code inside a
 branch stays there. `tl.range(disable_licm=True)` forbids it for a loop.
 """
 
@@ -54,12 +54,12 @@ def _may_move(op: Op, loop: Loop, runs: bool) -> bool:
 
 
 def _may_stop(loop: Loop) -> bool:
-    """Whether a program may end before the loads behind it, whose addresses may be wrong then."""
+    """Whether a program may stop before later loads, whose addresses may be invalid then."""
     return any(isinstance(op, StopOp) for op in loop.walk())
 
 
 def _is_invariant(op: Op, block: Block) -> bool:
-    """Whether nothing that the op, or code in it, uses is defined in the block itself."""
+    """Whether no operand of the op, or of ops in it, is defined in the block itself."""
     if Trait.TERMINATOR in op.traits:
         return False
     # A list, not a generator: in these short, hot checks it is faster.

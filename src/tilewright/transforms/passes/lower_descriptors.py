@@ -1,4 +1,4 @@
-"""Accesses by tensor descriptors become loads and stores with masks.
+"""Lower accesses by tensor descriptors to masked loads and stores.
 
 Before:
     %t = mem.descriptor_load %p, %m, %n, %stride, %row, %column {block_shape = [16, 32]}
@@ -8,8 +8,8 @@ After, with every %i, %j a tile<16x32xi64>, broadcast from one dimension:
     %inside = (0 <= %i) & (%i < %m) & (0 <= %j) & (%j < %n)
     %t = mem.load offset(splat(%p), %i * stride + %j), %inside, splat(0) : tile<16x32xf16>
 
-Indices have 64 bits, so that a block past the largest offset does not begin again at the smallest.
-A back end whose machine has a copy engine takes the accesses that it can before this pass.
+Indices have 64 bits, so that a block past the largest offset does not wrap to the smallest. A
+backend with the Tensor Memory Accelerator (TMA) selects its accesses before this pass.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tilewright.support.data_class import dataclass
 
 @dataclass(frozen=True)
 class LowerDescriptors(Pass, name="lower-descriptors"):
-    """Expand every access by a descriptor but what a back end has copied as a whole.
+    """Lower every access by a descriptor that no earlier pass has selected for TMA.
 
     odd_blocks: only those of blocks with an extent that is no power of two.
     """
@@ -98,7 +98,7 @@ def _scatter(op: DescriptorScatterOp, build: Builder) -> None:
 
 def _reduce(op: DescriptorReduceOp, build: Builder) -> None:
     block = _block(op, build)
-    # As copy engines do it: nothing is ordered by it.
+    # Relaxed, as TMA reductions are.
     build.emit(AtomicOp(block.pointers, op.operand, block.inside, op.kind, "relaxed"))
 
 
@@ -112,7 +112,7 @@ _EXPANSIONS: dict[type[Op], Callable[..., Value | None]] = {
 
 
 def _block(op: DescriptorAccess, build: Builder, rows: Value | None = None) -> _Block:
-    """rows: indices along the first dimension, where they are given one by one."""
+    """The block of an access. rows: indices along the first dimension of a gather or scatter."""
     columns = op.block if rows is None else op.block[1:]
     indices = [
         _index(build, offset, extent) for offset, extent in zip(op.offsets, columns, strict=True)
@@ -123,7 +123,7 @@ def _block(op: DescriptorAccess, build: Builder, rows: Value | None = None) -> _
     distance: Value | None = None
     inside: Value | None = None
     for dim, index in enumerate(indices):
-        # Products are formed on the rank-1 tile, before broadcasting: fewer multiplications.
+        # Multiplied on the rank-1 tile, before broadcasting: fewer multiplications.
         step = index
         if dim + 1 < op.rank:
             step = build.mul(index, build.splat(op.strides[dim], (shape[dim],)))
@@ -143,6 +143,6 @@ def _index(build: Builder, offset: Value, extent: int) -> Value:
 
 
 def _inside(build: Builder, index: Value, extent: Value) -> Value:
-    """Whether positions lie in the array along one dimension."""
+    """Whether positions are within the array along one dimension."""
     below = build.lt(index, build.splat(build.cast(extent, i64), shape_of(index.type)))
     return build.bit_and(build.ge(index, 0), below)

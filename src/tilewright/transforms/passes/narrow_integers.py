@@ -1,4 +1,4 @@
-"""Integers are computed as narrow as their results are used (`narrow-integers`).
+"""Compute integers in the width in which their results are used (`narrow-integers`).
 
     %a = arith.cast %x : tile<64xi32>              %c = arith.mul %x, %y : tile<64xi8>
     %b = arith.cast %y : tile<64xi32>         ->
@@ -6,10 +6,9 @@
     %c = arith.cast %m : tile<64xi8>               %x, %y: tile<64xi8>
 
 The low bits of sums, differences, products and bitwise operations depend only on the low bits of
-their operands. Two walks over the ops: backwards, how many low bits of each value anything needs;
-then, of the ops that are computed wider than that, those connected with each other become narrow
-together if all that flows into them was widened, is constant, or is one scalar. So no conversion is
-added inside, and those at the edges go.
+their operands. A backward walk finds how many low bits of each value are needed. Then connected ops
+that are computed wider than that are narrowed together, if all inputs of the cluster were widened,
+are constants, or are splats. No conversion is added inside, and those at the edges are removed.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _ALL = 64
 
 
 class NarrowIntegers(Pass, name="narrow-integers"):
-    """Compute integers in the type that their results are converted to, where nothing is lost."""
+    """Compute integers in the type to which their results are converted, where no bit is lost."""
 
     def run(self, function: Function) -> bool:
         ops = list(function.walk())
@@ -61,7 +60,7 @@ class NarrowIntegers(Pass, name="narrow-integers"):
 
 
 def _integer(type_: Type) -> DType | None:
-    """The element of a type of integers of 8 bits or more; None for all else."""
+    """The element type, if it is an integer of 8 bits or more."""
     element = element_of(type_)
     return element if isinstance(element, DType) and element.is_integer else None
 
@@ -75,9 +74,9 @@ def _is_truncation(op: Op) -> bool:
 
 
 def _needed_bits(ops: list[Op]) -> dict[Value, int]:
-    """How many low bits of each value are used; what is missing is not used at all."""
+    """The number of low bits of each value that are used; unused values are missing."""
     needed: dict[Value, int] = {}
-    # From users to definitions; values that a loop carries count as used whole (_ALL), so that one
+    # From users to definitions; all bits of loop-carried values count as used (_ALL), so that one
     # walk is enough.
     for op in reversed(ops):
         for index, value in enumerate(op.operands):
@@ -114,7 +113,7 @@ class _NarrowingClusters:
         """Each op and one that stands for its cluster; chains are cut as they are followed."""
 
     def add(self, op: Op) -> None:
-        """Consider an op; those that define its operands come before it."""
+        """Add an op; those that define its operands were added before it."""
         if not self._could_be_narrower(op):
             return
         self.leader[op] = op
@@ -160,7 +159,7 @@ class _NarrowingCluster:
         """Compute the cluster in the narrower type if that adds no conversions."""
         target = self._target()
         flows_in = {v for op in self.ops for v in _data(op)} - self.inside
-        # ops that only move elements compute nothing: narrowing them would only move a conversion
+        # ops that move elements compute nothing: narrowing them would only move a conversion
         worthwhile = not all(isinstance(op, _SHAPES) for op in self.ops)
         if target is None or not worthwhile or not all(map(_is_free, flows_in)):
             return False
@@ -177,7 +176,7 @@ class _NarrowingCluster:
         users = (user for value in self.inside for user in value.uses)
         casts = (user for user in users if _is_truncation(user))
         types = (element_of(user.type) for user in casts)
-        # only a type that some user converts to: then that conversion goes, and none is added
+        # only a type that some user converts to: that conversion is removed, and none is added
         target = next((t for t in types if t.bits == self.bits), None)
         return target if isinstance(target, DType) else None
 
@@ -192,7 +191,7 @@ class _NarrowingCluster:
         self.narrow[op.result] = builder.value(with_operands(op, operands))
 
     def _replace_uses(self, op: Op) -> None:
-        """Conversions take the narrow value; what only needs its low bits takes it widened."""
+        """Conversions use the narrow value; other users of the low bits use it widened."""
         value, narrow = op.result, self.narrow[op.result]
         assert narrow.op is not None
         for user in list(value.uses):
@@ -208,7 +207,7 @@ class _NarrowingCluster:
 
 
 def _is_free(value: Value) -> bool:
-    """Whether a value is had in a narrower type without another conversion of a tile."""
+    """Whether a value can be narrowed without a new conversion of a tile."""
     op = value.op
     if isinstance(op, CastOp):
         source = element_of(op.x.type)

@@ -1,9 +1,9 @@
-"""Tiles that a loop moves by the same amount everywhere get a scalar induction variable.
+"""Strength reduction: scalar induction variables for tiles that a loop moves uniformly.
 
-What: a carried tile that each iteration updates by adding something uniform is computed from its
-initial value and a carried scalar. Why: a tile that is carried has to be kept element by element,
-in registers or memory, and nothing is known of it; a scalar costs one register, the addresses stay
-affine, and the initial tile can be computed where it is used. Before:
+A carried tile to which each iteration adds a uniform amount is computed from its initial value and
+a carried scalar. A carried tile is kept element by element in registers or memory, and analyses
+know nothing of it. A scalar costs one register, addresses stay affine, and the initial tile can be
+computed where it is used. Before:
 
     %r = cf.for %0, %n, %c, %p (%i, %q: tile<64xptr<f32>>) {
       %x = mem.load %q
@@ -23,8 +23,8 @@ After, with %stride cast to i64, in which offsets of pointers accumulate:
 
 Integer tiles keep their type, in which they wrap as before. Several updates in one iteration, with
 uses in between, become several sums. An amount that is an invariant tile and not uniform is
-multiplied by the number of iterations done so far. Inner loops come first, so that what they add up
-is an amount of the loop around.
+multiplied by the number of iterations done so far. Inner loops come first, so that their
+total is an amount of the loop around.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class StrengthReduce(Pass, name="strength-reduce"):
 
     def run(self, function: Function) -> bool:
         loops = [op for op in function.walk() if isinstance(op, ForOp | WhileOp)]
-        # Inner loops first: what they add up is an amount of the loop around.
+        # Inner loops first: their total is an amount of the loop around.
         changed = [_rewrite(loop) for loop in reversed(loops)]
         return any(changed)
 
@@ -87,8 +87,8 @@ class _Update:
 
 
 def _rewrite(loop: Loop) -> bool:
-    # All slots are looked at before any moves. New ones are appended and old ones removed at the
-    # end, so these numbers stay valid meanwhile.
+    # All slots are examined before any changes. New ones are appended and old ones removed at the
+    # end, so that these numbers stay valid until then.
     moving: list[tuple[int, list[_Update]]] = []
     for slot in range(len(loop.results)):
         updates = _updates(loop, slot)
@@ -104,7 +104,7 @@ def _rewrite(loop: Loop) -> bool:
 
 
 def _updates(loop: Loop, slot: int) -> list[_Update] | None:
-    """The ops that turn a carried value into the one passed on, first to last; None if others do.
+    """The updates from a carried value to the yielded one, in order; None if other ops take part.
 
     Either all amounts are uniform, or there is one update by an invariant tile.
     """
@@ -125,7 +125,7 @@ def _updates(loop: Loop, slot: int) -> list[_Update] | None:
 
 
 def _is_movable(value: Value) -> bool:
-    """Pointers, and tiles of integers; a carried scalar integer is one already."""
+    """Whether a value is a pointer or a tile of integers; scalar integers need no reduction."""
     element = element_of(value.type)
     if isinstance(element, PointerType):
         return True
@@ -133,7 +133,7 @@ def _is_movable(value: Value) -> bool:
 
 
 def _update(value: Value, loop: Loop) -> tuple[Value, _Update] | None:
-    """The value before an update, and the update; None if something else defines `value`."""
+    """The value before an update, and the update; None if another op defines `value`."""
     op = value.op
     if not isinstance(op, OffsetOp | AddOp | SubOp) or op.parent is not loop.body:
         return None
@@ -171,7 +171,7 @@ class _Rewriting:
         self.made: list[Op] = []
 
     def move(self, slot: int, updates: list[_Update]) -> None:
-        """Replace the uses of one carried value, and of what its updates compute."""
+        """Replace the uses of one carried value, and of the results of its updates."""
         update = updates[0]
         if update.uniform:
             self._by_variable(slot, updates)
@@ -179,7 +179,7 @@ class _Rewriting:
             self._by_count(slot, update)
 
     def sweep(self) -> None:
-        """Erase the updates, and what was made for values that turn out to have no use."""
+        """Erase the updates, and the ops emitted for values without uses."""
         # Users before definitions.
         for op in reversed(self.made):
             if not any(result.uses for result in op.results) and removable(op):
@@ -188,7 +188,7 @@ class _Rewriting:
     def _by_variable(self, slot: int, updates: list[_Update]) -> None:
         loop, init = self.loop, self.loop.inits[slot]
         dtype = _variable_type(init)
-        # Starts at 0, not at the initial value, which stays a tile in front of the loop.
+        # Starts at 0, not at the initial value, which stays a tile before the loop.
         zero = self.before.constant(0, dtype)
         name = views(loop, slot)[-1].name
         variables = add_slot(loop, zero, f"{name}_iv" if name else "iv")
@@ -217,7 +217,7 @@ class _Rewriting:
         self._replace_result(slot, _Moved(init, counter.result, amount, update.minus))
 
     def _counter(self, dtype: DType) -> _Counter:
-        """The counter of a type, made when it is first needed."""
+        """The counter of a type, created at its first use."""
         counter = self.counters.get(dtype)
         if counter is None:
             loop = self.loop
@@ -237,7 +237,7 @@ class _Rewriting:
         scalar = op.x if isinstance(op, SplatOp) else update.amount
         if element_of(scalar.type) is dtype:
             return scalar
-        # an invariant amount is converted once, in front of the loop
+        # an invariant amount is converted once, before the loop
         inside = defining_block(scalar) is self.loop.body
         builder = Builder.at(update.op) if inside else self.before
         return builder.cast(scalar, dtype)

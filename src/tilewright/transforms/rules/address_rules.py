@@ -1,4 +1,4 @@
-"""Identities that bring the uniform part of an address to its base pointer."""
+"""Identities that move the uniform part of an address into its base pointer."""
 
 from __future__ import annotations
 
@@ -24,4 +24,4 @@ def uniform_offset_to_base(op: OffsetOp, ctx: RuleContext) -> Value | None:
 
 
 ADDRESSES = RuleSet(item for item in globals().values() if isinstance(item, Rule))
-"""All of the above, in the order in which they stand."""
+"""All of the above, in this order."""

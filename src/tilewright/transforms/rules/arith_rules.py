@@ -296,7 +296,7 @@ def uniform_comparison(op: CompareOp, ctx: RuleContext) -> Value | None:
 
 
 def _extent_of_places(value: Value) -> int:
-    """The power of two that all elements of a range from 0 on are below; 0 of other values."""
+    """The power of two above all elements of a range that starts at 0; 0 for other values."""
     op = value.op
     while isinstance(op, ExpandDimsOp | BroadcastOp | ReshapeOp):
         op = op.x.op
@@ -313,7 +313,7 @@ def _is_multiple(value: Value, extent: int) -> bool:
 
 
 def _answer(predicate: str, x: IntegerRange, y: IntegerRange) -> bool | None:
-    """What a comparison of any number in x with any in y yields; None if that depends on them."""
+    """The result of comparing any number in x with any in y; None if it depends on them."""
     if predicate in ("gt", "ge"):
         return _answer(_SWAPPED[predicate], y, x)
     if predicate == "lt":
@@ -391,4 +391,4 @@ def compare_bool_as_int(op: CompareOp, ctx: RuleContext) -> Value | None:
 
 RULES: tuple[Rule, ...] = tuple(item for item in globals().values() if isinstance(item, Rule))
 ARITH = RuleSet(RULES)
-"""All of the above, in the order in which they stand."""
+"""All of the above, in this order."""

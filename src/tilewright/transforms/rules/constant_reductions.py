@@ -1,4 +1,4 @@
-"""What reductions make of constants that they combine with constants alone.
+"""Reductions of constants that are combined with constants only.
 
 %m, %v, %n = tile.reduce %mean, %m2, %ones {axis = 0}     over 64 elements, where a step yields
   (...) { ... %n = arith.add %n1, %n2 ... }               n of n1 and n2: the last result is 64.0
@@ -15,8 +15,7 @@ from tilewright.transforms.rules.exact_arithmetic import Number, constant_of, fo
 
 
 def reduced_constants(op: ReduceOp, extent: int) -> list[Number | None]:
-    """The number that each result is, of `extent` elements along the axis; None if it is to be
-    computed."""
+    """The constant that each result is for `extent` elements along the axis; None if it is none."""
     numbers = [constant_of(value) for value in op.inputs]
     if extent & (extent - 1):
         return [None] * len(numbers)

@@ -1,4 +1,4 @@
-"""Identities of structured control flow: branches and loops that compile-time values decide."""
+"""Identities of structured control flow: branches and loops with compile-time conditions."""
 
 from __future__ import annotations
 
@@ -59,4 +59,4 @@ def _is_unchanging(loop: Loop, slot: int) -> bool:
 
 
 CONTROL = RuleSet(item for item in globals().values() if isinstance(item, Rule))
-"""All of the above, in the order in which they stand."""
+"""All of the above, in this order."""

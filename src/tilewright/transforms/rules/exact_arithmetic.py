@@ -1,6 +1,6 @@
 """Arithmetic on constants as the types define it: integers wrap, floats fold only when exact.
 
-Every function answers None where folding could differ from what a machine computes: a float result
+Every function returns None where folding could differ from the machine's result: a float result
 that needs rounding, NaN or infinity where signs and payloads matter, division by zero, shifts out
 of range. Values are Python numbers: bool for i1, int, float.
 """
@@ -22,7 +22,7 @@ Number = int | float
 
 
 def constant_of(value: Value) -> Number | None:
-    """The number that a value is, in every element; rounded to its type. None if unknown."""
+    """The constant that a value is in every element, rounded to its type; None if unknown."""
     op = value.op
     if not isinstance(op, ConstantOp):
         return None
@@ -87,7 +87,7 @@ def fold_binary(opcode: str, a: Number, b: Number, dtype: DType) -> Number | Non
 
 
 def _divide(a: int, b: int, dtype: DType) -> int | None:
-    """Toward zero, and zero divides as one; the most negative number by -1 is left alone."""
+    """Divide toward zero, by one if y is zero; the most negative number by -1 is not folded."""
     if b == 0:
         return a
     if b == -1 and a == dtype.min_int:
@@ -128,7 +128,7 @@ _INTEGER: dict[str, Callable[[int, int, DType], int | None]] = {
 
 
 def _fold_floats(opcode: str, a: float, b: float, dtype: DType) -> float | None:
-    """Computed in double precision; kept if that was exact and the type holds the result."""
+    """Fold in double precision; kept if that was exact and the type holds the result."""
     rule = _FLOAT.get(opcode)
     if rule is None or not (isfinite(a) and isfinite(b)):
         return None
@@ -155,7 +155,7 @@ _FLOAT: dict[str, Callable[[Any, Any], Any]] = {
     "arith.min": min,
     "arith.max": max,
 }
-"""Each works on floats, rounding, and on fractions, exactly."""
+"""Operations that round on floats and are exact on fractions."""
 _COMPARE: dict[str, Callable[[Number, Number], bool]] = {
     "eq": operator.eq,
     "ne": operator.ne,
@@ -173,12 +173,12 @@ _ROUNDING: dict[str, Callable[[float], int]] = {
 
 
 def fold_compare(predicate: str, a: Number, b: Number) -> bool:
-    """Exact for all numbers; Python compares NaN as IEEE 754 does."""
+    """Compare exactly; Python compares NaN as IEEE 754 does."""
     return _COMPARE[predicate](a, b)
 
 
 def fold_rounding(function: str, x: float) -> float | None:
-    """floor, ceil, trunc and round_even of a constant that stays apart from zero."""
+    """floor, ceil, trunc and round_even of a constant, if the result is not zero."""
     rule = _ROUNDING.get(function)
     if rule is None or not isfinite(x):
         return None
@@ -187,7 +187,7 @@ def fold_rounding(function: str, x: float) -> float | None:
 
 
 def fold_cast(x: Number, source: DType, target: DType) -> Number | None:
-    """A constant in another type; None if it would have to be rounded or is out of range."""
+    """A constant in another type; None if it would be rounded or is out of range."""
     if target.is_bool:
         return x != 0
     if target.is_float:

@@ -87,12 +87,12 @@ def select_of_masked_load(op: SelectOp, ctx: RuleContext) -> Value | None:
 
 
 _DEEPEST = 6
-"""Ops between a load and the select: operands that meet again would be visited once for each way.
+"""Most ops between a load and the select: shared operands are visited once per path.
 """
 
 
 def _number_without(value: Value, mask: Value, depth: int) -> int | float | None:
-    """The number that a value is wherever a mask is false, if one is known."""
+    """The constant that a value is wherever a mask is false, if known."""
     op = value.op
     if isinstance(op, LoadOp) and op.mask is mask:
         return 0 if op.other is None else constant_of(op.other)
@@ -108,7 +108,7 @@ def _number_without(value: Value, mask: Value, depth: int) -> int | float | None
 
 
 def _folded(op: Op, numbers: Sequence[int | float]) -> int | float | None:
-    """What an op gives for constants, where that is exact."""
+    """The exact result of an op on constants."""
     dtype, first = dtype_of(op.results[0].type), numbers[0]
     if isinstance(op, CastOp):
         return fold_cast(first, dtype_of(op.x.type), dtype)
@@ -148,4 +148,4 @@ def atomic_all(op: AtomicOp, ctx: RuleContext) -> Value | None:
 
 
 MEMORY = RuleSet(item for item in globals().values() if isinstance(item, Rule))
-"""All of the above, in the order in which they stand."""
+"""All of the above, in this order."""

@@ -1,4 +1,4 @@
-"""Ops and scalars rebuilt from others, as rules need them."""
+"""Helpers of rules: ops with other operands, scalars of tiles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Identities of ops that create and reshape tiles, and of the matrix product."""
+"""Identities of ops that create and reshape tiles, and of dots."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def item_of_reshaped(op: ItemOp, ctx: RuleContext) -> Value | None:
     return None
 
 
-# The tile ops, whatever else was imported before: what a rule does must not depend on that.
+# The tile ops, whatever else was imported before: a rule must not depend on imports.
 _UNIFORM: tuple[type[Op], ...] = tuple(
     cls
     for cls in vars(ops).values()
@@ -182,7 +182,7 @@ def repeated_hint(op: HintOp, ctx: RuleContext) -> Value | None:
     return op.x if isinstance(inner, HintOp) and inner.attrs == op.attrs else None
 
 
-# ---- matrix product ------------------------------------------------------------------------------
+# ---- dots ----------------------------------------------------------------------------------------
 
 
 @rule(AddOp)
@@ -203,4 +203,4 @@ def _only_use(value: Value, op: Op) -> bool:
 
 
 TILE = RuleSet(item for item in globals().values() if isinstance(item, Rule))
-"""All of the above, in the order in which they stand."""
+"""All of the above, in this order."""

@@ -1,7 +1,7 @@
-"""Integers that were widened without need: the widening moves behind the operator.
+"""Move widening conversions of integers after the operator, or remove them.
 
-C computes in `int` whatever is shorter, so its kernels are full of these. Each rule leaves one
-conversion where there were two, or computes in the narrower type; `ext` is a conversion to a wider
+C promotes shorter integers to `int`, so its kernels are full of conversions. Each rule leaves one
+where there were two, or computes in the narrower type; `ext` is a conversion to a wider
 integer type that keeps every value. Results that are narrowed again: see narrow_integers.py.
 """
 
@@ -44,7 +44,7 @@ _UNSIGNED = {i8: u8, i16: u16, i32: u32}
 
 
 def _widened(value: Value) -> Value | None:
-    """What an `ext` widens."""
+    """The operand of an `ext`; None for other values."""
     op = value.op
     if not isinstance(op, CastOp):
         return None
@@ -79,7 +79,7 @@ def _saves_a_conversion(op: BinaryOp) -> bool:
 
 
 def _narrow_binary(op: BinaryOp, ctx: RuleContext) -> Value | None:
-    """The operator on what was widened, widened afterwards."""
+    """Apply the operator before the widening."""
     pair = _pair(op, ctx) if _saves_a_conversion(op) else None
     if pair is None:
         return None
@@ -182,4 +182,4 @@ def widen_after_absolute_value(op: AbsOp, ctx: RuleContext) -> Value | None:
 
 RULES: tuple[Rule, ...] = tuple(item for item in globals().values() if isinstance(item, Rule))
 WIDTHS = RuleSet(RULES)
-"""All of the above, in the order in which they stand."""
+"""All of the above, in this order."""
