@@ -208,7 +208,8 @@ INSIDE: list[tuple[Any, type[Exception], str, str]] = [
     (defines_a_class, errors.UnsupportedLanguageConstruct, "not supported", "class Local:"),
     (yields, errors.UnsupportedLanguageConstruct, "not supported", "yield x"),
     (writes_elements, errors.UnsupportedLanguageConstruct, "", "v[0]"),
-    (too_few_inside, errors.MissingArgument, "misses a value for 'b'", "sum_of_two(tl.load(x))"),
+    (too_few_inside, errors.MissingArgument, "missing required argument 'b'",
+     "sum_of_two(tl.load(x))"),
     (too_many_inside, errors.ArgumentCount, "takes 2 arguments, found 3",
      "sum_of_two(tl.load(x), 1, 2)"),
     (unknown_inside, errors.UnknownArgument, "did you mean 'mask'?", "tl.load(x, maks=n > 0)"),
@@ -256,7 +257,7 @@ Launch = Callable[[Any], object]
 
 AT_LAUNCH: dict[str, tuple[Launch, type[Exception], str]] = {
     "missing argument": (
-        lambda k: k[(1,)](X, 7), errors.MissingArgument, "misses a value for 'BLOCK'"),
+        lambda k: k[(1,)](X, 7), errors.MissingArgument, "missing required argument 'BLOCK'"),
     "too many arguments": (
         lambda k: k[(1,)](X, 7, 16, 17), errors.ArgumentCount, "takes 3 arguments, found 4"),
     "unknown argument": (

@@ -268,7 +268,7 @@ def atomic_shape(x, o):
 
 @mistake(x="*f32", o="*f32")
 def cat_lists(x, o):
-    """cat() misses a value for 'other' [TW117]
+    """cat() missing required argument 'other' [TW117]
     tl.cat([a, a])
     ^^^^^^^^^^^^^^
     hint: pass the items one by one: cat(a, b)

@@ -56,13 +56,13 @@ def launch(*args: object, grid: object = 1, **words: object) -> Callable[..., ob
     return lambda kernel=add: kernel[grid](*args, **words)
 
 
-GIVE_IT = "give it by position or by name, or a default where the function is defined"
+GIVE_IT = "pass it by position or by name, or give it a default in the function"
 MISTAKES: dict[str, tuple[Callable[..., object], type[Exception], str]] = {
     "missing": (
         launch(X, X, BLOCK=64),
         TypeError,
         f"""
-        add() misses a value for 'out', 'n' [TW117]
+        add() missing required arguments 'out', 'n' [TW117]
           hint: {GIVE_IT}
         """,
     ),
@@ -236,7 +236,7 @@ MISTAKES: dict[str, tuple[Callable[..., object], type[Exception], str]] = {
         lambda: only_keyword[1](X, 3),
         TypeError,
         f"""
-        only_keyword() misses a value for 'BLOCK' [TW117]
+        only_keyword() missing required argument 'BLOCK' [TW117]
           hint: {GIVE_IT}
         """,
     ),

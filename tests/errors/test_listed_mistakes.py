@@ -133,12 +133,12 @@ def unknown_kw(x):
     tl.sum(tl.arange(0, 16), axs=0)
 
 
-@says("sum() is given 'axis' twice [TW119]")
+@says("sum() got multiple values for 'axis' [TW119]")
 def dup_kw(x):
     tl.sum(tl.arange(0, 16), 0, axis=0)
 
 
-@says("add2() is given 'a' twice [TW119]")
+@says("add2() got multiple values for 'a' [TW119]")
 def dup_kw_fn(x):
     add2(1, a=2)
 
@@ -163,7 +163,7 @@ def scan_wrong_count(x):
     tl.associative_scan(tl.arange(0, 16), 0, two)
 
 
-@says("add2() misses a value for 'b' [TW117]")
+@says("add2() missing required argument 'b' [TW117]")
 def map_wrong_count(x):
     tl.map_elementwise(add2, tl.arange(0, 16))
 

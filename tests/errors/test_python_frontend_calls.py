@@ -137,10 +137,10 @@ def too_many(out, n):
 
 @mistake(out="*i32", n="i32")
 def too_few(out, n):
-    """takes_constant() misses a value for 'SIZE' [TW117]
+    """takes_constant() missing required argument 'SIZE' [TW117]
     tl.store(out, takes_constant(n))
                   ^^^^^^^^^^^^^^^^^
-    hint: give it by position or by name, or a default where the function is defined
+    hint: pass it by position or by name, or give it a default in the function
     """
     tl.store(out, takes_constant(n))
 
@@ -157,10 +157,10 @@ def unknown_keyword(out, n):
 
 @mistake(out="*i32", n="i32")
 def twice(out, n):
-    """takes_constant() is given 'x' twice [TW119]
+    """takes_constant() got multiple values for 'x' [TW119]
     tl.store(out, takes_constant(n, 4, x=n))
                   ^^^^^^^^^^^^^^^^^^^^^^^^^
-    hint: give it by position or by name, not both
+    hint: pass it by position or by name, not both
     """
     tl.store(out, takes_constant(n, 4, x=n))
 
@@ -255,7 +255,7 @@ def asserts(out, BLOCK: tl.constexpr):
     """static assertion failed: BLOCK is 8 [TW102]
     assert BLOCK >= 16, f"BLOCK is {BLOCK}"
            ^^^^^^^^^^^
-    hint: constexpr parameters decide it: launch with other values
+    hint: it depends on constexpr parameters: launch with other values
     """
     assert BLOCK >= 16, f"BLOCK is {BLOCK}"
 
@@ -265,7 +265,7 @@ def asserts_without_message(out, BLOCK: tl.constexpr):
     """static assertion failed: BLOCK >= 16 [TW102]
     assert BLOCK >= 16
            ^^^^^^^^^^^
-    hint: constexpr parameters decide it: launch with other values
+    hint: it depends on constexpr parameters: launch with other values
     """
     assert BLOCK >= 16
 
@@ -301,9 +301,9 @@ def not_a_function(out):
 
 @mistake(out="*i32")
 def lacks_argument(out, n):
-    """lacks_argument() misses a value for 'n' [TW117]
+    """lacks_argument() missing required argument 'n' [TW117]
     def lacks_argument(out, n):
-    hint: give it by position or by name, or a default where the function is defined
+    hint: pass it by position or by name, or give it a default in the function
     """
     tl.store(out, n)
 

@@ -54,7 +54,7 @@ def one_sided(out, n):
     """'x' may be undefined here: it is assigned only inside the 'if' of line N [TW120]
     tl.store(out, x)
                   ^
-    hint: assign it before the 'if' of line N too
+    hint: also assign it before the 'if' of line N
     """
     if n > 0:
         x = n
@@ -66,7 +66,7 @@ def only_in_loop(out, n):
     """'x' may be undefined here: it is assigned only inside the loop of line N [TW120]
     tl.store(out, x)
                   ^
-    hint: assign it before the loop of line N too
+    hint: also assign it before the loop of line N
     """
     for i in range(n):
         x = i

@@ -136,7 +136,8 @@ def reads_its_counter_after_adding(x, y, n):
 
 @wrong(
     errors.UndefinedElement,
-    "the condition of a branch or loop is computed from elements that a masked load has left out",
+    "the condition of a branch or loop is computed from elements that a masked load has left "
+    "undefined",
     "if tl.sum(v.to(tl.int32)) > 0:",
 )
 def branches_on_what_is_not_loaded(x, y, n):

@@ -31,13 +31,13 @@ def synchronous(kind: type[E], /) -> tuple[type[E], ...]: ...
 @overload
 def synchronous(*kinds: type[Exception]) -> tuple[type[Exception], ...]: ...
 def synchronous(*kinds: type[BaseException]) -> tuple[type[BaseException], ...]:
-    """In `except synchronous(...)`: these kinds; none for an exception of a signal handler."""
+    """The kinds, or none for a signal handler's exception: `except synchronous(...)`."""
     problem = sys.exception()
     return () if problem is not None and is_asynchronous(problem) else kinds
 
 
 class suppress:
-    """As `contextlib.suppress`, but for exceptions of signal handlers, which propagate."""
+    """`contextlib.suppress`, except that exceptions of signal handlers propagate."""
 
     __slots__ = ("_kinds",)
 

@@ -1,4 +1,4 @@
-"""What `check=` and TILEWRIGHT_CHECK ask for."""
+"""Kinds of checks of memory accesses, as `check=` and TILEWRIGHT_CHECK select them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Any, cast
 from . import errors
 
 CHECK_KINDS = ("bounds", "race", "overflow", "uninit")
-"""What can be checked. Bounds are checked always: the other checks look at the same memory."""
+"""The kinds of checks. Bounds are always checked, since the other checks read the same memory."""
 
 
 def checks_of(words: object) -> tuple[str, ...]:
-    """The kinds in an option or setting: "bounds,race", or a sequence; in the order of CHECK_KINDS.
-    Errors: InvalidOption."""
+    """The kinds in an option or setting, in the order of CHECK_KINDS.
+
+    words: "bounds,race", or a sequence. Errors: InvalidOption.
+    """
     if not words:
         return ()
     names = words.split(",") if isinstance(words, str) else list(cast("Sequence[Any]", words))

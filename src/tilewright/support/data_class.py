@@ -1,10 +1,9 @@
-"""`dataclass` of the standard library, with methods that are written when they are first used.
+"""`dataclass` of the standard library, with methods that are written at their first use.
 
-The standard decorator compiles up to six functions for each class that it sees, 0.2 to 0.6 ms: 90
-of the 250 ms of importing the NVIDIA backend, most of it for classes that a process never makes an
-instance of. Here a class gets closures at once and its `__init__` at its first instance; `fields`,
-`replace`, `asdict` and subclasses by the standard decorator find what they look for. Type checkers
-see the standard one (`data_class.pyi`).
+The standard decorator compiles up to six functions for each class, mostly for classes without an
+instance in the process (ADR 0056). Here a class gets closures at once and its `__init__` at its
+first instance. `fields`, `replace`, `asdict` and subclasses by the standard decorator work. Type
+checkers see the standard decorator (`data_class.pyi`).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _NOT_GIVEN = object()
 
 
 class _Declared(NamedTuple):
-    """A field: its annotation, and what the class body assigns to it, MISSING for nothing."""
+    """A field. assigned: the value in the class body, or MISSING"""
 
     annotation: object
     assigned: Any
@@ -33,13 +32,13 @@ class _Declared(NamedTuple):
 
     @property
     def default(self) -> Any:
-        """MISSING where there is none, or a factory."""
+        """The default; MISSING without one, or with a factory."""
         is_field = isinstance(self.assigned, dataclasses.Field)
         return self.assigned.default if is_field else self.assigned
 
     @property
     def factory(self) -> Any:
-        """MISSING where there is none."""
+        """The factory; MISSING without one."""
         is_field = isinstance(self.assigned, dataclasses.Field)
         return self.assigned.default_factory if is_field else dataclasses.MISSING
 
@@ -49,7 +48,7 @@ class _Declared(NamedTuple):
         return not is_field or getattr(cast("object", assigned), name)
 
     def as_standard(self) -> Any:
-        """What to assign in the body of a class for the standard decorator."""
+        """The value to assign in the body of a class for the standard decorator."""
         if not self.kw_only:
             return self.assigned
         field: Any = dataclasses.field(
@@ -60,17 +59,17 @@ class _Declared(NamedTuple):
 
     @property
     def shown(self) -> bool:
-        """Whether it is part of the `repr`."""
+        """Whether the field is part of the `repr`."""
         return self._option("repr")
 
     @property
     def given(self) -> bool:
-        """Whether it is a parameter of the constructor."""
+        """Whether the field is a parameter of the constructor."""
         return self._option("init")
 
     @property
     def compared(self) -> bool:
-        """Whether it is part of comparisons and the hash."""
+        """Whether the field is part of comparisons and the hash."""
         return self._option("compare")
 
 
@@ -87,8 +86,7 @@ def dataclass(
     slots: bool = False,
     kw_only: bool = False,
 ) -> Any:
-    """As `dataclasses.dataclass`; what this package has no use for is left out: order, InitVar,
-    fields that are compared and not hashed."""
+    """`dataclasses.dataclass` without order, InitVar, and fields that are compared, not hashed."""
 
     def processed(cls: type) -> type:
         fields = _fields_of(cls, kw_only)
@@ -112,7 +110,7 @@ def dataclass(
 
 
 def _fields_of(cls: type, kw_only: bool) -> dict[str, _Declared]:
-    """Those of the bases, then its own."""
+    """The fields of the bases, then the own ones."""
     fields: dict[str, _Declared] = {}
     for base in cls.__mro__[:0:-1]:
         fields.update(base.__dict__.get(_OWN, {}))
@@ -125,7 +123,7 @@ def _fields_of(cls: type, kw_only: bool) -> dict[str, _Declared]:
 
 
 def _with_slots(cls: type, fields: _Fields, own: dict[str, Any]) -> type:
-    """The class made anew: slots cannot be added to one."""
+    """A new class like this one, since a class cannot get slots later."""
     inherited = {name for base in cls.__mro__[1:] for name in getattr(base, "__slots__", ())}
     kept: dict[str, Any] = {k: v for k, v in cls.__dict__.items() if k not in fields}
     namespace = kept | own
@@ -184,7 +182,9 @@ def _repr_of(fields: _Fields) -> Callable[[Any], str]:
 
 
 def _refusals(names: tuple[str, ...]) -> tuple[Callable[..., None], Callable[..., None]]:
-    """What sets and deletes attributes; those of a subclass that is no data class may be set."""
+    """Methods that refuse to set and delete fields; a subclass that is no data class may add
+    others.
+    """
 
     def set_one(self: Any, name: str, value: object) -> None:
         if name in names or _OWN in type(self).__dict__:
@@ -232,7 +232,7 @@ def _fill_of(fields: _Fields, by_position: tuple[str, ...]) -> Fill:
 def _completion(
     fields: _Fields, by_position: tuple[str, ...]
 ) -> Callable[..., tuple[Any, ...] | None]:
-    """What gives all fields of an instance by its arguments; None where they do not fit."""
+    """A function from arguments to the values of all fields, or to None if they do not fit."""
     by_name = frozenset(name for name, one in fields.items() if one.given)
     plan = [(name, one.factory, one.default, one.given) for name, one in fields.items()]
 
@@ -271,7 +271,7 @@ def _init_of(cls: type, fields: _Fields, frozen: bool) -> Callable[..., None]:
 
 
 def _parameter(name: str, declared: _Declared, scope: dict[str, Any]) -> str:
-    """The text of a parameter; what it refers to is put into the scope."""
+    """The text of a parameter; its default goes into the scope."""
     if declared.factory is not dataclasses.MISSING:
         return f"{name}=_NOT_GIVEN"
     if declared.default is dataclasses.MISSING:
@@ -283,7 +283,7 @@ def _parameter(name: str, declared: _Declared, scope: dict[str, Any]) -> str:
 def _assignment(
     name: str, declared: _Declared, scope: dict[str, Any], slot: object, frozen: bool
 ) -> str:
-    """The text that sets a field."""
+    """The statement that sets a field."""
     value = name
     if declared.factory is not dataclasses.MISSING:
         scope[f"_make_{name}"] = declared.factory
@@ -302,9 +302,10 @@ def _assignment(
 
 
 class _Description:
-    """`__dataclass_fields__` or `__dataclass_params__` of a class, for functions of the standard
-    library: made when they are first asked for, by the standard decorator on a class without
-    methods."""
+    """`__dataclass_fields__` or `__dataclass_params__` of a class, computed at the first use.
+
+    The standard decorator computes them, for a class without methods.
+    """
 
     def __init__(self, name: str, fields: _Fields, frozen: bool) -> None:
         self._name = name
@@ -322,9 +323,9 @@ class _Description:
             if declared.kw_only or declared.assigned is not dataclasses.MISSING
         }
         namespace["__annotations__"] = {n: one.annotation for n, one in self._fields.items()}
-        namespace["__doc__"] = "Fields."  # without one, the decorator would write a signature
+        namespace["__doc__"] = "Fields."  # if empty, the decorator writes a signature
         plain = type("Plain", (), namespace)
         plain = dataclasses.dataclass(init=False, repr=False, eq=False)(plain)
-        # not asked for above, where it would compile two functions
+        # not an option of the decorator, which would compile two functions for it
         cast("Any", plain).__dataclass_params__.frozen = self._frozen
         return plain

@@ -1,4 +1,4 @@
-"""Where something is in the user's source, what is to be said about it, and how that looks.
+"""Places in the user's source, messages about them, and their rendering.
 
 A rendered diagnostic, here for a mistake in a function that a kernel calls::
 
@@ -25,55 +25,55 @@ from tilewright.support.data_class import dataclass
 from .source_text import SourceFile
 
 SourceLines = Mapping[str, Sequence[str]]
-"""File name -> its lines, for sources that are not files (`Triton-C` strings, tests)."""
+"""The lines of sources that are not files (Triton-C strings, tests), by file name."""
 
 _TAB_WIDTH = 4
 _LONGEST_LINE = 200
-"""Bytes of a source line that are shown."""
+"""Maximum size of a shown source line, in bytes."""
 
 
 class SourceLoc(NamedTuple):
-    """A range on one line of the user's source, and the call through which it was reached.
+    """A range on one line of the user's source, with the calls that lead to it.
 
-    A named tuple because a compilation makes one for each operation: immutable, hashable and built
-    in about 0.3 µs, a third of what a frozen dataclass takes.
+    A named tuple, since a compilation makes one for each operation: it is immutable, hashable and
+    takes a third of the time of a frozen dataclass.
     """
 
     file: str
-    """Path, or a name in angle brackets for text that is no file; a SourceFile has its lines."""
+    """Path, or a name in angle brackets for text that is not a file; a SourceFile has its lines."""
     line: int
-    """1-based."""
+    """The line, from 1."""
     col: int = -1
-    """0-based offset in UTF-8 bytes, as Python's `ast` counts; -1 where unknown (no caret)."""
+    """The first byte in the UTF-8 line, as in Python's `ast`; -1 without a caret."""
     end_col: int = -1
-    """One past the last byte; -1 where the range goes on past this line."""
+    """One past the last byte; -1 if the range continues on the next line."""
     function: str = ""
-    """The kernel or helper that the line is in."""
+    """The kernel or helper function that contains the line."""
     caller: "SourceLoc | None" = None
-    """The call that inlined `function`, when it was not the kernel itself."""
+    """The call that inlined `function`, unless that is the kernel itself."""
 
     def frames(self) -> Iterator["SourceLoc"]:
-        """This range, the call that led to it, the call that led there, up to the kernel."""
+        """This range and the calls that lead to it, from the innermost to the kernel."""
         frame: SourceLoc | None = self
         while frame is not None:
             yield frame
             frame = frame.caller
 
     def inlined_at(self, call: "SourceLoc | None") -> "SourceLoc":
-        """This range with `call` appended at the outer end of its call chain."""
+        """This range with `call` as its outermost call."""
         if call is None:
             return self
         outer = call if self.caller is None else self.caller.inlined_at(call)
         return self._replace(caller=outer)
 
     def __str__(self) -> str:
-        """`file:line:column` with a 1-based column, as editors and terminals link it."""
+        """`file:line:column` with the column from 1, as editors and terminals link it."""
         where = f"{self.file}:{self.line}"
         return where if self.col < 0 else f"{where}:{self.col + 1}"
 
 
 class Severity(enum.Enum):
-    """How bad it is; the value is the word that is printed."""
+    """Severity of a diagnostic; the value is the printed word."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -82,7 +82,7 @@ class Severity(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One thing to tell the user."""
+    """A message to the user."""
 
     severity: Severity
     message: str
@@ -93,10 +93,10 @@ class Diagnostic:
 
 
 def render(diagnostic: Diagnostic, sources: SourceLines | None = None) -> str:
-    """`diagnostic` as text with its source frames; ends without a line break.
+    """Render `diagnostic` with its source frames; the text ends without a line break.
 
-    Lines come from `sources` where it has the file, else from a SourceFile's own ones, else from
-    `linecache`; a file that none of them knows is named without its line.
+    Lines come from `sources`, a SourceFile's own lines, or `linecache`, in this order. A file
+    without lines is only named.
     """
     code = f"[{diagnostic.code}]" if diagnostic.code else ""
     header = f"{diagnostic.severity.value}{code}: {diagnostic.message}"
@@ -115,7 +115,7 @@ def render_details(diagnostic: Diagnostic, sources: SourceLines | None = None) -
 
 
 def render_frames(loc: SourceLoc, sources: SourceLines | None = None) -> list[str]:
-    """Lines that show `loc` and, below it, each call that led there."""
+    """Lines that show `loc` and, below it, each call that leads to it."""
     frames = list(loc.frames())
     gutter = max(len(str(frame.line)) for frame in frames)
     lines: list[str] = []
@@ -128,7 +128,7 @@ def render_frames(loc: SourceLoc, sources: SourceLines | None = None) -> list[st
 
 
 def source_line(loc: SourceLoc, sources: SourceLines | None = None) -> str | None:
-    """The text of `loc`'s line without its line break; None where the source is not at hand."""
+    """The line of `loc` without its line break; None if the source is not available."""
     if sources is not None and loc.file in sources:
         lines = sources[loc.file]
         text = lines[loc.line - 1] if 0 < loc.line <= len(lines) else ""
@@ -140,7 +140,7 @@ def source_line(loc: SourceLoc, sources: SourceLines | None = None) -> str | Non
 
 
 def _indented(label: str, text: str) -> str:
-    """`text` under `label`, its further lines aligned with the first."""
+    """`text` after `label`, with further lines aligned to the first."""
     return f"  {label}: " + text.replace("\n", "\n" + " " * (len(label) + 4))
 
 
@@ -157,7 +157,7 @@ def _excerpt(loc: SourceLoc, gutter: int, sources: SourceLines | None) -> list[s
 
 
 def _window(text: str, col: int, end_col: int) -> tuple[str, int, int]:
-    """Of a line that is too long to be shown the part around its mark, and where the mark is there.
+    """The part of a long line around its mark, and the columns of the mark in that part.
 
     Columns count bytes, as in `SourceLoc`.
     """
@@ -178,9 +178,9 @@ def _window(text: str, col: int, end_col: int) -> tuple[str, int, int]:
 
 
 def _underline(text: str, col: int, end_col: int) -> str:
-    """Blanks and carets that mark the bytes `col` to `end_col` of `text` as a terminal shows it."""
+    """Blanks, and carets below the bytes `col` to `end_col` of `text`, in terminal cells."""
     raw = text.encode("utf-8")
-    # an open range is marked up to the end of the line, without blanks that end it
+    # an open range ends at the end of the line, before trailing blanks
     stop = end_col if end_col >= 0 else len(raw.rstrip())
     start_cell = _width(_expanded(_prefix(raw, col)))
     stop_cell = _width(_expanded(_prefix(raw, stop)))
@@ -192,7 +192,7 @@ def _prefix(raw: bytes, length: int) -> str:
 
 
 def _expanded(text: str) -> str:
-    """`text` with each tab replaced by blanks up to the next tab stop, in terminal cells."""
+    """`text` with each tab replaced by blanks to the next tab stop, in terminal cells."""
     shown = ""
     for char in text:
         shown += " " * (_TAB_WIDTH - _width(shown) % _TAB_WIDTH) if char == "\t" else char
@@ -200,12 +200,12 @@ def _expanded(text: str) -> str:
 
 
 def _width(text: str) -> int:
-    """Terminal cells that `text`, free of tabs, takes."""
+    """Width of `text`, which has no tabs, in terminal cells."""
     return sum(_cells(char) for char in text)
 
 
 def _cells(char: str) -> int:
-    """Terminal cells of one character: 0 for combining marks, 2 for wide ones, else 1."""
+    """Width of a character in terminal cells: 0 for combining marks, 2 for wide ones."""
     if unicodedata.category(char) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1

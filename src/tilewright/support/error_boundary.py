@@ -1,4 +1,4 @@
-"""The line between the user's code and the compiler: mistakes cross it without compiler frames."""
+"""Boundary between the user's code and the compiler, which errors cross without compiler frames."""
 
 import inspect
 import os
@@ -13,12 +13,11 @@ _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
 class UserBoundary:
-    """Context manager for the public entry points: `with user_boundary: ...`.
+    """Context manager of the public entry points: `with user_boundary: ...`.
 
-    A `TilewrightError` that leaves the block shows only the frames outside the function that holds
-    the block: its traceback, cause and context are dropped. `TILEWRIGHT_DEBUG=1` keeps them. Any
-    other exception passes unchanged: it comes from a callback of the user or is a compiler bug,
-    and either needs its frames.
+    A `TilewrightError` that leaves the block shows only the frames outside the function with the
+    block: its traceback, cause and context are dropped. `TILEWRIGHT_DEBUG=1` keeps them. Other
+    exceptions pass unchanged: one from a callback of the user or a compiler bug needs its frames.
     """
 
     __slots__ = ()
@@ -34,16 +33,19 @@ class UserBoundary:
     ) -> None:
         """Strip a designed error; never swallow anything."""
         if isinstance(error, TilewrightError) and not settings().compilation.debug:
-            # The interpreter re-raises after __exit__ with the traceback found here, and adds the
-            # frames that unwinding meets from there on: the caller's, not the block's own.
+            # The interpreter re-raises after __exit__ with this traceback, and adds the frames that
+            # it unwinds from then on: those of the caller, not that of the block.
             error.__traceback__ = None
             error.__cause__ = _cause(error) if triton_words.shown else None
             error.__suppress_context__ = True
 
 
 def _cause(error: TilewrightError) -> BaseException | None:
-    """As Triton chains errors: each call of a function has the error inside as its cause, and a
-    language function a ValueError with its words."""
+    """The cause of an error as Triton chains errors.
+
+    Each call of a function has the error inside as its cause, and a language function a ValueError
+    with its words.
+    """
     inner = error.inner()
     if inner is not None:
         inner.__cause__ = _cause(inner)
@@ -53,10 +55,10 @@ def _cause(error: TilewrightError) -> BaseException | None:
 
 
 class KernelBoundary(UserBoundary):
-    """As `UserBoundary`, around the user's own Python code: a kernel that is interpreted.
+    """`UserBoundary` around the user's own Python code, in a kernel that is interpreted.
 
-    What that code raises shows its frames alone, without those of the interpreter in between. An
-    error that comes from inside this package keeps them all: it is a bug.
+    An exception of that code shows its own frames, without those of the interpreter in between. An
+    error from inside this package keeps all frames, since it is a bug.
     """
 
     __slots__ = ()
@@ -67,20 +69,22 @@ class KernelBoundary(UserBoundary):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Strip a designed error, and own frames of any other; never swallow anything."""
+        """Strip a designed error, and frames of this package from any other; never swallow
+        anything.
+        """
         super().__exit__(kind, error, traceback)
         if error is None or isinstance(error, TilewrightError) or is_asynchronous(error):
             return
         if settings().compilation.debug:
             return
         entries = list(_entries(traceback))
-        # the innermost frame decides whose error it is: raised in this package, it is a bug here
+        # the innermost frame decides: an error that this package raises is a bug here
         if entries and not _is_own(entries[-1]):
             error.__traceback__ = _chained([entry for entry in entries if not _is_own(entry)])
 
 
 def caller_outside() -> tuple[str, int]:
-    """File and line of the user's code that runs: the innermost frame outside this package."""
+    """File and line of the innermost frame of the user's code."""
     frame = inspect.currentframe()
     while frame is not None and frame.f_back is not None and _is_of_package(frame):
         frame = frame.f_back
@@ -104,8 +108,8 @@ def _is_own(entry: TracebackType) -> bool:
 def _chained(entries: Sequence[TracebackType]) -> TracebackType | None:
     chain: TracebackType | None = None
     for entry in reversed(entries):
-        # new entries, made from the innermost outwards: assigning `tb_next` would cut a traceback
-        # that others hold
+        # new entries, from the innermost outwards: assigning `tb_next` would cut a traceback that
+        # others hold
         chain = TracebackType(chain, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     return chain
 

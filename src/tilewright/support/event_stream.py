@@ -26,7 +26,7 @@ from tilewright.support.data_class import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PassStarted:
-    """A pass begins on a function. `text` gives the IR before it; call it only if needed."""
+    """Start of a pass on a function. `text` gives the IR before it; call it only if needed."""
 
     pass_name: str
     function: str
@@ -35,7 +35,7 @@ class PassStarted:
 
 @dataclass(frozen=True, slots=True)
 class PassEnded:
-    """A pass is done. `text` gives the IR after it; call it at once, the next pass changes it."""
+    """End of a pass. `text` gives the IR after it; call it at once, the next pass changes it."""
 
     pass_name: str
     function: str
@@ -46,18 +46,18 @@ class PassEnded:
 
 @dataclass(frozen=True, slots=True)
 class RuleFired:
-    """A rewrite rule replaced an operation."""
+    """Replacement of an operation by a rewrite rule."""
 
     rule: str
     file: str
-    """Where the rule is written."""
+    """The file that contains the rule."""
     op: str
-    """Opcode of the operation that it matched."""
+    """Opcode of the matched operation."""
 
 
 @dataclass(frozen=True, slots=True)
 class StageText:
-    """The text of a kernel after a stage, named by the artifact's extension (`ttir`, `llir`)."""
+    """Text of a kernel after a stage. stage: the artifact's extension (`ttir`, `llir`)"""
 
     stage: str
     kernel: str
@@ -66,7 +66,7 @@ class StageText:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Wall-clock seconds that a named piece of work took."""
+    """Wall-clock seconds of a named piece of work."""
 
     name: str
     seconds: float
@@ -74,21 +74,21 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class VariantAdded:
-    """A launch needs a variant of a kernel that is not in memory: it is compiled, or loaded."""
+    """A launch that needs a variant which is not in memory: it is compiled, or loaded."""
 
     kernel: str
     reason: str
-    """Which arguments or options differ from the closest variant before, and how."""
+    """The arguments or options that differ from the closest earlier variant."""
 
 
 Event = PassStarted | PassEnded | RuleFired | StageText | Timing | VariantAdded
 
 
 class Recorder(Protocol):
-    """Receives every event while it is installed; must not change what it is shown."""
+    """Receiver of every event while it is installed; it must not change the objects in events."""
 
     def record(self, event: Event) -> None:
-        """Take note of `event`."""
+        """Receive an event."""
         ...
 
 
@@ -97,7 +97,7 @@ _EventT = TypeVar("_EventT", bound=Event)
 
 @dataclass(slots=True)
 class ListRecorder:
-    """Keeps every event, in order."""
+    """A recorder that stores every event, in order."""
 
     events: list[Event] = field(default_factory=list[Event])
 
@@ -106,18 +106,18 @@ class ListRecorder:
         self.events.append(event)
 
     def of(self, kind: type[_EventT]) -> list[_EventT]:
-        """The events of one kind, in order."""
+        """The events of one class, in order."""
         return [event for event in self.events if isinstance(event, kind)]
 
 
 @dataclass(frozen=True, slots=True)
 class TeeRecorder:
-    """Passes each event on to several recorders, in order."""
+    """A recorder that passes each event to several recorders, in order."""
 
     recorders: tuple[Recorder, ...]
 
     def record(self, event: Event) -> None:
-        """Pass `event` on."""
+        """Pass the event on."""
         for recorder in self.recorders:
             recorder.record(event)
 
@@ -146,7 +146,7 @@ def recording(recorder: Recorder | None) -> Generator[None]:
 
 @contextmanager
 def timed(name: str) -> Generator[None]:
-    """Record how long the block took as a `Timing`, also when it raises.
+    """Record the wall-clock time of the block as a `Timing`, even if it raises.
 
     Without a recorder nothing is measured.
     """

@@ -1,14 +1,14 @@
 """Locks that survive `fork`.
 
 A forked child has one thread, the one that forked. A lock that another thread of the parent held
-would stay locked in the child for ever, and what that thread was doing stays half done. So there
-are two kinds of critical section here, and the linter refuses other locks:
+would stay locked in the child for ever, and the work of that thread half done. So there are two
+kinds of critical sections, and the linter rejects other locks:
 
-* `ForkLock` guards what a child can do without, or do again: in the child it is free, unless the
+* `ForkLock` guards work that a child can omit or repeat: in the child it is free, unless the
   forking thread itself holds it.
 * `fork_waits()` is for work that must not be cut in two, such as an import at first use, and
-  `hold_across_forks` for a lock of a library: a fork waits until no thread is inside, so the child
-  finds the work done or not begun.
+  `hold_across_forks` for a lock of a library: a fork waits until no thread is inside, so the
+  child finds the work done or not started.
 """
 
 from __future__ import annotations
@@ -37,23 +37,25 @@ Guard = AbstractContextManager[object]
 
 
 class ForkLock(_thread.RLock):  # pyright: ignore[reportGeneralTypeIssues] -- final in stubs only
-    """A reentrant lock, used in `with`. What it guards must be sound between any two statements:
-    a fork may come there, and the child continues without the thread that was inside.
+    """A reentrant lock, used in `with`.
+
+    The guarded data must be consistent between any two statements: a fork may happen there, and the
+    child continues without the thread that was inside.
 
     It inherits `__enter__`, which is written in C: Python runs no signal handler between taking the
-    lock and entering the block, so that what a handler raises always releases it.
+    lock and entering the block, so an exception of a handler always releases it.
     """
 
     def __init__(self) -> None:
         _Forks.renewed.add(self)
 
     def __reduce__(self) -> tuple[type[ForkLock], tuple[()]]:
-        """A copy of what it guards gets a lock of its own."""
+        """A new lock: a copy of the guarded object needs its own."""
         return ForkLock, ()
 
     def renew(self) -> None:
-        """In a forked child: replace the lock if a thread that is not here holds it."""
-        # In the child only this thread runs: what it cannot take is held by one that is gone.
+        """In a forked child: replace the lock if a thread of the parent holds it."""
+        # Only this thread runs in the child: a lock that it cannot take belongs to a lost thread.
         if self.acquire(blocking=False):
             self.release()
         else:
@@ -61,27 +63,27 @@ class ForkLock(_thread.RLock):  # pyright: ignore[reportGeneralTypeIssues] -- fi
 
 
 class _Forks:
-    """What a fork has to do with locks."""
+    """State of the locks that a fork takes."""
 
     renewed: ClassVar[weakref.WeakSet[ForkLock]] = weakref.WeakSet()
-    waiting = _thread.RLock()  # of `fork_waits`
+    waiting = _thread.RLock()  # the lock of `fork_waits`
     held: ClassVar[list[Guard]] = [waiting]
-    """In the order in which a fork takes them."""
+    """The guards, in the order in which a fork takes them."""
     taken: ClassVar[list[Guard]] = []
-    """By the fork that is under way."""
+    """The guards that the current fork has taken."""
 
     @classmethod
     def before(cls) -> None:
-        for guard in cls.held:  # which may grow while one of them is waited for
-            # noted first: a signal handler may raise between the two
+        for guard in cls.held:  # the list may grow during a wait
+            # appended before the call: a signal handler may raise between the two
             cls.taken.append(guard)
             guard.__enter__()
 
     @classmethod
     def after(cls) -> None:
-        # the last taken first, as nested `with` blocks would do
+        # in reverse order, as nested `with` blocks would release them
         while cls.taken:
-            with suppress(RuntimeError):  # it was noted, but not taken
+            with suppress(RuntimeError):  # it was appended, but not taken
                 cls.taken.pop().__exit__(None, None, None)
 
     @classmethod
@@ -92,28 +94,27 @@ class _Forks:
 
 
 def fork_waits() -> Guard:
-    """A block that no fork of another thread cuts in two; one thread at a time is in one.
+    """A block that no fork of another thread interrupts; one thread at a time is inside.
 
-    For imports inside functions: a child that is forked in the middle of one would wait for ever
-    for the rest of it.
+    For imports inside functions: a child that is forked during one would wait for its end for ever.
     """
     return _Forks.waiting
 
 
 def import_late(name: str) -> ModuleType:
-    """Import a module at its first use; a fork waits until that is done."""
+    """Import a module at its first use; a fork waits until it is imported."""
     with fork_waits():
         return importlib.import_module(name)
 
 
 def attribute_late(path: str) -> Any:
-    """What "module:name" stands for; the module is imported at its first use."""
+    """The object named "module:name"; the module is imported at its first use."""
     module, _, name = path.partition(":")
     return getattr(import_late(module), name)
 
 
 def function_late(path: str) -> Callable[..., Any]:
-    """The function that "module:name" stands for; the module is imported at its first call."""
+    """The function named "module:name"; the module is imported at its first call."""
 
     def call(*arguments: Any) -> Any:
         return attribute_late(path)(*arguments)
@@ -122,9 +123,9 @@ def function_late(path: str) -> Callable[..., Any]:
 
 
 def hold_across_forks(guard: Guard) -> None:
-    """From now on every fork takes `guard`, a reentrant lock, and gives it back in both processes.
+    """Make every fork take `guard`, a reentrant lock, and release it in both processes.
 
-    Whoever holds it must not wait for `fork_waits()` or for a guard that was added before.
+    A thread that holds it must not wait for `fork_waits()` or for a guard that was added before.
     """
     _Forks.held.append(guard)
 

@@ -1,10 +1,9 @@
-"""Goes on, on a fresh stack, with what is nested too deeply for one.
+"""Deep recursion that continues on a fresh stack.
 
-Python lets each thread nest 1,000 calls. Whatever follows the nesting of a user's program (an
-expression within expressions, a block within blocks, a function that is inlined into functions)
-is marked as `nested`: its levels are counted, and before they are used up the next one is called
-on a thread, which has a stack, and a count, of its own. The caller waits, so nothing runs at the
-same time.
+Python lets each thread nest 1,000 calls. A function that follows the nesting of a user's program
+(an expression within expressions, a block within blocks, a function that is inlined into functions)
+is marked as `nested`. Its levels are counted, and before they are used up the next one is called on
+a new thread with its own stack and count. The caller waits, so nothing runs at the same time.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 LEVELS = 25
-"""Nested levels that go on one stack; an inlined call takes about ten of Python's calls."""
+"""Nested levels on one stack; an inlined call takes about ten of Python's calls."""
 
 
 class _Thread(local):
-    """level: how many nested functions are being called on this thread."""
+    """level: number of nested functions on this thread's stack"""
 
     level = 0
 
@@ -35,7 +34,7 @@ _thread = _Thread()
 
 
 def nested(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """A function that calls itself, maybe through others, for what is inside its argument."""
+    """Decorate a function that calls itself, perhaps through others, for parts of its argument."""
 
     @wraps(function)
     def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
@@ -53,20 +52,20 @@ def nested(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]
 def on_fresh_stack(
     function: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
 ) -> Result:
-    """What the function returns or raises, called on a stack of its own in the same context."""
+    """Call the function on a new stack, in the same context, for its result or exception."""
     future: Future[Result] = Future()
-    # Settings and recorders are context variables; the thread must see the caller's.
+    # Settings and recorders are context variables, so the thread needs the caller's context.
     context = copy_context()
 
     def work() -> None:
         try:
             future.set_result(context.run(function, *args, **kwargs))
-        # Also KeyboardInterrupt: it belongs to the thread that waits.
+        # including KeyboardInterrupt, which belongs to the thread that waits
         except BaseException as error:
             future.set_exception(error)
 
     thread = Thread(target=work, name="tilewright-deep")
-    # not from a pool: each stack waits for the next, so a bounded pool could run out
+    # without a pool: each stack waits for the next, so a bounded pool could run out
     thread.start()
     thread.join()
     return future.result()

@@ -1,11 +1,10 @@
-"""Python's cyclic garbage collector, held back while a kernel is compiled.
+"""Python's cyclic garbage collector, paused while a kernel is compiled.
 
-A compilation makes tens of thousands of objects, so the collector runs several times; a full run
-walks all objects of the process: 50 ms beside torch, a seventh of the compile time of an attention
-kernel. Nothing of the IR is garbage before the compilation ends.
+A compilation makes tens of thousands of objects, so the collector would run several times, and a
+full run walks all objects of the process (ADR 0040). No IR is garbage before the compilation ends.
 
-Modules that are imported meanwhile are no garbage afterwards either. The first collection would
-walk them as young objects: 8 ms for what a first launch imports.
+Modules that are imported during a pause are not garbage afterwards either, but the first collection
+would walk them as young objects.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from tilewright.support.fork_locks import ForkLock
 from tilewright.support.operating_system import at_fork
 
 _FEW_MODULES = 20
-"""Imported in a pause, whose objects stay young."""
+"""Number of modules imported in a pause, from which their objects move to the old generation."""
 
 
 def _age_all() -> None:
-    """Leave all objects of now to full collections, as if they had survived two others.
+    """Move all present objects to the oldest generation, as if they had survived two collections.
 
-    Objects that the program itself has frozen must stay so; then nothing happens.
+    Nothing happens if the program has frozen objects, which must stay frozen.
     """
     if gc.get_freeze_count() == 0:
         gc.freeze()
@@ -35,26 +34,28 @@ def _age_all() -> None:
 
 
 class _Paused:
-    """The blocks that are being executed. A fork, or a signal handler that raises, may come between
-    any two statements here."""
+    """The active blocks.
+
+    A fork, or a signal handler that raises, may come between any two statements here.
+    """
 
     lock = ForkLock()
     threads: ClassVar[dict[ReferenceType[collection_paused], int]] = {}
     """The thread of each block."""
     was_enabled = False
     modules = 0
-    """How many were imported before."""
+    """Number of imported modules at the start."""
 
     @classmethod
     def enter(cls, block: ReferenceType[collection_paused]) -> None:
         with cls.lock:
-            # blocks that are gone: a handler has raised just before `__exit__` could do anything
+            # blocks that are gone: a handler raised just before `__exit__` could run
             for left in [left for left in cls.threads if left() is None]:
                 cls.threads.pop(left)
             cls.resume()
             first = not cls.threads
             if first:
-                # set before gc.disable(): a child forked in between must know what to go back to
+                # set before gc.disable(): a child forked in between must restore the same state
                 cls.was_enabled = gc.isenabled()
                 cls.modules = len(sys.modules)
             cls.threads[block] = threading.get_ident()
@@ -69,8 +70,8 @@ class _Paused:
 
     @classmethod
     def resume(cls) -> None:
-        """Turn collection on again if no thread is inside and it was on before."""
-        # the last to leave, not the first to have entered: blocks of different threads overlap
+        """Enable collection if no thread is inside and it was enabled before."""
+        # the last thread to leave, not the first to enter: blocks of different threads overlap
         if not cls.threads and cls.was_enabled:
             if len(sys.modules) > cls.modules + _FEW_MODULES:
                 _age_all()
@@ -79,8 +80,8 @@ class _Paused:
 
     @classmethod
     def after_fork_in_child(cls) -> None:
-        """The other threads that were inside are not here to leave."""
-        # a thread's identifier stays the same in the child that it forks
+        """Drop the blocks of threads that do not exist in a forked child."""
+        # a thread's identifier is the same in the child that it forks
         here = threading.get_ident()
         cls.threads = {block: thread for block, thread in cls.threads.items() if thread == here}
         cls.resume()
@@ -89,16 +90,16 @@ class _Paused:
 class collection_paused:
     """A block without cyclic collection, in all threads; blocks may nest and overlap.
 
-    A collector that was off stays off.
+    A collector that was disabled stays disabled.
     """
 
     __slots__ = ("__weakref__",)
 
     def __enter__(self) -> None:
-        """Turn collection off."""
+        """Disable collection."""
         try:
             _Paused.enter(ref(self))
-        except BaseException:  # of a signal handler: there will be no `__exit__`
+        except BaseException:  # of a signal handler: `__exit__` will not run
             _Paused.leave(ref(self))
             raise
 
@@ -108,10 +109,10 @@ class collection_paused:
         problem: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Turn collection on again, if it was on."""
+        """Enable collection, if it was enabled."""
         try:
             _Paused.leave(ref(self))
-        except BaseException:  # of a signal handler, which may have come before or after it
+        except BaseException:  # of a signal handler, before or after the call
             _Paused.leave(ref(self))
             raise
 

@@ -1,7 +1,7 @@
-"""Evaluates a property over an acyclic graph from below, without recursion.
+"""Bottom-up evaluation of a property over an acyclic graph, without recursion.
 
-What a value is often follows from what its operands are. Programs are generated, and chains of
-operands get thousands of links long, far more than Python's calls may be nested.
+Properties of a value often depend on its operands. In generated programs, chains of operands have
+thousands of links, more than Python can nest calls.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ def fold(
     combine: Callable[[Item, list[Result]], Result],
     results: dict[Item, Result],
 ) -> Result:
-    """The result of `root`, and in `results` those of all that it needs, each computed once.
+    """Compute the result of `root`, and in `results` those of all its dependencies, each once.
 
-    combine: an item, and the results of what it needs in that order
+    combine: maps an item, and the results of its dependencies in order, to its result
     """
     stack = [root]
     while stack:
@@ -31,10 +31,10 @@ def fold(
         inputs = () if item in results else needs(item)
         missing = [i for i in inputs if i not in results]
         if missing:
-            # The item stays on the stack and is looked at again once these are computed.
+            # The item stays on the stack until its dependencies are computed.
             stack += missing
             continue
-        # it may be on the stack more than once, if several items need it: then it is computed
+        # an item that several others need may be on the stack more than once
         stack.pop()
         if item not in results:
             results[item] = combine(item, [results[i] for i in inputs])

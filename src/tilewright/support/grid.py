@@ -1,4 +1,4 @@
-"""The grid of a launch: how many program instances run along each of three axes."""
+"""The grid of a launch: numbers of program instances along three axes."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ MAX_EXTENT = 0x7FFFFFFF
 
 
 def grid_for(grid: object, named: Mapping[str, object]) -> Grid:
-    """As `normal_grid`; a function is called first, with all arguments by name.
+    """`normal_grid` of a grid or of the result of a function, called with all arguments by name.
 
-    Errors: BadGrid, BadCallback, and what the function raises.
+    Errors: BadGrid, BadCallback, and exceptions of the function.
     """
     if callable(grid):
-        # a copy of the arguments: the function is the user's, and may change its dictionary
+        # a copy of the arguments, since the user's function may change its dictionary
         grid = ask("the grid function", "the dictionary of all arguments", grid, dict(named))
     return normal_grid(grid)
 
 
 def normal_grid(grid: object) -> Grid:
-    """A grid as three ints of at least 0; given are one to three, as an int, a tuple or a list.
+    """Normalize a grid, an int or a tuple or list of one to three, to three non-negative ints.
 
-    A grid with a 0 has no program instances. Raises BadGrid.
+    A grid with a 0 has no program instances. Errors: BadGrid.
     """
     extents = _extents(grid)
     if not 1 <= len(extents) <= 3:

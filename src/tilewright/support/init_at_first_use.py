@@ -1,7 +1,7 @@
 """Constructors that are written as text, and compiled when a class has had a few instances.
 
-Compiling one takes 0.15 ms, as long as 100 instances by a loop over the fields; of 93 classes that
-the first launch of a product makes instances of, nine have more than 30.
+Compiling one takes as long as 100 instances by a loop over the fields, and few classes have that
+many (ADR 0056).
 """
 
 from __future__ import annotations
@@ -12,20 +12,23 @@ from typing import Any, Protocol
 __all__ = ["Fill", "InitAtFirstUse", "bound_arguments"]
 
 FEW_INSTANCES = 30
-"""Of a class, that are filled."""
+"""Instances of a class before its constructor is compiled."""
 
 
 class Fill(Protocol):
-    """Does what the written constructor would do, by a loop over the fields."""
+    """Do the work of the written constructor, by a loop over the fields."""
 
     def __call__(self, instance: Any, args: tuple[Any, ...], named: Mapping[str, Any], /) -> bool:
-        """False, with nothing done, for arguments that do not fit."""
+        """False, without any effect, for arguments that do not fit."""
         ...
 
 
 class InitAtFirstUse:
-    """Stands for the `__init__` of a class until that is looked up, and is then replaced by a
-    function that fills the first instances, and that by what `write` makes of the class."""
+    """Descriptor for the `__init__` of a class until its first lookup.
+
+    The lookup replaces it by a function that fills the first instances; later the result of `write`
+    replaces that.
+    """
 
     def __init__(self, write: Callable[[type], Callable[..., None]], fill: Fill) -> None:
         self._write = write
@@ -33,7 +36,7 @@ class InitAtFirstUse:
         self._made: Any = None
 
     def __get__(self, instance: object, owner: type) -> Any:
-        if self._made is None:  # else another thread has replaced it since it was looked up
+        if self._made is None:  # otherwise another thread has replaced it since the lookup
             cls: Any = next(cls for cls in owner.__mro__ if cls.__dict__.get("__init__") is self)
             self._made = self._first_form(cls)
             cls.__init__ = self._made
@@ -55,9 +58,9 @@ class InitAtFirstUse:
 def bound_arguments(
     names: tuple[str, ...], args: tuple[Any, ...], named: Mapping[str, Any], by_name: frozenset[str]
 ) -> dict[str, Any] | None:
-    """Arguments by the names of parameters; None where there are too many or unknown ones.
+    """Arguments by parameter; None for too many or unknown ones.
 
-    names: of those that may be passed by position; by_name: of all
+    names: the parameters that may be passed by position; by_name: all parameters
     """
     values = dict(zip(names, args, strict=False))
     if len(args) > len(names):

@@ -1,4 +1,4 @@
-"""Functions of users that are called around compiling and loading kernels, for profilers."""
+"""User functions that are called when kernels are compiled and loaded, for profilers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ P = ParamSpec("P")
 
 
 class HookChain(list[Callable[P, object]], Generic[P]):
-    """Hooks that are called in the order in which they were added, or in the reverse order."""
+    """Hooks, called in the order in which they were added, or in reverse order."""
 
     def __init__(self, reversed: bool = False) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class HookChain(list[Callable[P, object]], Generic[P]):
             self.append(hook)
 
     def remove(self, hook: Callable[P, object]) -> None:
-        """Remove a hook; nothing happens if it is not there."""
+        """Remove a hook; without effect if it is not present."""
         if hook in self:
             super().remove(hook)
 
@@ -41,9 +41,9 @@ class HookChain(list[Callable[P, object]], Generic[P]):
 
 
 class LaunchMetadata:
-    """The description of a launch that hooks receive; computed at the first `get`.
+    """The description of a launch that hooks receive, computed at the first `get`.
 
-    arrays() -> the arguments that are arrays in the memory of the host.
+    arrays() -> the arguments that are arrays in host memory
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class LaunchMetadata:
         self._found: dict[str, Any] | None = None
 
     def get(self) -> dict[str, Any]:
-        """name, kernel, grid, and what the kernel's own `launch_metadata` function adds."""
+        """name, kernel, grid, and the items of the kernel's own `launch_metadata` function."""
         if self._found is None:
             self._found = self._compute()
         return self._found
@@ -64,20 +64,25 @@ class LaunchMetadata:
 
 @dataclass
 class KernelHooks:
-    """Those around compiling and loading, with Triton's arguments.
+    """The hooks of compilations and loads, with Triton's arguments.
 
-    load_start, load_end(module, function, name, metadata_group, hash): around loading a binary;
-    module and function are None before, metadata_group has the files of the disk cache, as
+    load_start, load_end(module, function, name, metadata_group, hash): around loading a binary.
+    module and function are None before; metadata_group has the files of the disk cache, as
     {"add.ttir": path}. unload, with the same arguments: a loaded kernel is no longer used. Its code
-    stays where it is, since a graph of launches may hold it.
+    stays loaded, since a graph of launches may hold it.
+
     listener(src=, metadata=, metadata_group=, times=, cache_hit=): after each compilation, and each
     kernel from the disk cache.
+
     jit_cache(key=, repr=, fn=, compile=, is_manual_warmup=, already_compiled=): before a variant is
-    compiled, which is left undone if it returns true; jit_post_compile: the same, afterwards.
+    compiled, which is skipped if it returns true; jit_post_compile: the same, afterwards.
+
     stages(backend, stages, options, language, capability): before the stages of a compilation, a
-    dictionary extension -> (artifact before, metadata) -> artifact, of which it may replace values.
+    dictionary extension -> (artifact before, metadata) -> artifact, whose values it may replace.
+
     tuned(fn=, key=, best_config=, configs_timings=, duration=, cache_hit=): after a choice of the
-    autotuner; milliseconds of each configuration, seconds of all, whether all were on disk.
+    autotuner. Timings are milliseconds by configuration, duration is in seconds, cache_hit is
+    whether all timings were on disk.
     """
 
     load_start: HookChain[...] = field(default_factory=lambda: HookChain[...]())

@@ -31,7 +31,7 @@ _NAME = re.compile(r"(\w+)(?: as (\w+))?\s*(?:,|$)")
 
 
 def load_at_first_use(package: dict[str, Any]) -> None:
-    """Give a package, whose globals these are, the names that its `__init__.pyi` imports."""
+    """Give a package, by its globals, the names that its `__init__.pyi` imports."""
     stub = Path(package["__file__"]).with_suffix(".pyi").read_text(encoding="utf-8")
     own = package["__name__"]
     places = {name: (module, there) for name, module, there in _imports(own, stub)}
@@ -51,8 +51,11 @@ def load_at_first_use(package: dict[str, Any]) -> None:
 
 
 def _within_import() -> bool:
-    """Whether a module's body asks, on its import. Who began that import sees to forks: to wait for
-    them here, with the locks of modules held, could be for ever."""
+    """Whether the body of a module requests a name, during its import.
+
+    The thread that started the import handles forks. To wait for them here, with the locks of
+    modules held, could last for ever.
+    """
     frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
         if frame.f_code.co_filename == _IMPORT_SYSTEM:
@@ -62,7 +65,7 @@ def _within_import() -> bool:
 
 
 def _imports(package: str, stub: str) -> Iterator[tuple[str, str, str]]:
-    """Of each import of a stub: the name here, the module, the name there."""
+    """(name here, module, name there) for each import of a stub."""
     for module, several, one in _IMPORT.findall(stub):
         full = f"{package}{module}" if module.startswith(".") else module
         for there, here in _NAME.findall((several or one).split("#")[0]):

@@ -1,7 +1,8 @@
 """`cached_property` without a lock.
 
 The one of functools locks in Python 3.11: one lock for each property of a class, held while a value
-is computed. Threads wait for each other there, and a child that is forked meanwhile waits for ever.
+is computed. Threads would wait for each other, and a child that is forked in that time would wait
+for ever.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ T = TypeVar("T")
 
 
 class cached_property(Generic[T]):
-    """A property that is computed once and then kept in the object's `__dict__`.
+    """A property that is computed once and then stored in the object's `__dict__`.
 
-    Two threads that ask for it at the same time may both compute it.
+    Two threads that read it at the same time may both compute it.
     """
 
     def __init__(self, compute: Callable[[Any], T]) -> None:
@@ -31,9 +32,9 @@ class cached_property(Generic[T]):
     @overload
     def __get__(self, instance: object, owner: type) -> T: ...
     def __get__(self, instance: object | None, owner: type) -> Self | T:
-        """The value; computes it if the object's `__dict__` has none, which hides this method."""
+        """Compute the value, unless the object's `__dict__` has it, which hides this method."""
         if instance is None:
             return self
-        # no __set__ is defined, so the entry in __dict__ comes before this descriptor from now on
+        # without a __set__, the entry in __dict__ precedes this descriptor from now on
         value = instance.__dict__[self._name] = self._compute(instance)
         return value

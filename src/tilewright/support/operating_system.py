@@ -1,9 +1,10 @@
-"""What operating systems have in different ways, or not at all: no other module asks which it is.
+"""Differences between operating systems; no other module checks which one it runs on.
 
-What is missing has a fallback where it is used: without POSIX threads Python's run the programs of
-a grid, without affinity all CPUs count, without owners a folder of the user's profile is trusted,
-without links by descriptor files are opened by their whole path, and nothing follows a fork.
-`tests/unit/support/test_operating_system.py` runs a kernel without all of them.
+A missing feature has a fallback where it is used. Without POSIX threads, Python's threads run the
+programs of a grid. Without affinity, all CPUs count. Without owners of files, a folder of the
+user's profile is trusted. Without links by descriptor, files are opened by their whole path.
+Without `fork`, nothing follows a fork. `tests/unit/support/test_operating_system.py` runs a kernel
+without all of them.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ IS_WINDOWS = os.name == "nt"
 IS_LINUX_X86_64 = IS_LINUX and os.uname().machine == "x86_64" and sys.maxsize > 1 << 32
 
 HAS_NATIVE_THREADS = not IS_WINDOWS
-"""Whether there are POSIX threads and signals, which the thread pool in machine code calls."""
+"""Whether POSIX threads and signals exist, which the native thread pool calls."""
 
 READ = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-"""Flags of `os.open` for files that are read; with them may go:"""
+"""Flags of `os.open` for files that are read, as far as the system has them."""
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 NO_WAIT = getattr(os, "O_NONBLOCK", 0)
-"""Or opening a pipe would wait for its writer."""
+"""Without it, opening a pipe would wait for its writer."""
 FOLDER = getattr(os, "O_DIRECTORY", 0)
 
 BY_FOLDER = os.open in os.supports_dir_fd
@@ -48,15 +49,17 @@ BY_FOLDER = os.open in os.supports_dir_fd
 
 
 def affinity() -> tuple[int, ...] | None:
-    """Numbers of the CPUs that this process may run on, in order; None where nobody restricts it,
-    or nobody tells: macOS and Windows."""
+    """Numbers of the CPUs that this process may run on, in order.
+
+    None if they are not restricted, or not reported: on macOS and Windows.
+    """
     if not hasattr(os, "sched_getaffinity"):
         return None
     return tuple(sorted(os.sched_getaffinity(0)))
 
 
 def user_number() -> int | None:
-    """The user that this process acts for; None on Windows, whose files have access lists."""
+    """The effective user of this process; None on Windows, whose files have access lists."""
     return os.geteuid() if hasattr(os, "geteuid") else None
 
 
@@ -65,7 +68,7 @@ def at_fork(
     after_in_parent: Callable[[], object] | None = None,
     after_in_child: Callable[[], object] | None = None,
 ) -> None:
-    """Call these around every fork of this process; nothing where there are none."""
+    """Call these around every fork of this process; without effect on systems without forks."""
     if not hasattr(os, "register_at_fork"):
         return
     if before is not None:

@@ -14,15 +14,18 @@ import struct
 __all__ = ["PRINT_KINDS", "normal_prefix", "printed_line"]
 
 PRINT_KINDS = ("int", "uint", "float", "pointer", "text")
-"""What a printed element is."""
+"""The class of a printed element."""
 
 
 def printed_line(
     text: str, kind: str, in_hex: bool, bits: int, index: tuple[int, ...],
     program: tuple[int, ...],
 ) -> str:  # fmt: skip
-    """One line. bits: integers extended to 64, floats as a double; index: of the first dims that
-    there are, then negative numbers."""
+    """The line of one element.
+
+    bits: an integer extended to 64 bits, or a float as a double; index: the element's index, padded
+    with negative numbers
+    """
     pid = f"pid ({', '.join(map(str, program))})"
     if kind == "text":
         return f"{pid}{normal_prefix(text, False)}\n"
@@ -48,7 +51,7 @@ def _shown(kind: str, bits: int, size: int, in_hex: bool) -> str:
 
 
 def normal_prefix(prefix: str, has_operands: bool) -> str:
-    """A prefix that ends in ": " before operands, and begins with a space."""
+    """A prefix with a leading space that ends in ": " before operands."""
     if has_operands:
         prefix = prefix if prefix.endswith(" ") else f"{prefix} "
         prefix = prefix if prefix.endswith(": ") else f"{prefix[:-1]}: "

@@ -1,12 +1,12 @@
 """Every setting that the environment controls; this module is its only reader.
 
-    settings().compilation.verify            # read: assignment, else environment, else default
+    settings().compilation.verify            # read: assignment, environment or default
     settings().compilation.verify = False    # assign: from now on, for this process
     with settings().compilation.scope(verify=False): ...    # assign for a block
 
-A setting is read from the environment each time, in about 1 µs, so a test may monkeypatch
-`os.environ` at any time. Where Triton has the same switch its variable is accepted too, after the
-own one. Settings that change generated code are part of `Settings.cache_key`.
+A setting is read from the environment each time, so a test may monkeypatch `os.environ` at any
+time. Where Triton has the same switch, its variable is accepted too, after the own one. Settings
+that change generated code are part of `Settings.cache_key`.
 """
 
 import os
@@ -29,9 +29,9 @@ T = TypeVar("T")
 class Setting(Generic[T]):
     """One setting: a descriptor on a `Group`.
 
-    `variables` are environment variables in order of precedence; `parse` turns text into a value
-    and raises ValueError for text that is not `expected`; `in_key` says that the value changes
-    code; `factory` computes the default where it is no constant.
+    variables: environment variables in order of precedence; parse: maps text to a value, or raises
+    ValueError for text that is not `expected`; in_key: whether the value changes code; factory:
+    computes a default that is not constant
     """
 
     def __init__(
@@ -70,20 +70,20 @@ class Setting(Generic[T]):
         return self.from_environment()
 
     def __set__(self, group: "Group", value: T) -> None:
-        """Assign a value that beats the environment until `Group.reset`."""
+        """Assign a value that overrides the environment until `Group.reset`."""
         group.__dict__[self.name] = value
 
     def from_environment(self) -> T:
         """The value without assignments."""
         for variable in self.variables:
             text = os.environ.get(variable)
-            # an empty variable counts as one that is not set
+            # an empty variable counts as unset
             if text:
                 return self._parsed(variable, text)
         return self.default()
 
     def default(self) -> T:
-        """The value when neither assigned nor in the environment."""
+        """The value without assignment and environment."""
         return self._default if self._factory is None else self._factory()
 
     def _parsed(self, variable: str, text: str) -> T:
@@ -94,16 +94,16 @@ class Setting(Generic[T]):
 
 
 class FolderSetting(Setting[T]):
-    """A folder; a relative one is below the working folder in which it was first read or assigned.
+    """A folder; a relative path starts at the working folder of its first read or assignment.
 
-    Otherwise it would be another one after `os.chdir`.
+    Otherwise `os.chdir` would change it.
     """
 
     _read: tuple[Path, Path] | None = None
-    """A relative path, and what it stands for as long as the environment stays as it is."""
+    """A relative path, and its absolute path for as long as the environment is the same."""
 
     def __set__(self, group: "Group", value: T) -> None:
-        """Assign a value that beats the environment until `Group.reset`."""
+        """Assign a value that overrides the environment until `Group.reset`."""
         super().__set__(group, cast("T", value.absolute()) if isinstance(value, Path) else value)
 
     def from_environment(self) -> T:
@@ -122,7 +122,7 @@ class Group:
 
     @classmethod
     def all(cls) -> Iterator[Setting[object]]:
-        """The group's settings, in the order in which they are written."""
+        """The group's settings, in the order of the class body."""
         members: dict[str, object] = dict(vars(cls))
         for item in members.values():
             if isinstance(item, Setting):
@@ -135,7 +135,7 @@ class Group:
 
     @contextmanager
     def scope(self, **values: object) -> Generator[Self]:
-        """Assign `values` for a block; afterwards every assignment of the group is as before."""
+        """Assign `values` for a block, and restore every assignment of the group afterwards."""
         names = {setting.name for setting in self.all()}
         unknown = values.keys() - names
         if unknown:
@@ -146,7 +146,7 @@ class Group:
                 setattr(self, name, value)
             yield self
         finally:
-            # in place: launch functions hold this dictionary, to see whether anything is assigned
+            # in place: launch functions hold this dictionary to check for assignments
             self.__dict__.clear()
             self.__dict__.update(before)
 
@@ -160,12 +160,12 @@ def _flag(text: str) -> bool:
 
 
 def environment_text(variable: str, default: str | None = None) -> str | None:
-    """The text of an environment variable that is no setting of this package."""
+    """The text of an environment variable that is not a setting of this package."""
     return os.environ.get(variable, default)
 
 
 def environment_flag(variable: str, default: bool | None = False) -> bool | None:
-    """The same as a flag. Raises BadSetting."""
+    """The flag in an environment variable. Errors: BadSetting."""
     text = os.environ.get(variable)
     try:
         return _flag(text) if text else default
@@ -174,12 +174,12 @@ def environment_flag(variable: str, default: bool | None = False) -> bool | None
 
 
 def environment_with(**defaults: str) -> dict[str, str]:
-    """The environment for a process to start, with variables for those that are not set."""
+    """The environment for a new process, with variables for settings that are not set."""
     return {**defaults, **os.environ}
 
 
 def set_environment(variable: str, text: str | None) -> None:
-    """Set an environment variable for this process and those that it starts; None unsets it."""
+    """Set an environment variable for this process and its children; None unsets it."""
     if text is None:
         os.environ.pop(variable, None)
     else:
@@ -227,9 +227,9 @@ def _arch(text: str) -> str:
 
 
 def _path(text: str) -> Path:
-    """A path, a leading ~ meaning somebody's home folder."""
+    """A path; a leading ~ is a home folder."""
     path = os.path.expanduser(text)
-    # expanduser leaves the name of a user that it does not know as it is
+    # expanduser keeps the name of an unknown user
     if path.startswith("~") or "\0" in path:
         raise ValueError(text)
     return Path(path)
@@ -238,7 +238,7 @@ def _path(text: str) -> Path:
 def _user_cache() -> Path:
     if os.environ.get("TRITON_HOME"):
         return _triton_folder("cache")
-    # the variables are arguments, so that a folder that was found holds for this environment only
+    # the variables are arguments, so that the folder is valid for this environment only
     return _platform_cache(*(os.environ.get(name) for name in _VARIABLES_OF_PLATFORMS))
 
 
@@ -248,7 +248,7 @@ def _triton_folder(name: str) -> Path:
 
 
 def _triton_folder_if(variable: str, name: str) -> Path | None:
-    """The same, if a flag asks for it."""
+    """`_triton_folder`, if a flag is set."""
     return _triton_folder(name) if environment_flag(variable) else None
 
 
@@ -258,17 +258,16 @@ _VARIABLES_OF_PLATFORMS = ("XDG_CACHE_HOME", "HOME", "LOCALAPPDATA")
 
 @lru_cache
 def _platform_cache(*variables: str | None) -> Path:
-    """Where the platform keeps a user's caches, which some variables decide; for a user without a
-    home, the folder for temporary files."""
-    with fork_waits():  # 3 ms, for which programs that name a folder need not wait
+    """The platform's folder for caches of users; without a home, the folder for temporary files."""
+    with fork_waits():  # a slow import, which a program with a named folder does not need
         import tempfile
 
         from platformdirs import user_cache_path
     try:
         folder = user_cache_path(_PACKAGE, appauthor=False)
-    except synchronous(RuntimeError):  # neither the environment nor the system tells a home
+    except synchronous(RuntimeError):  # neither the environment nor the system has a home
         folder = Path()
-    # a relative one would be another in each working folder
+    # a relative path would depend on the working folder
     if folder.is_absolute():
         return folder
     user = user_number()
@@ -277,7 +276,7 @@ def _platform_cache(*variables: str | None) -> Path:
 
 _FLAG = "0 or 1"
 BULK_LOADS = ("none", "descriptors", "all")
-"""What a copy engine may be let load, each with those before it."""
+"""Loads that TMA may execute: each choice includes those before it."""
 _PRECISIONS = ("ieee", "tf32", "tf32x3", "bf16x3", "bf16x6")
 
 
@@ -310,7 +309,7 @@ class Interpreter(Group):
 
 
 class Compilation(Group):
-    """How kernels are compiled."""
+    """Compilation of kernels."""
 
     debug = Setting(
         False,
@@ -352,7 +351,7 @@ class Compilation(Group):
         _flag,
         "TILEWRIGHT_LOG_RECOMPILES",
         expected=_FLAG,
-        doc="Say on standard error why a kernel is compiled again: which argument, which property.",
+        doc="Report on standard error why a kernel is compiled again: argument and property.",
     )
     fp_fusion = Setting(
         True,
@@ -360,7 +359,7 @@ class Compilation(Group):
         "TILEWRIGHT_DEFAULT_FP_FUSION",
         "TRITON_DEFAULT_FP_FUSION",
         expected=_FLAG,
-        doc="Fuse multiply and add where a launch does not say (enable_fp_fusion). "
+        doc="Fuse multiply and add unless a launch sets enable_fp_fusion. "
         "TRITON_FORCE_DISABLE_FP_FUSION=1 turns it off too.",
         factory=lambda: not environment_flag("TRITON_FORCE_DISABLE_FP_FUSION"),
         in_key=True,
@@ -370,7 +369,7 @@ class Compilation(Group):
         _bulk_loads,
         "TILEWRIGHT_BULK_LOADS",
         expected="one of " + ", ".join(BULK_LOADS),
-        doc="Loads that the copy engine of a GPU may make, where a launch does not say: all, those "
+        doc="Loads that TMA may execute where a launch does not specify them: all, those "
         "by tensor descriptors, or none.",
         in_key=True,
     )
@@ -399,7 +398,7 @@ class Compilation(Group):
         "TILEWRIGHT_OVERRIDE_DIR",
         "TRITON_OVERRIDE_DIR",
         expected="a folder",
-        doc="Take a stage of a kernel from a file here, named as in the dumps, where there is one; "
+        doc="Read a stage of a kernel from a file here, named as in the dumps, if there is one; "
         "TRITON_KERNEL_OVERRIDE=1 means override in TRITON_HOME/.triton.",
         factory=lambda: _triton_folder_if("TRITON_KERNEL_OVERRIDE", "override"),
     )
@@ -432,14 +431,14 @@ class Cache(Group):
         _count,
         "TILEWRIGHT_CACHE_MB",
         expected="a number of megabytes, 0 for no limit",
-        doc="Size that the disk cache may grow to; what was used longest ago is deleted first.",
+        doc="Maximum size of the disk cache; the least recently used files are deleted first.",
     )
     max_variants = Setting(
         1000,
         _count,
         "TILEWRIGHT_MAX_VARIANTS",
         expected="a number of variants, 0 for no limit",
-        doc="Variants of one kernel that stay in memory; beyond, those launched longest ago are "
+        doc="Variants of one kernel that stay in memory; above it, the least recently launched are "
         "dropped, and read from disk when they are launched again.",
     )
 
@@ -461,14 +460,14 @@ class Autotuning(Group):
         "TILEWRIGHT_CACHE_AUTOTUNING",
         "TRITON_CACHE_AUTOTUNING",
         expected=_FLAG,
-        doc="Keep timings on disk.",
+        doc="Store timings on disk.",
     )
     seconds = Setting(
         300.0,
         _seconds,
         "TILEWRIGHT_AUTOTUNE_SECONDS",
         expected="a number of seconds, 0 for no limit",
-        doc="Time for one choice; when it is over, the best configuration so far is taken.",
+        doc="Time for one choice; afterwards, the best configuration so far is used.",
     )
 
 
@@ -480,7 +479,7 @@ class Cpu(Group):
         _count,
         "TILEWRIGHT_CPU_THREADS",
         expected="a number of threads, 0 for all",
-        doc="Threads that run a grid; 0 takes every CPU that this process may use.",
+        doc="Threads that run a grid; 0 uses every CPU that this process may use.",
     )
     wait_seconds = Setting(
         30.0,
@@ -531,7 +530,7 @@ class Cuda(Group):
 
 @dataclass(frozen=True)
 class Settings:
-    """All groups. One instance serves the process: `settings()`."""
+    """All groups. The process has one instance: `settings()`."""
 
     interpreter: Interpreter
     compilation: Compilation
@@ -564,7 +563,7 @@ def settings() -> Settings:
 
 @dataclass(frozen=True, slots=True)
 class SettingRow:
-    """One line of the settings' table, for the command line and the reference page."""
+    """One line of the table of settings, for the command line and the reference page."""
 
     name: str
     variables: tuple[str, ...]
@@ -575,7 +574,7 @@ class SettingRow:
 
 
 def setting_rows() -> list[SettingRow]:
-    """A row for each setting with its value now."""
+    """A row for each setting with its present value."""
     return [
         SettingRow(
             f"{group_name}.{setting.name}",

@@ -1,8 +1,8 @@
-"""The text of Python functions as it was when they were decorated, whatever becomes of their files.
+"""The text of Python functions as of their decoration, even if their files change later.
 
-A program runs what it has imported; a file may be edited, or deleted, before a kernel is compiled.
-So the lines of a file are kept from when its first function is decorated: one list for all of them,
-which `linecache` holds anyway. Nothing is parsed then.
+A program runs the source that it has imported; a file may be edited or deleted before a kernel is
+compiled. So the lines of a file are stored when its first function is decorated: one list for all
+functions, which `linecache` holds anyway. Nothing is parsed then.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class SourceText:
     """The lines of a file at one time.
 
     changed: when the file was last written or renamed, in seconds since the epoch; 0 for text that
-    is in no file, as that of a notebook.
+    is not in a file, as in a notebook
     """
 
     __slots__ = ("changed", "lines")
@@ -36,14 +36,14 @@ class SourceText:
 
     @property
     def predates_process(self) -> bool:
-        """Whether it is older than this process, which then has read just this text."""
+        """Whether the text is older than this process, which then has read this text."""
         return self.changed < _STARTED
 
 
 class SourceFile(str):
-    """A file's name that carries the lines of one of its functions, to show them in errors.
+    """The name of a file, with the lines of one of its functions, to show them in errors.
 
-    first: number, as in the function's code, of the first line.
+    first: number of the first line, as in the function's code
     """
 
     lines: Sequence[str]
@@ -51,13 +51,13 @@ class SourceFile(str):
 
     @classmethod
     def of(cls, name: str, lines: Sequence[str], first: int = 1) -> SourceFile:
-        """A name with its lines."""
+        """Build a name with its lines."""
         self = cls(name)
         self.lines, self.first = lines, first
         return self
 
     def line(self, number: int) -> str:
-        """The text of a line; "" if there is none."""
+        """The text of a line, or "" if the file has no such line."""
         index = number - self.first
         return self.lines[index] if 0 <= index < len(self.lines) else ""
 
@@ -70,7 +70,7 @@ _latest: dict[str, SourceText] = {}
 
 
 def text_of(fn: object) -> SourceText:
-    """The file of a function as it was when this was first asked; without lines if it is none."""
+    """The file of a function as of the first call; without lines if there is no file."""
     if not isinstance(fn, FunctionType):
         return SourceText((), 0.0)
     text = _texts.get(fn)
@@ -80,11 +80,11 @@ def text_of(fn: object) -> SourceText:
 
 
 def _current(file: str, module: dict[str, Any]) -> SourceText:
-    # drops lines of a file that has changed since, so that `getlines` reads it anew
+    # drops lines of a file that has changed since then, so that `getlines` reads it again
     linecache.checkcache(file)
     lines = linecache.getlines(file, module)
     current = _latest.get(file)
-    # linecache returns the same list until it reads the file again: one SourceText for each reading
+    # linecache returns the same list until it reads the file again: one SourceText per reading
     if current is None or current.lines is not lines:
         current = _latest[file] = SourceText(lines, _changed(file))
     return current
@@ -95,15 +95,15 @@ def _changed(file: str) -> float:
         status = os.stat(file)
     except synchronous(OSError, ValueError):
         return 0.0
-    # a file that is renamed into place keeps its mtime; its ctime tells
+    # a file that is renamed into place keeps its mtime, but not its ctime
     return max(status.st_mtime, status.st_ctime)
 
 
 def _process_start() -> float:
-    """When this process began, where Linux tells; else now, at the import of this module."""
+    """When this process started, where Linux reports it; otherwise the time of this import."""
     try:
-        # the name, in parentheses, may hold blanks; field 22, the start in clock ticks, is the 20th
-        # after it
+        # the name, in parentheses, may contain blanks; field 22, the start in clock ticks, is the
+        # 20th after it
         after_name = Path("/proc/self/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         since_boot = float(after_name[19]) / os.sysconf("SC_CLK_TCK")
         clock = cast("int", getattr(time, "CLOCK_BOOTTIME"))  # noqa: B009 -- Linux has it

@@ -1,4 +1,4 @@
-"""The part of `torch.Tensor` that is read here; torch itself is never imported for it."""
+"""The attributes of `torch.Tensor` that are read here; torch itself is never imported for it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any, Protocol, runtime_checkable
 
 
 class TorchDType(Protocol):
-    """The part of `torch.dtype` that is read here."""
+    """The attributes of `torch.dtype` that are read here."""
 
     is_floating_point: bool
 
 
 @runtime_checkable
 class TorchTensor(Protocol):
-    """`isinstance` checks that all of these attributes exist."""
+    """A tensor, for `isinstance`, which checks that all of these attributes exist."""
 
     @property
     def dtype(self) -> TorchDType: ...

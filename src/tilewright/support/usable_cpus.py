@@ -1,4 +1,4 @@
-"""The CPUs that this process may run on, and how many threads they keep busy."""
+"""The CPUs that this process may run on, and the number of threads to use."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from tilewright.support.operating_system import affinity, at_fork
 
 
 def usable_cpus() -> tuple[int, ...]:
-    """Their numbers, at least one: containers and `taskset` may leave a process only some."""
+    """Numbers of the usable CPUs, at least one: containers and `taskset` may restrict a process."""
     return affinity() or tuple(range(os.cpu_count() or 1))
 
 
 def thread_count() -> int:
-    """How many threads a grid gets: no more than a container's share of the CPUs' time serves.
+    """Number of threads for a grid, limited by a container's share of CPU time.
 
     With a share of 2 of 64 CPUs, 64 threads would use up the share of each 100 ms in 3, and all
-    wait for the next. A worker process gets one: others like it have the other CPUs.
+    wait for the next period. A worker process gets one thread, since its siblings use the other
+    CPUs.
     """
     if _Process.is_worker():
         return 1
@@ -30,15 +31,16 @@ def thread_count() -> int:
 
 
 class _Process:
-    """What this process is."""
+    """Kind of this process."""
 
     forked: ClassVar[bool] = False
 
     @classmethod
     def is_worker(cls) -> bool:
-        """Whether it was forked, or is a daemon of `multiprocessing`: a worker of its pools and of
-        torch's data loaders, however it was started."""
-        # not imported for this: where nobody has, this process is none of its
+        """Whether it was forked, or is a daemon of `multiprocessing`: a worker of its pools or of
+        torch's data loaders, however it was started.
+        """
+        # not imported for this: without the import, this process is not one of its daemons
         multiprocessing = sys.modules.get("multiprocessing.process")
         daemon = multiprocessing is not None and multiprocessing.current_process().daemon
         return cls.forked or daemon
@@ -57,9 +59,9 @@ def _cpu_share() -> float:
 
 
 def cpu_share(groups: Path, root: Path) -> float:
-    """CPUs that Linux's control groups grant, as their time in each period; inf without a limit.
+    """CPUs that Linux's control groups grant, as CPU time per period; inf without a limit.
 
-    groups: this process's groups, a line each, as /proc/self/cgroup; root: where they are mounted
+    groups: this process's groups, one per line, as in /proc/self/cgroup; root: their mount point
     """
     try:
         lines = [line.split(":", 2) for line in groups.read_text().splitlines()]
@@ -72,19 +74,19 @@ def cpu_share(groups: Path, root: Path) -> float:
 
 
 def _least_share(mounted: Path, group: str) -> float:
-    """Of a group and those around it; a container sees its own group at the top."""
+    """The paths of a group and its ancestors; a container sees its own group as the root."""
     path = PurePosixPath(group.lstrip("/"))
     folders = [mounted, *(mounted / part for part in (path, *path.parents))]
     return min(map(_share, folders))
 
 
 def _share(folder: Path) -> float:
-    """As version 2 of control groups says it in one file, and version 1 in two."""
+    """Quota and period: version 2 of control groups has them in one file, version 1 in two."""
     for names in (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):
         try:
             quota, period = " ".join((folder / name).read_text() for name in names).split()
             share = float(quota) / float(period)
         except synchronous(OSError, ValueError, ZeroDivisionError):
-            continue  # `max` is no number either
+            continue  # `max` is not a number either
         return share if share > 0 else math.inf
     return math.inf

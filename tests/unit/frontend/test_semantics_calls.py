@@ -52,10 +52,10 @@ def test_an_implementation_must_have_the_parameters_of_its_stub() -> None:
     ("args", "kwargs", "error", "text"),
     [
         ((1, 2, 3), {}, errors.ArgumentCount, r"arange\(\) takes 1 to 2 arguments, found 3"),
-        ((), {}, errors.MissingArgument, "misses a value for 'start'"),
+        ((), {}, errors.MissingArgument, "missing required argument 'start'"),
         ((), {"end": 4}, errors.MissingArgument, "'start'"),
         ((4,), {"ende": 4}, errors.UnknownArgument, "did you mean 'end'"),
-        ((4,), {"start": 4}, errors.RepeatedArgument, "'start' twice"),
+        ((4,), {"start": 4}, errors.RepeatedArgument, "multiple values for 'start'"),
     ],
 )
 def test_wrong_calls(

@@ -131,8 +131,8 @@ def test_waiting_without_end_is_an_error(
         run(kernel, (n,), lock, x)
     text = str(caught.value)
     assert text.startswith(
-        f"program ({program}, 0, 0) waits without end: it loads element {element} of argument "
-        "'lock', which has 2 elements again and again"
+        f"program ({program}, 0, 0) waits without end: it polls element {element} of argument "
+        "'lock', which has 2 elements, and no program is left"
     )
     assert "while tl." in text and __file__ in text
 

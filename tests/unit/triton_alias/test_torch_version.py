@@ -21,7 +21,8 @@ def test_versions_that_were_never_tested_are_refused(
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(__version__=version))
     with triton_alias() as triton, pytest.raises(errors.UnsupportedTorch) as caught:
         triton.compiler.compiler.triton_key()
-    text = f"torch.compile is not supported of PyTorch {version}, only of 2.11, 2.12, 2.13 [TW223]"
+    supported = "only for 2.11, 2.12, 2.13 [TW223]"
+    text = f"torch.compile is not supported for PyTorch {version}, {supported}"
     assert str(caught.value).startswith(f"{text}\n  hint: ")
     with pytest.raises(errors.UnsupportedTorch):
         register_with_inductor()
@@ -29,7 +30,7 @@ def test_versions_that_were_never_tested_are_refused(
 
 def test_hooks_that_another_version_may_lack_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(__version__="2.11.0"))
-    with pytest.raises(errors.UnsupportedTorch, match=r"2\.11\.0, only of 2\.13 "):
+    with pytest.raises(errors.UnsupportedTorch, match=r"2\.11\.0, only for 2\.13 "):
         register_with_inductor()
 
 

@@ -1,16 +1,16 @@
-"""The folder in which this package keeps files between processes, and how files get there whole.
+"""The folder of files that outlive a process, and atomic writes to it.
 
     <cache>/kernels/    compiled kernels        (compiler.store)
             autotune/   timings of autotuners   (runtime.tuning_store)
             grammar/    parser tables           (frontend.c.grammar)
-            native/     code of this package, and what LLVM says of the machine
+            native/     code of this package, and LLVM's description of the machine
             crashes/    reproducers of bugs     (compiler.stages)
 
 Machine code is read from there and run. So files are read only from folders that no other user may
 write to (`folder_trust`), through checksums (`checksummed_json`), and are written under another
-name, synchronized and renamed (`whole_files`): they are there whole or not at all, also after a
-crash. The size of all kinds together is bounded (`eviction`). The folder may hold files of the
-user, which are never deleted (`own_files`).
+name, synchronized and renamed (`whole_files`): a file is complete or absent, even after a crash.
+The size of all kinds together is bounded (`eviction`). The folder may contain files of the user,
+which are never deleted (`own_files`).
 """
 
 from .checksummed_json import sealed, unsealed

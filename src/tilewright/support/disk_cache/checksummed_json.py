@@ -1,4 +1,4 @@
-"""JSON with its own checksum: `{"sha256": "...",` and then the members, still plain JSON."""
+"""JSON objects with a checksum of their own: `{"sha256": "...",`, then the members."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _DIGEST = 64
 
 
 def sealed(members: Mapping[str, Any]) -> bytes:
-    """The text of an object that has at least one member; none of them is called sha256."""
-    # without the opening brace, which stands before the checksum: the file is one valid JSON object
+    """The text of an object with at least one member, none of them named sha256."""
+    # without the opening brace, which precedes the checksum: the file is one valid JSON object
     rest = json.dumps(members).encode()[1:]
     return b"".join([_HEAD, hashlib.sha256(rest).hexdigest().encode(), _AFTER, rest])
 
 
 def unsealed(text: bytes) -> dict[str, Any]:
-    """The members. ValueError for a text that `sealed` has not written so."""
+    """The members of a text; ValueError for a text that `sealed` did not write."""
     digest_end = len(_HEAD) + _DIGEST
     rest_start = digest_end + len(_AFTER)
     head, digest, rest = text[: len(_HEAD)], text[len(_HEAD) : digest_end], text[rest_start:]
@@ -32,8 +32,8 @@ def unsealed(text: bytes) -> dict[str, Any]:
         raise ValueError("its checksum differs")
     try:
         members: object = json.loads(b"{" + rest)
-    # callers take a ValueError for a damaged file, and a RecursionError is none
+    # callers treat a ValueError as a damaged file, so a RecursionError becomes one
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    assert isinstance(members, dict)  # it begins with a brace
+    assert isinstance(members, dict)  # the text starts with a brace
     return cast("dict[str, Any]", members)

@@ -1,8 +1,8 @@
-"""Bounds the cache: what was used longest ago goes first, of all kinds.
+"""Eviction of the least recently used files of all kinds, which bounds the cache.
 
-The time of last use is the time of change of a file or folder, which its readers set. Times that
-lie in the future were noted before the clock was set back; nothing is known of how long ago that
-was, so they count as the oldest, in their order.
+The time of last use is the modification time of a file or folder, which its readers set. Times in
+the future were set before the clock was set back. Their age is unknown, so they count as the
+oldest, in their order.
 """
 
 from __future__ import annotations
@@ -20,43 +20,42 @@ from tilewright.support.settings_table import settings
 __all__ = ["MEGABYTE", "STAMP", "Eviction", "clear", "wrote"]
 
 STAMP = ".scanned"
-"""A file whose time of change is that of the latest scan of the cache's size."""
+"""A file whose modification time is that of the latest scan of the cache's size."""
 
 MEGABYTE = 1 << 20
 _SCAN_EVERY = 256
-"""Writes of a process between two looks at the size of the cache."""
+"""Writes of a process between two scans of the cache's size."""
 _SCAN_SECONDS = 3600.0
-"""Time after which the next write looks at the size; all processes together, by a file's time."""
+"""Time after which the next write scans the size; the age of a file states it for all processes."""
 _KEEP = 0.8
-"""Part of the limit that is kept when the cache is cut."""
+"""Fraction of the limit that remains after eviction."""
 _LEFT_SECONDS = 3600.0
-"""Age at which a temporary file counts as left behind by a process that died."""
+"""Age at which a temporary file counts as left over from a process that died."""
 _SKEW_SECONDS = 60.0
-"""By which clocks of the machines that share a folder may differ."""
+"""Maximum difference between the clocks of machines that share a folder."""
 
 
 class Eviction:
-    """The cache in one folder, of at most `max_bytes`; 0: no limit."""
+    """The cache in one folder, of at most `max_bytes`; 0 means no limit."""
 
     def __init__(self, root: Path, max_bytes: int) -> None:
         self.root = root
         self.max_bytes = max_bytes
 
     def is_due(self) -> bool:
-        """Whether the latest scan is long ago. The stamp is renewed, so only one caller scans."""
+        """Whether the latest scan is too old. The stamp is renewed, so only one caller scans."""
         stamp = self.root / STAMP
         with suppress(OSError):
             # a negative age means that the clock was set back; a scan renews the stamp
             if 0 <= time.time() - stamp.stat().st_mtime < _SCAN_SECONDS:
                 return False
         with suppress(OSError):
-            # before the scan, so that other processes which write meanwhile do not scan as well
+            # before the scan, so that other processes which write during it do not scan as well
             stamp.touch(mode=0o600)
         return True
 
     def run(self) -> None:
-        """Delete what is left over from processes that died; then, if the cache exceeds its limit,
-        what was used longest ago, until it is well below."""
+        """Delete left-over temporary files and, above the limit, the oldest entries."""
         now = time.time()
         kept: list[OwnItem] = []
         for item in own_items(self.root):
@@ -69,26 +68,26 @@ class Eviction:
         total = sum(item.size for item in kept)
         if not self.max_bytes or total <= self.max_bytes:
             return
-        # False sorts first: times further in the future than clocks may differ go first
+        # False sorts first: times further in the future than clocks differ come first
         for item in sorted(kept, key=lambda item: (item.used <= now + _SKEW_SECONDS, item.used)):
             remove(item.place)
             fail_point("eviction: removed")
             total -= item.size
-            # well below the limit, or every write after this one would have to delete again
+            # well below the limit, or every later write would delete again
             if total <= self.max_bytes * _KEEP:
                 return
 
 
 class _Writes:
-    """Of this process, to any folder."""
+    """Writes of this process, to any folder."""
 
     count: ClassVar[int] = 0
 
 
 def wrote(root: Path, max_bytes: int | None = None) -> None:
-    """Count a write to the cache; now and then, scan its size and evict.
+    """Count a write to the cache; at intervals, scan its size and evict.
 
-    max_bytes: default is what the settings say
+    max_bytes: the default is the setting
     """
     if max_bytes is None:
         max_bytes = settings().cache.max_megabytes * MEGABYTE
@@ -99,12 +98,12 @@ def wrote(root: Path, max_bytes: int | None = None) -> None:
 
 
 def clear(root: Path) -> tuple[int, int]:
-    """Delete everything that this package has written; returns how many kernels, and the bytes."""
+    """Delete everything that this package has written; returns the numbers of kernels and bytes."""
     items = [item for item in own_items(root) if item.kind in KINDS]
     for item in items:
         remove(item.place)
     for kind in {item.kind for item in items}:
-        with suppress(OSError):  # it holds files of the user
+        with suppress(OSError):  # the folder contains files of the user
             (root / kind).rmdir()
     stamp = root / STAMP
     with suppress(OSError):

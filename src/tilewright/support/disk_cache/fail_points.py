@@ -1,4 +1,4 @@
-"""Named points in the writers of files, at which a test can end the process or make a call fail."""
+"""Named points in file writers, at which a test can end the process or fail a call."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ __all__ = ["FailPoints", "fail_point"]
 
 
 class FailPoints:
-    """hook: called with the name of each point that is reached; None outside of tests."""
+    """hook: called with the name of each reached point; None outside of tests"""
 
     hook: ClassVar[Callable[[str], None] | None] = None
 
 
 def fail_point(name: str) -> None:
-    """Say that a writer has got to `name`. What the hook raises, such as OSError, passes on."""
+    """Report that a writer has reached `name`; exceptions of the hook propagate."""
     if FailPoints.hook is not None:
         FailPoints.hook(name)

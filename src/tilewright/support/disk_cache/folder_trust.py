@@ -1,4 +1,4 @@
-"""Which folders the cache may use: those that only this user, or root, may write to."""
+"""Folders that the cache may use: those that only this user, or root, may write to."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _TRIES = 5
 """Attempts to use a folder that others may remove."""
 _MAX_LINKS = 40
-"""As Linux follows."""
+"""Maximum number of links in a path, as in Linux."""
 
 
 def distrust(status: os.stat_result) -> str | None:
-    """Why something must not be read as code; None if only this user, or root, can have made it."""
+    """The reason not to load code from a file; None if only this user, or root, can have written
+    it.
+    """
     user = user_number()
-    if user is None:  # folders of a user's profile are the user's there
+    if user is None:  # folders in a user's profile belong to the user there
         return None
     if status.st_uid not in (user, 0):
         return f"it belongs to another user ({status.st_uid})"
@@ -41,14 +43,14 @@ class _Judged:
     """Results of the check in this process."""
 
     good: ClassVar[dict[Path, tuple[int, ...]]] = {}
-    """Folders that may be used, with what identified them when they were checked."""
+    """Accepted folders, with their identity at the time of the check."""
     warned: ClassVar[set[Path]] = set()
 
 
 def cache_folder(kind: str, root: Path | None = None) -> Path | None:
-    """<root>/<kind>, made if need be; None where the cache cannot be used, with one warning.
+    """`<root>/<kind>`, created if needed; None if the cache cannot be used, with one warning.
 
-    root: default is what the settings say. The folder may be gone again when it is used.
+    root: the default is the setting. The folder may be gone again when it is used.
     """
     root = settings().cache.dir if root is None else root
     folder = root / kind
@@ -60,7 +62,7 @@ def in_cache_folder(
 ) -> Path | None:
     """Call `write` with `cache_folder(kind, root)`, again if the folder was removed.
 
-    Returns the folder, or None where nothing was written. Errors: OSErrors of `write`, except for
+    Returns the folder, or None if nothing was written. Errors: OSErrors of `write`, except for
     FileNotFoundError.
     """
     for _ in range(_TRIES):
@@ -69,20 +71,20 @@ def in_cache_folder(
             return None
         try:
             write(folder)
-        except FileNotFoundError:  # somebody clears or moves the cache
+        except FileNotFoundError:  # another process clears or moves the cache
             continue
         return folder
     return None
 
 
 def _is_good(folder: Path, linked: bool) -> bool:
-    """linked: whether the folder may be a symbolic link, as the user's own choice may."""
+    """linked: whether the folder may be a symbolic link, as the user's own choice may"""
     problem = None
     for _ in range(_TRIES):
         try:
             problem = _problem(folder, linked)
             break
-        except FileNotFoundError as gone:  # it was removed after it was made
+        except FileNotFoundError as gone:  # it was removed after its creation
             problem = f"{gone}"
         except synchronous(OSError) as failure:
             if is_transient(failure):
@@ -123,7 +125,7 @@ def _distrust_folder(folder: Path, status: os.stat_result) -> str | None:
 
 
 def _link_of_another(path: Path, depth: int = _MAX_LINKS) -> Path | None:
-    """The symbolic link on the way to an absolute path that neither this user nor root made."""
+    """The symbolic link in an absolute path that neither this user nor root made, or None."""
     user = user_number()
     if user is None or depth == 0:
         return None
@@ -139,7 +141,7 @@ def _link_of_another(path: Path, depth: int = _MAX_LINKS) -> Path | None:
 
 
 def _make(folder: Path) -> None:
-    """Make a folder and those above it, for the user alone."""
+    """Create a folder and its ancestors, for the user alone."""
     if not folder.exists():
         # the root of a file system is its own parent
         if folder.parent != folder:

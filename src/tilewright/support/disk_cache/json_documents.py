@@ -1,4 +1,4 @@
-"""Small objects on disk, each in a file of its own: `<cache>/<kind>/<name>.json`."""
+"""Small objects on disk, each in its own file: `<cache>/<kind>/<name>.json`."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from tilewright.support.errors import TilewrightWarning
 __all__ = ["Documents"]
 
 _NAME = "document"
-"""The first member of a document, which `own_files` looks for."""
+"""The first member of a document, which `own_files` checks."""
 
 
 class Documents:
-    """The documents of one kind: dictionaries of values that JSON can hold.
+    """The documents of one kind: dictionaries of JSON values.
 
-    A damaged document counts as absent, with a warning, and is removed. Where nothing can be
-    written, nothing is. Each file holds the name of its document, so that a copy of one cannot
-    stand for another.
+    A damaged document counts as absent, with a warning, and is removed. Without a writable folder
+    nothing is written. Each file contains the name of its document, so that a copy of one cannot
+    replace another.
     """
 
     def __init__(self, kind: str) -> None:
@@ -44,7 +44,7 @@ class Documents:
             with OpenFolder(folder) as opened:
                 members = unsealed(opened.read(file.name))
             found = members.pop(_NAME, None)
-            if found is None:  # versions before 0.1.0 did not write it
+            if found is None:  # versions before 0.1.0 did not write the name
                 return None
             if found != name:
                 raise ValueError("it is another document")
@@ -54,26 +54,26 @@ class Documents:
             self._failed(file, problem)
             return None
         with suppress(OSError):
-            # eviction goes by the time of change: reading counts as use
+            # eviction uses the modification time: reading counts as use
             os.utime(file)
         return members
 
     def discard(self, name: str, problem: object) -> None:
-        """Remove a document that is of no use, with a warning."""
+        """Remove a useless document, with a warning."""
         folder = cache_folder(self.kind)
         if folder is not None:
             _discard(folder / file_name(name), problem)
 
     @staticmethod
     def _failed(file: Path, problem: Exception) -> None:
-        # a lack of descriptors, memory or permission is no fault of the file, which must stay
+        # a lack of descriptors, memory or permission is not the fault of the file, which must stay
         if is_unreadable(problem):
             _warn(f"{file} cannot be read ({problem}); its content is computed again")
         elif not is_transient(problem):
             _discard(file, problem)
 
     def write(self, name: str, members: Mapping[str, Any]) -> None:
-        """Keep a document, in place of an older one of that name."""
+        """Write a document, which replaces an older one of that name."""
         content = sealed({_NAME: name, **members})
         with suppress(OSError):
             folder = in_cache_folder(
@@ -93,7 +93,7 @@ def _warn(text: str) -> None:
 
 
 def _write(file: Path, content: bytes) -> None:
-    # os.replace puts a file in place of a file or a link, but fails on a folder
+    # os.replace replaces a file or a link, but fails on a folder
     if file.is_dir() and not file.is_symlink():
         remove(file)
     write_file(file, content)

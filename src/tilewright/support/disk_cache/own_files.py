@@ -1,10 +1,10 @@
-"""Ownership: which files in the folder of the cache this package has written.
+"""Ownership: the files in the folder of the cache that this package has written.
 
-The user chooses that folder, and may keep files of their own in it, also below `kernels` or
-`native`. Deleting is allowed only for what identifies itself:
+The user chooses that folder, and may have other files in it, also below `kernels` or `native`. Only
+a file that identifies itself may be deleted:
 
     kernels/<key>/          only kernel.* inside; <key> is a hash, or kernel.json names <key>
-    autotune/<name>.json    its head is a checksum and the name of the document
+    autotune/<name>.json    starts with a checksum and the name of the document
     grammar/, native/       as autotune
     crashes/<hash>/         only kernel.* inside, each with the head of a reproducer
     .<process>-<random>     a temporary name with content of such a kind
@@ -29,28 +29,28 @@ from tilewright.support.settings_table import settings
 __all__ = ["CRASH_HEAD", "INDEX", "KINDS", "OwnItem", "own_items"]
 
 INDEX = "kernel.json"
-"""The file of a kernel's entry that names its key."""
+"""The file of a kernel's entry that contains its key."""
 
 CRASH_HEAD = "pipeline: "
-"""The beginning of a reproducer, after the mark of a comment."""
+"""The start of a reproducer, after the comment character."""
 
 _KEY = re.compile(r"[0-9a-f]{64}")
 _CRASH = re.compile(r"[0-9a-f]{12}")
 _DUMP = re.compile(r"(.+)-[0-9a-f]{12}")
 _KERNEL_FILE = re.compile(r"kernel\.\w+")
 _HEAD_BYTES = 4096
-"""Enough for a checksum and the longest name of a document."""
+"""Bytes that hold a checksum and the longest name of a document."""
 _SEALED = b'{"sha256": "'
 _NAMED = re.compile(rb'\{"sha256": "[0-9a-f]{64}", "(?:key|document)": ("(?:[^"\\]|\\.)*")')
 _REPRODUCER = re.compile(rb"\S+ " + CRASH_HEAD.encode())
 
 Files = Mapping[str, int]
-"""Sizes in bytes by name."""
+"""Sizes in bytes, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnItem:
-    """A file or folder that is deleted as a whole. used: seconds since 1970; size: bytes."""
+    """A file or folder that is deleted as a whole. used: seconds since 1970; size: bytes"""
 
     kind: str
     place: Path
@@ -59,7 +59,7 @@ class OwnItem:
 
 
 def own_items(root: Path) -> Iterator[OwnItem]:
-    """What this package has written below `root`, temporary files of any process included."""
+    """Entries of this package below `root`, including temporary files of any process."""
     for kind, is_own in _OWN.items():
         yield from _in_folder(kind, root / kind, is_own)
     dumps = settings().compilation.dump_dir
@@ -69,7 +69,7 @@ def own_items(root: Path) -> Iterator[OwnItem]:
 
 
 def _in_folder(kind: str, folder: Path, is_own: Callable[[Path, Files], bool]) -> Iterator[OwnItem]:
-    # the package never writes through a link, so what is behind one is the user's
+    # the package never writes through a link, so the target of one is the user's
     if folder.is_symlink():
         return
     with suppress(OSError), os.scandir(folder) as entries:
@@ -112,7 +112,7 @@ def _head(file: Path) -> bytes:
 
 
 def _own_name(file: Path) -> str | None:
-    """The name, or key, that a sealed file says it has."""
+    """The name or key that a sealed file contains."""
     found = _NAMED.match(_head(file))
     with suppress(ValueError):
         return None if found is None else str(json.loads(found[1]))
@@ -120,7 +120,7 @@ def _own_name(file: Path) -> str | None:
 
 
 def _holds_kernel_files(files: Files) -> bool:
-    # a plain file, whose name is "", is none
+    # a plain file, whose name is ""
     return all(_KERNEL_FILE.fullmatch(name) for name in files)
 
 
@@ -135,7 +135,7 @@ def _is_entry(place: Path, files: Files) -> bool:
 def _is_document(place: Path, files: Files) -> bool:
     if list(files) != [""]:
         return False
-    if is_temporary(place.name):  # which may have been cut anywhere
+    if is_temporary(place.name):  # which may be cut anywhere
         head = _head(place)
         return head.startswith(_SEALED) or _SEALED.startswith(head)
     name = _own_name(place)

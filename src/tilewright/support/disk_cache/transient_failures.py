@@ -1,4 +1,4 @@
-"""Failures that say nothing about the file that was to be read."""
+"""Failures that do not concern the content of the file to read."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _UNREADABLE = (errno.EACCES, errno.EPERM, errno.EIO)
 
 
 def is_transient(problem: Exception) -> bool:
-    """Whether the process or the system lacks something, such as file descriptors, for a while."""
+    """Whether the process or the system temporarily lacks something, such as file descriptors."""
     return isinstance(problem, OSError) and problem.errno in _PASSING
 
 
 def is_unreadable(problem: Exception) -> bool:
-    """Whether permissions or the device prevent reading, which says nothing about the content."""
+    """Whether permissions or the device prevent reading, whatever the content."""
     return isinstance(problem, OSError) and problem.errno in _UNREADABLE

@@ -1,7 +1,7 @@
-"""Files that are there whole or not at all: written under another name, then renamed.
+"""Atomic files and folders: written under another name, then renamed.
 
 A reader goes through an open folder and follows no links, so that a name cannot lead out of it, and
-what is read is what was looked at.
+the file that is read is the one that was checked.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ __all__ = [
 ]
 
 _FILE_MODE = 0o600
-# READ & ~O_RDONLY: the flags of READ without its way of access; O_EXCL refuses a name in use
+# READ & ~O_RDONLY: the flags of READ without its access mode; O_EXCL rejects a name in use
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | (READ & ~os.O_RDONLY) | NO_LINK
 
 _LARGEST = 1 << 30
-"""Bytes of a file that is read: no kernel is near to that."""
+"""Maximum size of a file that is read, in bytes; kernels are far smaller."""
 
 
 _TEMPORARY = re.compile(r"\.\d+-[0-9a-f]{12}")
@@ -46,12 +46,12 @@ def temporary_beside(place: Path) -> Path:
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a file or folder of this name was being written, or removed."""
+    """Whether the name is that of a file or folder being written or removed."""
     return _TEMPORARY.fullmatch(name) is not None
 
 
 class OpenFolder:
-    """A folder whose files are read, in `with`.
+    """A folder for reading, used in `with`.
 
     Errors: OSError, for it may be gone, or be a link; ValueError if others may write to it.
     """
@@ -61,7 +61,7 @@ class OpenFolder:
         self._handle: int | None = None
         if BY_FOLDER:
             self._handle = os.open(path, READ | FOLDER | NO_LINK)
-            # of the folder that is open: the path may lead to another one by now
+            # of the open folder: the path may lead to another one by now
             reason = distrust(os.fstat(self._handle))
             if reason is not None:
                 os.close(self._handle)
@@ -81,7 +81,7 @@ class OpenFolder:
             self._handle = None
 
     def is_current(self) -> bool:
-        """Whether the folder is still what its path leads to."""
+        """Whether the folder is still the target of its path."""
         if self._handle is None:
             return True
         try:
@@ -90,8 +90,11 @@ class OpenFolder:
             return False
 
     def read(self, name: str, most: int = _LARGEST) -> bytes:
-        """What a file holds. ValueError for what is no plain file, not this user's, or larger than
-        `most` bytes; OSError where it cannot be read."""
+        """The content of a file.
+
+        Errors: ValueError for one that is not a plain file, not this user's, or larger than `most`
+        bytes; OSError if it cannot be read.
+        """
         where = name if self._handle is not None else self.path / name
         handle = os.open(where, READ | NO_LINK | NO_WAIT, dir_fd=self._handle)
         with open(handle, "rb", buffering=0) as file:
@@ -106,13 +109,13 @@ class OpenFolder:
             return file.readall()
 
     def touch(self) -> None:
-        """Note that the folder was used now."""
+        """Record that the folder was used now."""
         with suppress(OSError):
             os.utime(self.path if self._handle is None else self._handle)
 
 
 def write_file(place: Path, content: bytes) -> None:
-    """Put a file in place of what is there. OSError where that fails; nothing is left behind."""
+    """Replace a file; on an OSError, nothing is left behind."""
     temporary = temporary_beside(place)
     try:
         _write_all({temporary: content}, wait=True)
@@ -127,9 +130,9 @@ def write_file(place: Path, content: bytes) -> None:
 
 
 def replace_folder(place: Path, files: Mapping[str, bytes]) -> None:
-    """Make a folder with these files; what another process has put there first is kept. It does not
-    wait for the disk: after a crash of the machine, their reader finds out by checksums.
+    """Create a folder with these files, unless another process has created it.
 
+    It does not wait for the disk: after a crash of the machine, checksums reveal incomplete files.
     Errors: OSError; nothing is left behind.
     """
     temporary = temporary_beside(place)
@@ -149,7 +152,7 @@ def _move(temporary: Path, place: Path) -> None:
     try:
         temporary.rename(place)
     except synchronous(OSError):
-        if place.is_symlink() or not place.is_dir():  # if there is something else, not a folder
+        if place.is_symlink() or not place.is_dir():  # if something other than a folder is there
             remove(place)
             temporary.rename(place)
         else:
@@ -157,7 +160,7 @@ def _move(temporary: Path, place: Path) -> None:
 
 
 def _write_all(files: Mapping[Path, bytes], wait: bool) -> None:
-    """Write new files; wait: until they are on the disk, the first for all."""
+    """Write new files. wait: until they are on the disk; the first file waits for all"""
     handles: list[int] = []
     try:
         for path, content in files.items():
@@ -178,26 +181,28 @@ def _write_all(files: Mapping[Path, bytes], wait: bool) -> None:
 
 def _write(handle: int, content: bytes) -> None:
     rest = memoryview(content)
-    # os.write may write less than it is given
+    # os.write may write fewer bytes than it is given
     while rest:
         rest = rest[os.write(handle, rest) :]
 
 
 def synchronized_folder(folder: Path) -> None:
-    """Make sure that the names in a folder are on the disk, where the system can do that."""
+    """Synchronize the names in a folder with the disk, on systems that can."""
     if not FOLDER:
         return
     handle = os.open(folder, READ | FOLDER)
     try:
-        with suppress(OSError):  # some network file systems refuse it for folders
+        with suppress(OSError):  # some network file systems reject it for folders
             os.fsync(handle)
     finally:
         os.close(handle)
 
 
 def remove(place: Path) -> None:
-    """Delete a file, a link, or a folder, at once for those who look; nothing happens if it is
-    gone, or if that is not allowed."""
+    """Delete a file, a link, or a folder, at once for readers.
+
+    Without effect if it is gone, or if deleting it is not allowed.
+    """
     with suppress(OSError):
         if place.is_symlink() or not place.is_dir():
             place.unlink()

@@ -1,18 +1,18 @@
-"""The catalogue of mistakes: one class each, with its code, its message and what to try.
+"""The catalogue of errors: a class each, with its code, message and remedy.
 
     TW1xx  in a kernel, found while it is compiled     (`CompilationError`)
     TW2xx  in a launch or a setting                    (`LaunchError`)
-    TW3xx  a backend or tool cannot do what is asked   (`BackendError`)
+    TW3xx  a backend or tool cannot serve a request    (`BackendError`)
     TW4xx  found while a kernel runs                   (`KernelRunError`)
     TW5xx  autotuning                                  (`AutotunerError`)
     TW9xx  a bug in the compiler                       (`InternalCompilerError`)
 
-Raise with the mistake's fields, and the place if it is known; a caller that knows the place better
+Raise an error with its fields, and the place if it is known; a caller that knows the place better
 adds it by `with_loc`::
 
     raise errors.ShapeMismatch("add", (128,), (64,), loc=loc)
 
-An error that means what a builtin exception means derives from it too: `except TypeError` works.
+An error with the meaning of a builtin exception derives from that as well, for `except TypeError`.
 """
 
 from .c_errors import (

@@ -1,4 +1,4 @@
-"""TW14x: mistakes that only kernels in Triton-C can have."""
+"""TW14x: mistakes in kernels in Triton-C."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ from tilewright.support.errors.user_error import did_you_mean, listed
 
 @dataclass(eq=False)
 class CSyntaxError(CompilationError, SyntaxError):
-    """Text that is not Triton-C. `instead` says what to write."""
+    """Text that is not Triton-C. instead: a replacement"""
 
     code = "TW140"
     template = "expected {expected}, found {found}"
@@ -26,7 +26,7 @@ class CSyntaxError(CompilationError, SyntaxError):
 
 @dataclass(eq=False)
 class PreprocessorError(CompilationError, ValueError):
-    """A directive or a use of a macro that the preprocessor refuses."""
+    """A directive or a use of a macro that the preprocessor rejects."""
 
     code = "TW141"
     template = "{detail}"
@@ -38,18 +38,18 @@ class PreprocessorError(CompilationError, ValueError):
 
 @dataclass(eq=False)
 class MissingDefine(CompilationError, NameError):
-    """A name that only a definition on the command line, or by the host, can give a meaning."""
+    """A name without a definition, in the source, on the command line or by the host."""
 
     code = "TW142"
     template = "'{undefined}' is neither declared nor defined"
-    hint_template = "give it a value: {undefined}=... among defines, or -D{undefined}=..."
+    hint_template = "define it: {undefined}=... among defines, or -D{undefined}=..."
 
     undefined: str
 
 
 @dataclass(eq=False)
 class KernelNotFound(CompilationError, LookupError):
-    """A kernel name that the source does not have."""
+    """A kernel name that is not in the source."""
 
     code = "TW143"
     template = "there is no kernel {wanted} in {source}"
@@ -61,7 +61,7 @@ class KernelNotFound(CompilationError, LookupError):
 
     @property
     def hint(self) -> str | None:
-        """The closest kernels, else all of them."""
+        """The closest kernels, or all of them."""
         names = list(self.candidates)
         close = did_you_mean(self.wanted.strip("'"), names)
         return close or (f"it has {listed(names)}" if names else "declare one: __global__ void ...")
@@ -85,7 +85,7 @@ class AmbiguousKernel(CompilationError, LookupError):
 
     @property
     def first(self) -> str:
-        """One of them, for the hint."""
+        """The first kernel, for the hint."""
         return self.candidates[0]
 
 
@@ -110,14 +110,14 @@ class ProtectedPointer(CompilationError, TypeError):
     hint_template = "remove the qualifier where the parameter is declared"
 
     operation: str
-    """Words such as "store through"."""
+    """A verb with its preposition: "store through"."""
     pointer: str
     qualifier: str
 
 
 @dataclass(eq=False)
 class EmptyDefine(CompilationError, ValueError):
-    """A list of values for a macro that has no value."""
+    """An empty list of values for a macro."""
 
     code = "TW147"
     template = "the list of values for '{macro}' is empty"

@@ -35,7 +35,7 @@ class UnsupportedArgument(LaunchError, TypeError):
 
 @dataclass(eq=False)
 class IntegerTooLarge(UnsupportedArgument, OverflowError):
-    """An integer that no 64 bits hold."""
+    """An integer of more than 64 bits."""
 
     code = "TW226"
 
@@ -54,7 +54,7 @@ class ReadOnlyArray(LaunchError, ValueError):
 
 @dataclass(eq=False)
 class DeviceMismatch(LaunchError, ValueError):
-    """An array that lives where the kernel does not run."""
+    """An array on another device than the kernel runs on."""
 
     code = "TW203"
     template = "argument '{argument}' is on {device}, but the kernel runs on {expected}"
@@ -67,7 +67,7 @@ class DeviceMismatch(LaunchError, ValueError):
 
 @dataclass(eq=False)
 class BadGrid(LaunchError, ValueError):
-    """A grid that is not one to three integers of at least 0."""
+    """A grid that is not one to three non-negative integers."""
 
     code = "TW204"
     template = "the grid {grid} {problem}"
@@ -81,7 +81,7 @@ class BadGrid(LaunchError, ValueError):
 
 @dataclass(eq=False)
 class InvalidOption(LaunchError, ValueError):
-    """A launch option (`num_warps`, `num_stages` ...) with a value that it does not take."""
+    """A launch option (`num_warps`, `num_stages` ...) with an invalid value."""
 
     code = "TW205"
     template = "option '{option}' must be {expected}, found {found}"
@@ -92,14 +92,14 @@ class InvalidOption(LaunchError, ValueError):
 
     @property
     def triton_words(self) -> str | None:
-        """As asserted by Triton's options."""
+        """The assertion of Triton's options."""
         expected = self.expected.replace("power of two", "power of 2")
         return self.triton or f"{self.option} must be {expected}"
 
 
 @dataclass(eq=False)
 class InvalidDescriptor(LaunchError, ValueError):
-    """A `TensorDescriptor` that describes no array, or one that copy engines cannot read."""
+    """A `TensorDescriptor` that describes no array, or one that TMA cannot read."""
 
     code = "TW213"
     template = "TensorDescriptor: '{part}' must be {expected}, found {found}"
@@ -111,7 +111,7 @@ class InvalidDescriptor(LaunchError, ValueError):
 
 @dataclass(eq=False)
 class ChangedGlobal(LaunchError, RuntimeError):
-    """A global that a compiled kernel has used as a constant, and that has changed since."""
+    """A global that has changed since a kernel was compiled with its value."""
 
     code = "TW206"
     template = "global '{variable}' was {before} when {kernel} was compiled and is {now} now"
@@ -129,7 +129,7 @@ class ChangedGlobal(LaunchError, RuntimeError):
 
 @dataclass(eq=False)
 class ConflictingGlobal(LaunchError, RuntimeError):
-    """A global that a function was compiled with, and that has changed before the next kernel."""
+    """A global that has changed between two kernels that call one function."""
 
     code = "TW224"
     template = (
@@ -146,7 +146,7 @@ class ConflictingGlobal(LaunchError, RuntimeError):
 
 @dataclass(eq=False)
 class BadSetting(LaunchError, ValueError):
-    """An environment variable that does not hold what it should."""
+    """An environment variable with an invalid value."""
 
     code = "TW207"
     template = "{variable} must be {expected}, found {found!r}"
@@ -158,7 +158,7 @@ class BadSetting(LaunchError, ValueError):
 
 @dataclass(eq=False)
 class RefusedKeyword(LaunchError, TypeError):
-    """A launch keyword that has a meaning elsewhere but none in a launch."""
+    """A keyword that is valid elsewhere, but not in a launch."""
 
     code = "TW208"
     template = "{kernel}[grid]() takes no '{keyword}'"
@@ -171,7 +171,7 @@ class RefusedKeyword(LaunchError, TypeError):
 
 @dataclass(eq=False)
 class UnknownName(LaunchError, ValueError):
-    """A name, of an option, a pass, a backend ..., that stands for nothing."""
+    """A name of an option, a pass, a backend ... that does not exist."""
 
     code = "TW209"
     template = "there is no {kind} '{name}'{of}"
@@ -183,19 +183,19 @@ class UnknownName(LaunchError, ValueError):
 
     @property
     def of(self) -> str:
-        """Whose names are known, where they belong to something."""
+        """The owner of the names, if they have one."""
         return f" of {self.owner}" if self.owner else ""
 
     @property
     def hint(self) -> str | None:
-        """The closest names, else all of them."""
+        """The closest names, or all of them."""
         names = sorted(self.candidates)
         return did_you_mean(self.name, names) or f"there are {listed(names)}"
 
 
 @dataclass(eq=False)
 class BadCallback(LaunchError, TypeError):
-    """A function of the user that cannot be called as it must be. `takes`: with what it is."""
+    """A function of the user with the wrong signature. takes: the arguments of its calls"""
 
     code = "TW210"
     template = "{what} cannot be called: {problem}"
@@ -208,7 +208,7 @@ class BadCallback(LaunchError, TypeError):
 
 @dataclass(eq=False)
 class NotAKernel(LaunchError, TypeError):
-    """Something under a decorator of kernels that it cannot be used on."""
+    """An object that a decorator of kernels does not accept."""
 
     code = "TW212"
     template = "{decorator} takes {takes}, found {found}"
@@ -222,7 +222,7 @@ class NotAKernel(LaunchError, TypeError):
 
 @dataclass(eq=False)
 class TritonIsImported(LaunchError, ImportError):
-    """`as_triton()` where the other triton has been imported already."""
+    """A call of `as_triton()` after Triton itself was imported."""
 
     code = "TW220"
     template = "triton {version} is imported already, from {place}"
@@ -237,7 +237,7 @@ class TritonIsImported(LaunchError, ImportError):
 
 @dataclass(eq=False)
 class TritonIsInstalled(LaunchError):
-    """A package `triton` that is to be installed where there is another one."""
+    """An installation of the package `triton` into a folder that has another one."""
 
     code = "TW222"
     template = "triton {version} is installed in {place}"
@@ -253,9 +253,9 @@ class TritonIsInstalled(LaunchError):
 
 @dataclass(eq=False)
 class MissingInTriton(LaunchError, ModuleNotFoundError):
-    """A module or name of Triton that programs ask for under `as_triton()` and that is not here.
+    """A module or name of Triton that Tilewright lacks, used under `as_triton()`.
 
-    `reason` names the part of Triton's surface that it belongs to.
+    reason: the part of Triton's interface that it belongs to
     """
 
     code = "TW221"
@@ -267,7 +267,7 @@ class MissingInTriton(LaunchError, ModuleNotFoundError):
 
 @dataclass(eq=False)
 class OtherSpecialization(LaunchError, RuntimeError):
-    """Specialization data that describes a variant of another kernel."""
+    """Specialization data of another kernel's variant."""
 
     code = "TW225"
     template = "the specialization data is of {found}, not of {kernel}"
@@ -279,19 +279,18 @@ class OtherSpecialization(LaunchError, RuntimeError):
 
 @dataclass(eq=False)
 class UnsupportedTorch(LaunchError, RuntimeError):
-    """A PyTorch whose Inductor asks Triton for other things than are met here."""
+    """A PyTorch whose Inductor uses parts of Triton that Tilewright lacks."""
 
     code = "TW223"
-    template = "torch.compile is not supported of PyTorch {version}, only of {wanted}"
-    hint_template = (
-        "install PyTorch {wanted}; kernels that are launched without torch.compile run with any"
-    )
+    template = "torch.compile is not supported for PyTorch {version}, only for {wanted}"
+    hint_template = "install PyTorch {wanted}; without torch.compile, kernels run with any version"
 
     version: str
     supported: Iterable[str]
 
     @property
     def wanted(self) -> str:
+        """The supported versions, as printed."""
         return ", ".join(self.supported)
 
 
@@ -300,14 +299,14 @@ class UnsupportedTorch(LaunchError, RuntimeError):
 
 @dataclass(eq=False)
 class BackendError(TilewrightError):
-    """Base of what a backend or an external tool cannot do."""
+    """Base of the errors of backends and external tools."""
 
     code = "TW300"
 
 
 @dataclass(eq=False)
 class OutOfResources(BackendError):
-    """A kernel that needs more of something than the device has. `name` is the resource."""
+    """A kernel that exceeds a resource of the device. name: the resource"""
 
     code = "TW301"
     template = "the kernel needs {required} of {name}; the limit is {limit}"
@@ -321,7 +320,7 @@ class OutOfResources(BackendError):
 
 @dataclass(eq=False)
 class PTXASError(BackendError):
-    """The assembler for PTX has refused its input."""
+    """PTX that the assembler rejects."""
 
     code = "TW302"
     template = "ptxas failed: {detail}"
@@ -332,7 +331,7 @@ class PTXASError(BackendError):
 
 @dataclass(eq=False)
 class LoweringMissing(BackendError, NotImplementedError):
-    """An operation that the backend has no code for, at least not in this layout."""
+    """An operation that the backend cannot lower, perhaps only in this layout."""
 
     code = "TW303"
     template = "backend '{backend}' has no lowering for '{op}'{where}"
@@ -343,7 +342,7 @@ class LoweringMissing(BackendError, NotImplementedError):
 
     @property
     def where(self) -> str:
-        """The layout, as printed; empty for an operation without one."""
+        """The layout, as printed, if the operation has one."""
         return "" if self.layout is None else f" in layout {self.layout}"
 
 
@@ -373,18 +372,18 @@ class UnknownTarget(BackendError, ValueError):
 
     @property
     def why(self) -> str:
-        """The reason, where there is one to tell."""
+        """The reason as a clause of the message."""
         return f": {self.reason}" if self.reason else ""
 
     @property
     def hint(self) -> str | None:
-        """The targets that there are."""
+        """The supported targets."""
         return f"known targets: {listed(self.candidates)}"
 
 
 @dataclass(eq=False)
 class ToolMissing(BackendError, RuntimeError):
-    """An external program that is needed and not found. `searched` says where it was looked for."""
+    """A missing external program. searched: the places where it was looked for"""
 
     code = "TW306"
     template = "'{tool}' was not found; looked in {searched}"
@@ -397,7 +396,7 @@ class ToolMissing(BackendError, RuntimeError):
 
 @dataclass(eq=False)
 class NotExplained(BackendError, NotImplementedError):
-    """`explain` of a kernel whose backend does not tell how it lowers ops."""
+    """A call of `explain` for a backend that does not report how it lowers ops."""
 
     code = "TW307"
     template = "backend '{backend}' does not explain kernels"
@@ -408,7 +407,7 @@ class NotExplained(BackendError, NotImplementedError):
 
 @dataclass(eq=False)
 class NotInLibrary(BackendError, RuntimeError):
-    """A kernel that a program without Python is to call, as AOTInductor's, and that it cannot."""
+    """A kernel that a program without Python, such as AOTInductor's, cannot launch."""
 
     code = "TW308"
     template = "a kernel cannot be launched by C++ alone: {reason}"
@@ -421,14 +420,14 @@ class NotInLibrary(BackendError, RuntimeError):
 
 @dataclass(eq=False)
 class KernelRunError(TilewrightError, RuntimeError):
-    """Base of what is found while a kernel runs."""
+    """Base of the errors that are found while a kernel runs."""
 
     code = "TW400"
 
 
 @dataclass(eq=False)
 class InterpreterError(KernelRunError):
-    """Something that the interpreter cannot compute, or finds to be wrong."""
+    """An operation that the interpreter cannot compute or finds to be wrong."""
 
     code = "TW401"
     template = "{detail}"
@@ -438,7 +437,7 @@ class InterpreterError(KernelRunError):
 
 @dataclass(eq=False)
 class OutOfBounds(InterpreterError, IndexError):
-    """An access outside every array that the kernel was given; `detail` says where it went."""
+    """An access outside every array of the launch. detail: its address"""
 
     code = "TW402"
     template = "out-of-bounds access: {detail}"
@@ -447,10 +446,10 @@ class OutOfBounds(InterpreterError, IndexError):
 
 @dataclass(eq=False)
 class NegativeTileIndex(KernelRunError, ValueError):
-    """A tile index under `%` that is below zero, where compiled code takes it not to be."""
+    """A negative tile index under `%`, which compiled code assumes to be non-negative."""
 
     code = "TW404"
-    template = "a tile index under % is {number}, and compiled kernels assume that none is negative"
+    template = "a tile index under % is {number}; compiled kernels assume that none is negative"
     hint_template = (
         "it is computed from program ids by a quotient: divide by a number of tiles, which is "
         "above 0, and launch no more programs than there are tiles"
@@ -461,7 +460,7 @@ class NegativeTileIndex(KernelRunError, ValueError):
 
 @dataclass(eq=False)
 class RaceCondition(KernelRunError):
-    """Two programs that use one address, of which one writes, without an atomic between them."""
+    """Two programs that access one address without atomics, at least one of them by a store."""
 
     code = "TW405"
     template = "race condition: {detail}"
@@ -472,14 +471,14 @@ class RaceCondition(KernelRunError):
 
 @dataclass(eq=False)
 class Deadlock(KernelRunError):
-    """A program that waits for a number in memory, while no other program is left to store it."""
+    """A program that polls memory which no remaining program can store to."""
 
     code = "TW408"
     template = (
-        "program {program} waits without end: it loads {place} again and again, and no program is "
-        "left to store to it"
+        "program {program} waits without end: it polls {place}, and no program is left to store "
+        "to it"
     )
-    hint_template = "look whether each lock is released, and who stores what is waited for"
+    hint_template = "check that each lock is released, and that a program stores the awaited value"
 
     program: tuple[int, ...]
     place: str
@@ -487,7 +486,7 @@ class Deadlock(KernelRunError):
 
 @dataclass(eq=False)
 class OffsetOverflow(KernelRunError, OverflowError):
-    """An address that is computed by an int32 sum or product which has wrapped around."""
+    """An offset whose int32 arithmetic has wrapped around."""
 
     code = "TW406"
     template = "int32 overflow in the offset of a {access}"
@@ -505,8 +504,8 @@ class EndlessWait(KernelRunError):
         "a program of '{kernel}' has waited for {seconds} s for another one, and none has ended"
     )
     hint_template = (
-        "programs begin in order, as many at a time as there are threads: wait for earlier ones "
-        "alone, or launch fewer; TILEWRIGHT_WAIT_SECONDS is the limit"
+        "programs start in order, as many at a time as there are threads: wait for earlier "
+        "programs only, or launch fewer; TILEWRIGHT_WAIT_SECONDS is the limit"
     )
 
     kernel: str
@@ -515,11 +514,11 @@ class EndlessWait(KernelRunError):
 
 @dataclass(eq=False)
 class UndefinedElement(KernelRunError, ValueError):
-    """The use of an element that a masked load without `other` has left out."""
+    """A use of an element that a masked load without `other` has left undefined."""
 
     code = "TW407"
-    template = "{what} is computed from elements that a masked load has left out"
-    hint_template = "give the load an 'other', or mask the use as well"
+    template = "{what} is computed from elements that a masked load has left undefined"
+    hint_template = "pass 'other' to the load, or mask the use as well"
 
     what: str
 
@@ -541,7 +540,7 @@ class DeviceAssertionFailure(KernelRunError, AssertionError):
 
 @dataclass(eq=False)
 class AutotunerError(TilewrightError, RuntimeError):
-    """Autotuning that cannot choose."""
+    """Autotuning that cannot choose a configuration."""
 
     code = "TW501"
     template = "{detail}"
@@ -554,7 +553,7 @@ class AutotunerError(TilewrightError, RuntimeError):
 
 @dataclass(eq=False)
 class InternalCompilerError(TilewrightError, RuntimeError):
-    """A bug in the compiler. `reproducer` is the path of a file that shows it, where one exists."""
+    """A bug in the compiler. reproducer: path of a file that shows it, if any"""
 
     code = "TW901"
     template = "the compiler has a bug: {detail}"

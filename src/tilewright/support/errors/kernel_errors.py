@@ -14,14 +14,14 @@ from tilewright.support.errors.user_error import TilewrightError, did_you_mean, 
 class CompilationError(TilewrightError):
     """Base of the mistakes that are found while a kernel is compiled.
 
-    By itself it is Triton's: src: text of the function; node: of the syntax tree, with `lineno` and
-    `col_offset`; error_message: what is wrong.
+    The class itself has the constructor of Triton's. src: text of the function; node: a node of the
+    syntax tree, with `lineno` and `col_offset`; error_message: the problem
     """
 
     code = "TW100"
     template = "{given_message}"
     of_language_function: ClassVar[bool] = False
-    """Whether a language function raises it of its arguments, rather than an operator or syntax."""
+    """Whether arguments of a language function raise it, rather than an operator or syntax."""
 
     src: str | None = field(default=None, kw_only=True, repr=False)
     node: object = field(default=None, kw_only=True, repr=False)
@@ -42,7 +42,7 @@ class CompilationError(TilewrightError):
         self.src, self.node, self.given_message = src, node, error_message or ""
 
     def triton_lines(self) -> list[str]:
-        """As of the base class; of one made by Triton's constructor the place in its text."""
+        """The lines of the base class, or the place in `src` if Triton's constructor was used."""
         line = getattr(self.node, "lineno", None)
         if line is None:
             return super().triton_lines()
@@ -54,9 +54,9 @@ class CompilationError(TilewrightError):
 
 @dataclass(eq=False)
 class UnsupportedLanguageConstruct(CompilationError):
-    """A part of Python (or C) that kernels do not have.
+    """A construct of Python (or C) that kernels do not support.
 
-    `construct` names it as users do ("a generator expression"); `instead` says what to write.
+    construct: its name in users' words ("a generator expression"); instead: a replacement
     """
 
     code = "TW101"
@@ -73,8 +73,8 @@ class BeyondTriton(CompilationError):
     """A part of this language that Triton lacks, in a kernel with `strict_triton=True`."""
 
     code = "TW127"
-    template = "{construct} is not in Triton's language, which strict_triton=True asks for"
-    hint_template = "leave strict_triton out, or write it as Triton does"
+    template = "{construct} is not in Triton's language, which strict_triton=True requires"
+    hint_template = "remove strict_triton, or use a construct of Triton"
 
     construct: str
 
@@ -85,7 +85,7 @@ class CompileTimeAssertionFailure(CompilationError):
 
     code = "TW102"
     template = "static assertion failed: {detail}"
-    hint_template = "constexpr parameters decide it: launch with other values"
+    hint_template = "it depends on constexpr parameters: launch with other values"
 
     detail: str
 
@@ -109,9 +109,9 @@ class UndefinedName(CompilationError, NameError):
 
 @dataclass(eq=False)
 class NotConstexpr(CompilationError):
-    """A run-time value where the compiler must know the value.
+    """A run-time value where a compile-time constant is required.
 
-    `what` is the place ("the 'end' argument of arange"), `found` the value's type.
+    what: the place ("the 'end' argument of arange"); found: the value's type
     """
 
     code = "TW104"
@@ -126,7 +126,7 @@ class NotConstexpr(CompilationError):
 
 @dataclass(eq=False)
 class RecursionNotSupported(CompilationError, RecursionError):
-    """A kernel function that calls itself, perhaps through others, and would do so for ever."""
+    """A kernel function that calls itself, directly or through others, without end."""
 
     code = "TW105"
     template = "'{function}' calls itself: {chain}"
@@ -146,11 +146,11 @@ class SourceNotAvailable(CompilationError, OSError):
     function: str
     reason: str
     is_file: bool = False
-    """Whether it is a file that cannot be read; else a function whose text Python does not know."""
+    """Whether the source is a file that cannot be read, rather than a function without text."""
 
     @property
     def hint(self) -> str | None:
-        """Where Python keeps the text of a function."""
+        """Where to define a function so that Python keeps its text."""
         return None if self.is_file else "define the kernel in a file or a notebook cell"
 
     def __str__(self) -> str:
@@ -176,7 +176,7 @@ class UnsupportedGlobal(CompilationError):
 
 @dataclass(eq=False)
 class UnusedResult(CompilationError):
-    """A call as a statement of a function that only has a result."""
+    """A call whose only effect is its result, used as a statement."""
 
     code = "TW128"
     template = "the result of {function} is not used: {reason}"
@@ -188,7 +188,7 @@ class UnusedResult(CompilationError):
 
 @dataclass(eq=False)
 class UnknownAttribute(CompilationError, AttributeError):
-    """An attribute or method that the object does not have. `owner` names it: "a tile", "tl"."""
+    """An attribute or method that the object lacks. owner: the object: "a tile", "tl"."""
 
     code = "TW108"
     template = "{owner} has no attribute '{attribute}'"
@@ -205,7 +205,7 @@ class UnknownAttribute(CompilationError, AttributeError):
 
 @dataclass(eq=False)
 class InconsistentType(CompilationError):
-    """A variable that changes its type in a branch or from one loop iteration to the next."""
+    """A variable whose type differs between branches or loop iterations."""
 
     code = "TW109"
     template = "'{variable}' is {before} before the {construct} and {after} after it"
@@ -233,11 +233,11 @@ class ShapeMismatch(CompilationError, ValueError):
     left: tuple[int, ...]
     right: tuple[int, ...]
     reason: str = ""
-    """Which numbers do not fit, where that is not plain: "K is 32 and 16"."""
+    """The sizes that do not fit, where the shapes do not show them: "K is 32 and 16"."""
 
     @property
     def triton_words(self) -> str | None:
-        """The first extents that do not fit, where shapes broadcast."""
+        """The first extents that do not match, for shapes that broadcast."""
         pairs = enumerate(zip(self.left, self.right, strict=False))
         different = [(i, a, b) for i, (a, b) in pairs if a != b and 1 not in (a, b)]
         if self.reason or not different:
@@ -248,52 +248,52 @@ class ShapeMismatch(CompilationError, ValueError):
 
     @property
     def because(self) -> str:
-        """The reason as the end of the sentence."""
+        """The reason as a clause of the message."""
         return f": {self.reason}" if self.reason else ""
 
     @property
     def hint(self) -> str | None:
-        """How shapes broadcast, where they would."""
+        """How shapes broadcast, unless the reason is given."""
         broadcasts = "tile shapes broadcast from the right, and sizes must be equal or 1"
         return None if self.reason else broadcasts
 
 
 @dataclass(eq=False)
 class AccessMismatch(ShapeMismatch):
-    """A value or mask (left) that does not fit the pointers that it is used with (right)."""
+    """A value or mask (left) that does not fit the pointers of its access (right)."""
 
     code = "TW124"
     template = "cannot {operation} of shape {left} through pointers of shape {right}"
 
     @property
     def hint(self) -> str | None:
-        """How it would fit."""
+        """The shapes that fit."""
         return "it must broadcast to the shape of the pointers: sizes must be equal or 1"
 
 
 @dataclass(eq=False)
 class ReshapeMismatch(ShapeMismatch):
-    """A tile that has more or fewer elements than the shape that it is to have."""
+    """A tile with more or fewer elements than its new shape."""
 
     code = "TW125"
     template = "cannot {operation} a tile of shape {left} to {right}: {numbers}"
 
     @property
     def numbers(self) -> str:
-        """How many elements there are, and how many the new shape has."""
+        """The number of elements, and that of the new shape."""
         if min(self.right, default=0) < 0:
-            return "extents are not inferred, give each of them"
+            return "-1 is not supported; pass every dimension"
         return f"it has {prod(self.left)} elements, not {prod(self.right)}"
 
     @property
     def hint(self) -> str | None:
-        """None: the numbers say it."""
+        """None: the numbers suffice."""
         return None
 
 
 @dataclass(eq=False)
 class DTypeMismatch(CompilationError, TypeError):
-    """Operands whose dtypes the operation does not take."""
+    """Operands of dtypes that the operation does not accept."""
 
     code = "TW111"
     template = "cannot {operation} {left} and {right}"
@@ -305,7 +305,7 @@ class DTypeMismatch(CompilationError, TypeError):
 
     @property
     def triton_words(self) -> str:
-        """About the signs of integers, where they alone differ; else about the types."""
+        """The signedness of integers if nothing else differs, otherwise the types."""
         left, right = str(self.left), str(self.right)
         if self.operation == "dot":
             return f"Both operands must be same dtype. Got {left} and {right}"
@@ -319,7 +319,7 @@ class DTypeMismatch(CompilationError, TypeError):
 
 @dataclass(eq=False)
 class InvalidValue(CompilationError, ValueError):
-    """An argument of a language function that is outside what it takes."""
+    """An argument outside the range of a language function."""
 
     code = "TW112"
     of_language_function = True
@@ -333,7 +333,7 @@ class InvalidValue(CompilationError, ValueError):
 
 @dataclass(eq=False)
 class InvalidOperation(CompilationError, TypeError):
-    """An operation that the operands do not have. Reads "cannot <operation>: <reason>"."""
+    """An operation that the operands do not support. Reads "cannot <operation>: <reason>"."""
 
     code = "TW113"
     template = "cannot {operation}: {reason}"
@@ -347,7 +347,7 @@ class InvalidOperation(CompilationError, TypeError):
 
     @property
     def triton_words(self) -> str | None:
-        """About the types of the operands."""
+        """The types of the operands."""
         if not self.operands:
             return super().triton_words
         return f"invalid operands of type {' and '.join(self.operands)}"
@@ -370,7 +370,7 @@ class BlockTooLarge(CompilationError, ValueError):
 
 @dataclass(eq=False)
 class NonPowerOfTwo(CompilationError, ValueError):
-    """A tile size that is no power of two, or not even positive."""
+    """A tile size that is not a power of two, or not positive."""
 
     code = "TW115"
     of_language_function = True
@@ -382,12 +382,12 @@ class NonPowerOfTwo(CompilationError, ValueError):
 
     @property
     def expected(self) -> str:
-        """Any positive extent will do, but where powers of two are asked for."""
+        """The rule that the size breaks."""
         return "positive" if self.found < 1 else "a power of two"
 
     @property
     def hint(self) -> str | None:
-        """The next power of two, for sizes that have one."""
+        """The next power of two, for positive sizes."""
         if self.found < 1:
             return None
         size = 1 << (self.found - 1).bit_length()
@@ -408,7 +408,7 @@ class ArgumentCount(CompilationError, TypeError):
 
     @property
     def arguments(self) -> str:
-        """The word behind the number."""
+        """The noun after the number."""
         return "argument" if str(self.expected) == "1" else "arguments"
 
 
@@ -417,8 +417,8 @@ class MissingArgument(CompilationError, TypeError):
     """A call that leaves out parameters without defaults."""
 
     code = "TW117"
-    template = "{function}() misses a value for {names}"
-    hint_template = "give it by position or by name, or a default where the function is defined"
+    template = "{function}() missing required {names}"
+    hint_template = "pass it by position or by name, or give it a default in the function"
 
     function: str
     missing: tuple[str, ...]
@@ -426,12 +426,12 @@ class MissingArgument(CompilationError, TypeError):
     @property
     def names(self) -> str:
         """The missing parameters, as printed."""
-        return listed(self.missing)
+        return f"argument{'s' * (len(self.missing) > 1)} {listed(self.missing)}"
 
 
 @dataclass(eq=False)
 class UnknownArgument(CompilationError, TypeError, KeyError):
-    """A keyword that neither the function nor the launch knows."""
+    """A keyword that is no parameter of the function and no launch option."""
 
     code = "TW118"
     template = "{function}() has no parameter '{argument}'"
@@ -443,18 +443,18 @@ class UnknownArgument(CompilationError, TypeError, KeyError):
 
     @property
     def hint(self) -> str | None:
-        """The closest parameters, else all of them."""
+        """The closest parameters, or all of them."""
         names = list(self.candidates)
         return did_you_mean(self.argument, names) or f"it has {listed(names)}"
 
 
 @dataclass(eq=False)
 class RepeatedArgument(CompilationError, TypeError):
-    """A parameter that is given twice."""
+    """A parameter that is passed twice."""
 
     code = "TW119"
-    template = "{function}() is given '{argument}' twice"
-    hint_template = "give it by position or by name, not both"
+    template = "{function}() got multiple values for '{argument}'"
+    hint_template = "pass it by position or by name, not both"
 
     function: str
     argument: str
@@ -467,7 +467,7 @@ class PossiblyUndefined(CompilationError, NameError):
     code = "TW120"
     template = "'{variable}' may be undefined here: it is assigned only inside the {construct}"
     triton_template = "{variable} is not defined"
-    hint_template = "assign it before the {construct} too"
+    hint_template = "also assign it before the {construct}"
 
     variable: str
     construct: str
@@ -487,7 +487,7 @@ class StoreToConst(CompilationError):
 
 @dataclass(eq=False)
 class LiteralOutOfRange(CompilationError, OverflowError):
-    """A literal that the dtype it must take cannot hold."""
+    """A literal outside the range of its dtype."""
 
     code = "TW122"
     template = "{literal} does not fit {dtype}"
@@ -499,7 +499,7 @@ class LiteralOutOfRange(CompilationError, OverflowError):
 
     @property
     def triton_words(self) -> str | None:
-        """About the type, or that there is none."""
+        """The type, or that no type holds the literal."""
         if self.dtype == "any integer dtype":
             return f"Nonrepresentable integer {shown_value(self.literal)}"
         return super().triton_words
@@ -507,9 +507,9 @@ class LiteralOutOfRange(CompilationError, OverflowError):
 
 @dataclass(eq=False)
 class InconsistentBranches(CompilationError):
-    """Something that has one type where a condition holds and another where it does not.
+    """A value whose type differs between the two paths of a condition.
 
-    `what` names it: "'x'", "the conditional expression", "the result of f()".
+    what: its name: "'x'", "the conditional expression", "the result of f()"
     """
 
     code = "TW123"
@@ -525,47 +525,47 @@ class InconsistentBranches(CompilationError):
 
     @property
     def name(self) -> str:
-        """The variable, without quotes; of what is none, its name."""
+        """The name without quotes."""
         return self.what.strip("'")
 
 
 @dataclass(eq=False)
 class NestedTooDeeply(CompilationError, RecursionError):
-    """Blocks, expressions or calls inside each other, more than the compiler follows."""
+    """Blocks, expressions or calls that are nested more deeply than the compiler supports."""
 
     code = "TW126"
     template = "{what} nests too deeply{limit}"
-    hint_template = "take it apart: name parts of it, or move them to functions"
+    hint_template = "split it: assign sub-expressions to variables, or move them to functions"
 
     what: str
     most: int | None = None
-    """How many levels there may be, where that is a fixed number."""
+    """The maximum number of levels, if it is fixed."""
 
     @property
     def limit(self) -> str:
         """The limit, as printed."""
-        return "" if self.most is None else f": there may be {self.most} levels"
+        return "" if self.most is None else f": the limit is {self.most} levels"
 
 
 @dataclass(eq=False)
 class NotOneFunction(CompilationError, ValueError):
-    """Tile IR that is to be compiled or run, with no function or with several."""
+    """Tile IR to compile or run with no function or several."""
 
     code = "TW131"
     template = "expected tile IR with one function, found {found}"
-    hint_template = "a kernel is one function: put each in a text of its own"
+    hint_template = "a kernel is one function: put each function in its own text"
 
     names: tuple[str, ...]
 
     @property
     def found(self) -> str:
-        """The functions that there are, as printed."""
+        """The functions of the text, as printed."""
         return listed(self.names[:8]) if self.names else "none"
 
 
 @dataclass(eq=False)
 class TileParameter(CompilationError, TypeError):
-    """Tile IR that is to be compiled or run, with a parameter that no launch passes."""
+    """Tile IR to compile or run with a parameter that no launch can pass."""
 
     code = "TW133"
     template = "parameter %{parameter} of the kernel @{kernel} is {type}, a tile"
@@ -578,13 +578,13 @@ class TileParameter(CompilationError, TypeError):
 
 @dataclass(eq=False)
 class InvalidTileIR(CompilationError, ValueError):
-    """Tile IR that can be read, but breaks a rule of its ops."""
+    """Tile IR that parses, but violates a rule of its ops."""
 
     code = "TW132"
     template = "the tile IR is invalid:\n{report}"
 
     report: str
-    """The functions, each message below its op."""
+    """The text of the functions, with each message below its op."""
 
 
 @dataclass(eq=False)

@@ -1,6 +1,6 @@
-"""What all user-visible errors share: rendering, late locations, pickling, suggestions.
+"""Base class of all user-visible errors: rendering, late locations, pickling, suggestions.
 
-The mistakes themselves are in `kernel`, `host` and `c_language`.
+The errors themselves are in `kernel_errors`, `host_errors` and `c_errors`.
 """
 
 import difflib
@@ -26,43 +26,45 @@ class TilewrightWarning(UserWarning):
 
 
 class OverlapWarning(TilewrightWarning):
-    """Arguments of a launch overlap in memory, and the kernel does not use them element by element:
-    natively, an element may be stored before it is loaded."""
+    """Arguments of a launch overlap, and the kernel does not use them element by element.
+
+    In compiled code, an element may be stored before it is loaded.
+    """
 
 
 @dataclass(eq=False)
 class TilewrightError(Exception):
     """Base of every error that a user can cause, and of the one that only a compiler bug causes.
 
-    A subclass is one mistake: a `code`, a `template` and perhaps a `hint_template`, both formatted
-    with the instance's fields and properties. Where more is to be decided, it overrides `hint`.
+    A subclass is one mistake: a `code`, a `template` and optionally a `hint_template`. Both are
+    formatted with the fields and properties of the instance. A conditional hint overrides `hint`.
     """
 
     code: ClassVar[str] = "TW000"
     template: ClassVar[str] = "error"
     hint_template: ClassVar[str] = ""
     triton_template: ClassVar[str] = ""
-    """What Triton says of the same mistake, in words that its users and their tests look for."""
+    """Triton's message for the same mistake, which its users and their tests search for."""
 
     loc: SourceLoc | None = field(default=None, kw_only=True)
-    """Where in the user's source; may be given later by `with_loc`."""
+    """The place in the user's source; `with_loc` may set it later."""
     notes: tuple[str, ...] = field(default=(), kw_only=True)
     """Further facts, one printed line each."""
     sources: SourceLines | None = field(default=None, kw_only=True, repr=False)
-    """Lines of sources that are no files."""
+    """Lines of sources that are not files."""
     advice: str | None = field(default=None, kw_only=True)
-    """What to try, set by a front end in place of `hint`."""
+    """A hint of a front end, which replaces `hint`."""
     triton: str | None = field(default=None, kw_only=True, repr=False)
     """Triton's words, in place of the template's."""
 
     @property
     def message(self) -> str:
-        """The filled template: what was expected and what was found, without source and hint."""
+        """The formatted template, without source and hint."""
         return self.template.format_map(_Attributes(self))
 
     @property
     def hint(self) -> str | None:
-        """What to try, or None."""
+        """The remedy, or None."""
         return self.hint_template.format_map(_Attributes(self)) or None
 
     @property
@@ -72,7 +74,7 @@ class TilewrightError(Exception):
 
     @property
     def error_message(self) -> str:
-        """The message, and below it Triton's words (Triton's name for what an error says)."""
+        """The message, and below it Triton's words; the name is Triton's."""
         return "\n".join(filter(None, (self.message, self.triton_words)))
 
     def diagnostic(self) -> Diagnostic:
@@ -87,7 +89,7 @@ class TilewrightError(Exception):
         )
 
     def with_loc(self, loc: SourceLoc | None, sources: SourceLines | None = None) -> Self:
-        """This error, now located at `loc` unless it already has a place; returns itself."""
+        """Set the place, unless it is set already; returns itself."""
         if self.loc is None:
             self.loc = loc
         if self.sources is None:
@@ -103,15 +105,14 @@ class TilewrightError(Exception):
         return "\n".join(lines)
 
     def triton_lines(self) -> list[str]:
-        """What is shown below an error while Tilewright stands for Triton: its place and words."""
+        """Triton's place and words, shown below an error while Tilewright replaces Triton."""
         place = None if self.loc is None else place_in_function(self.loc, self.sources)
         where = None if place is None else f"at {place[0]}:{place[1]}:"
         said = " ".join(filter(None, (where, self.triton_words)))
         return [f"  Triton: {said}"] if said else []
 
     def inner(self) -> Self | None:
-        """This error as the function saw it that the kernel, or the last function, has called:
-        without the outermost call; None for an error without calls."""
+        """This error without the outermost call of its place; None without calls."""
         if self.loc is None or self.loc.caller is None:
             return None
         values = {**self._values(), "loc": _without_outermost(self.loc)}
@@ -126,7 +127,7 @@ class TilewrightError(Exception):
 
 
 class TritonWords:
-    """Whether errors show Triton's place and words below their own: while it stands for Triton."""
+    """Whether errors show Triton's place and words, as while Tilewright replaces Triton."""
 
     shown = False
 
@@ -135,8 +136,10 @@ triton_words = TritonWords()
 
 
 def place_in_function(loc: SourceLoc, sources: SourceLines | None) -> tuple[int, int] | None:
-    """Line, counted from the `def`, and column from its indentation, of the outermost call that
-    led to a place; None where the source is not at hand."""
+    """Line and column, relative to the `def`, of the outermost call that led to a place.
+
+    None if the source is not available.
+    """
     frame = list(loc.frames())[-1]
     for line in range(frame.line, 0, -1):
         text = source_line(frame._replace(line=line), sources) or ""
@@ -153,7 +156,7 @@ def _without_outermost(loc: SourceLoc) -> SourceLoc | None:
 
 
 class _Attributes(dict[str, object]):
-    """Lets a template name any attribute of `owner`."""
+    """The attributes of an object, by name, for templates."""
 
     def __init__(self, owner: object) -> None:
         super().__init__()
@@ -164,18 +167,18 @@ class _Attributes(dict[str, object]):
 
 
 _MOST_BITS = 1024
-"""Of an integer that is printed; Python refuses to print those of more than 4300 digits."""
+"""Size of the largest integer that is printed; Python refuses to print more than 4300 digits."""
 
 
 def shown_value(value: object) -> object:
-    """A value for a message; a long integer by its size."""
+    """A value as messages show it: a long integer by its size."""
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:
         return f"an integer of {value.bit_length()} bits"
     return value
 
 
 def _rebuild(kind: type[TilewrightError], values: dict[str, object]) -> TilewrightError:
-    # past the constructor: exceptions pickle by `args`, which lack the keyword-only fields
+    # without the constructor: exceptions pickle by `args`, which lack the keyword-only fields
     error = kind.__new__(kind)
     for name, value in values.items():
         setattr(error, name, value)
@@ -184,11 +187,11 @@ def _rebuild(kind: type[TilewrightError], values: dict[str, object]) -> Tilewrig
 
 _LONGEST_NAME = 80
 _MAX_NAMES = 4000
-"""Comparing more, or longer ones, takes longer than a question is worth."""
+"""Limits of the comparisons for one suggestion."""
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str | None:
-    """A question that offers the ones of `names` closest to `name`, or None if none is close."""
+    """A question that offers the closest of `names`, or None if none is close."""
     if len(name) > _LONGEST_NAME:
         return None
     candidates = [word for word in islice(names, _MAX_NAMES) if len(word) <= _LONGEST_NAME]
@@ -199,7 +202,7 @@ def did_you_mean(name: str, names: Iterable[str]) -> str | None:
 
 
 def with_article(noun: str) -> str:
-    """A noun, perhaps with adjectives, behind "a" or "an"."""
+    """A noun phrase with its indefinite article."""
     return f"{'an' if noun[:1].lower() in tuple('aeio') else 'a'} {noun}"
 
 
