@@ -185,7 +185,7 @@ def dot(x, o):
 
 @mistake(x="*f32", o="*f32")
 def dot_acc(x, o):
-    """cannot sum tiles of shapes (16, 16) and (16, 32): the product is the first, 'acc' the second [TW110]
+    """cannot sum tiles of shapes (16, 16) and (16, 32): the result of dot is the first, 'acc' the second [TW110]
     tl.dot(a, b, tl.zeros((16, 32), tl.float32))
     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
     """
@@ -279,7 +279,7 @@ def cat_lists(x, o):
 
 @mistake(x="*f32", o="*f32")
 def cat_shape(x, o):
-    """cannot concatenate tiles of shapes (4, 4) and (4, 8): beside axis 0, dimension 1 is 4 and 8 [TW110]
+    """cannot concatenate tiles of shapes (4, 4) and (4, 8): dimension 1 is 4 and 8, but only axis 0 may differ [TW110]
     tl.cat(tl.zeros((4, 4), tl.int32), tl.zeros((4, 8), tl.int32))
     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
     """

@@ -1,5 +1,5 @@
-"""Source text to tile IR. `semantics`: what functions and operators do, shared by all front ends;
-`python`: kernels under `@jit`; `c`: kernels in Triton-C. From here only their options are imported.
+"""Source text to tile IR. `semantics`: functions and operators, shared by all front ends; `python`:
+kernels under `@jit`; `c`: kernels in Triton-C; `ptx`: inline PTX for machines without PTX.
 """
 
 from tilewright.frontend.frontend_options import FrontendOptions

@@ -1,9 +1,8 @@
-"""Which dtype comes out of an operator: the rules of the language.
+"""Result dtypes of operators: the promotion rules of the language.
 
 A pair of dtypes without a result is an error. A Python literal, unlike a number that a variable
-holds, is weak: if its kind
-(bool < int < float) is not above the tensor's, it takes the tensor's dtype; otherwise it counts as
-a tensor of `literal_dtype`.
+holds, is weak: if its kind (bool < int < float) is not above the tensor's, it takes the tensor's
+dtype; otherwise it counts as a tensor of `literal_dtype`.
 The rules are those of Triton, with the choices of docs/adr/0010-promotion-and-semantics.md.
 """
 
@@ -28,7 +27,7 @@ Literal = int | float | bool
 Rule = Callable[[DType, DType], DType | None]
 
 _DOMINANT_FLOATS = (f64, f32, f16)
-"""The first of these that is present is the result, beside whatever else."""
+"""The result is the first of these that is an operand."""
 
 _KINDS = {"bool": 0, "int": 1, "uint": 1, "float": 2}
 
@@ -52,13 +51,13 @@ def _promote(a: DType, b: DType) -> DType | None:
         if dominant in (a, b):
             return dominant
     if bf16 in (a, b):
-        # Triton's rule: bf16 beside fp16 was f16 above; beside an integer or fp8 it is f32.
+        # Triton's rule: bf16 with fp16 was f16 above; with an integer or fp8 it is f32.
         return bf16 if a is b else f32
     if a.is_fp8 and b.is_fp8:
-        # Two fp8 formats meet in f16, which holds every value of both.
+        # Two fp8 formats promote to f16, which holds every value of both.
         return a if a is b else f16
     if a.is_float or b.is_float:
-        # What is left of floats is fp8 beside an integer, for which there is no rule.
+        # The remaining case of floats is fp8 with an integer, for which there is no rule.
         return None
     return _promote_integers(a, b)
 
@@ -75,7 +74,7 @@ def _promote_quotient(a: DType, b: DType) -> DType | None:
 
 
 def _promote_true_quotient(a: DType, b: DType) -> DType | None:
-    """As `_promote_quotient`, of integers f32."""
+    """As `_promote_quotient`; f32 for integers."""
     result = _promote_quotient(a, b)
     return f32 if result is not None and not result.is_float else result
 
@@ -95,13 +94,13 @@ OPERATORS = tuple(_RULES)
 
 
 def promoted_dtype(operator: str, a: DType, b: DType) -> DType | None:
-    """What `a operator b` of two tensors gives, None where there is no rule; `operator` is one of
-    OPERATORS, of which "common" is what comparisons, `where`, `maximum` ... compute in."""
+    """The dtype of `a operator b` for two tensors; None if there is no rule. operator: one of
+    OPERATORS, where "common" is that of comparisons, `where`, `maximum` ..."""
     return _RULES[operator](a, b)
 
 
 def common_dtype(a: DType, b: DType) -> DType:
-    """What two integers, or two literals, are computed in."""
+    """The dtype in which two integers, or two literals, are computed."""
     found = _promote(a, b)
     assert found is not None
     return found
@@ -110,7 +109,7 @@ def common_dtype(a: DType, b: DType) -> DType:
 def typed_as(value: object) -> DType | None:
     """The dtype of a typed number (`typed_numbers`); None for a literal."""
     dtype = getattr(value, "dtype", None)
-    # Scalars of NumPy are Python numbers, too, and have a dtype of another kind.
+    # NumPy scalars are Python numbers with a dtype of another kind.
     return dtype if isinstance(dtype, DType) else None
 
 
@@ -138,40 +137,40 @@ def fits(value: Literal, dtype: DType) -> bool:
 
 
 def is_weak(value: Literal, dtype: DType) -> bool:
-    """Whether a literal takes the dtype of the tensor beside it."""
+    """Whether a literal takes the dtype of the other operand, a tensor."""
     kind = 0 if isinstance(value, bool) else 1 if isinstance(value, int) else 2
     return kind <= _KINDS[dtype.kind]
 
 
-def dtype_beside(value: Literal, other: Literal) -> DType | None:
-    """The dtype that a compile-time number counts as next to one that may be typed."""
-    beside = typed_as(other)
-    if beside is None or typed_as(value) is not None:
+def operand_dtype(value: Literal, other: Literal) -> DType | None:
+    """The dtype of a compile-time number in an operation with one that may be typed."""
+    partner = typed_as(other)
+    if partner is None or typed_as(value) is not None:
         return literal_dtype(value)
-    # Beside a typed number, a literal that does not fit is wider, as beside another literal.
-    weak = is_weak(value, beside) and fits(value, beside)
-    return beside if weak else literal_dtype(value)
+    # With a typed number, a literal that does not fit is wider, as with another literal.
+    weak = is_weak(value, partner) and fits(value, partner)
+    return partner if weak else literal_dtype(value)
 
 
 def sum_dtype(dtype: DType) -> DType:
-    """What `sum`, `cumsum` and `cumprod` give: integers below 32 bits widen, signedness kept."""
+    """Result dtype of `sum`, `cumsum` and `cumprod`: integers widen to 32 bits, signedness kept."""
     if dtype.is_float or dtype.bits >= 32:
         return dtype
     return i32 if dtype.is_signed else u32
 
 
 def extremum_dtype(dtype: DType) -> DType:
-    """What `max` and `min` give: integers below 32 bits widen to i32, floats to f32."""
+    """Result dtype of `max` and `min`: integers below 32 bits widen to i32, floats to f32."""
     if dtype.bits >= 32:
         return dtype
     return f32 if dtype.is_float else i32
 
 
 def compute_dtype(dtype: DType) -> DType:
-    """The type that arithmetic on `dtype` is done in: fp8 has no arithmetic of its own."""
+    """The dtype of arithmetic on `dtype`: fp8 has no arithmetic of its own."""
     return f32 if dtype.is_fp8 else dtype
 
 
 def accumulator_dtype(dtype: DType) -> DType:
-    """The type that long sums of `dtype`, and functions such as exp, are computed in."""
+    """The dtype of long sums of `dtype`, and of functions such as exp."""
     return f32 if dtype.is_float and dtype.bits < 32 else dtype

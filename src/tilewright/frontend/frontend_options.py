@@ -1,4 +1,4 @@
-"""What of a compilation's options the front ends look at."""
+"""Options of a compilation that front ends read."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ class FrontendOptions:
 
     capability: of the GPU, 10 * major + minor; 0 where PTX cannot be assembled; warps: of a
     program, 0 where one thread runs it; f32_default_precision: how `dot` may round fp32 operands
-    unless the call says; max_tile_numel: most elements of one tile; strict_triton: refuse what
-    Triton's language lacks; triton_limits: refuse tiles, dots and dtypes that Triton refuses in
-    every kernel for this GPU; ieee_rounding: quotients and roots are correctly
-    rounded; int64_offsets: program ids, ranges and integer arguments are int64.
+    by default; max_tile_numel: most elements of one tile; strict_triton: refuse extensions of
+    Triton's language; triton_limits: refuse tiles, dots and dtypes that Triton refuses in every
+    kernel for this GPU; ieee_rounding: quotients and roots are correctly rounded; int64_offsets:
+    program ids, ranges and integer arguments are int64.
     """
 
     backend: str = "cpu"

@@ -1,4 +1,4 @@
-"""The arguments of a kernel as its compilation sees them: types, constants, facts."""
+"""The arguments of a kernel at its compilation: types, constants, facts."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ ArgKind = Literal["value", "constexpr", "tuple", "descriptor"]
 class ArgSpec:
     """One argument of a launch, bound to the parameter `name`.
 
-    kind: a run-time `value` of scalar type `type`; a `constexpr` with its Python `value`, which the
-    kernel sees as a scalar of `type` if that is given (an integer argument that is 1); a `tuple`
+    kind: a run-time `value` of scalar type `type`; a `constexpr` with its Python `value`, which is
+    a scalar of `type` in the kernel if that is given (an integer argument that is 1); a `tuple`
     of further arguments in `items`, where `value` may be the named-tuple class to keep; or a tensor
     `descriptor`, whose items are the pointer, the extents and all strides but the last, and whose
     value is (shape of blocks, padding).

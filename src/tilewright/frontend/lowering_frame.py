@@ -1,8 +1,8 @@
-"""What lowering a function needs in every front end: handler tables, the session, the frame.
+"""Lowering of a function in every front end: handler tables, the session, the frame.
 
 A *frame* is one activation of one function: the kernel, or a call that is being inlined into it.
-The *session* is what all frames of one kernel share. Each front end derives both and adds what its
-language needs; its handlers are plain functions `handler(frame, node)`, one for each kind of node.
+The *session* is the state that all frames of one kernel share. Each front end derives both for its
+language; its handlers are plain functions `handler(frame, node)`, one for each kind of node.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ _DEEPEST_RECURSION = 100
 
 @dataclass(slots=True)
 class LoweringSession(Generic[Function]):
-    """What all frames of one kernel share.
+    """State that all frames of one kernel share.
 
-    stack: the functions being lowered, outermost first; signatures: what the compiler knows of
-    their arguments.
+    stack: the functions being lowered, outermost first; signatures: types and compile-time values
+    of their arguments.
     """
 
     ctx: Context
@@ -73,14 +73,14 @@ class LoweringSession(Generic[Function]):
         caller: SourceLoc | None,
         signature: object = None,
     ) -> None:
-        """Inlining must end: a call like one that is being lowered would be lowered for ever.
+        """Refuse a call like one that is being lowered: inlining it would not terminate.
 
         Errors: RecursionNotSupported, with the chain of calls.
         """
         if function not in self.stack:
             return
         active = list(zip(self.stack, self.signatures, strict=True))
-        # The count is for arguments that the compiler knows and that grow without end.
+        # The count is for compile-time arguments that grow without bound.
         if (function, signature) in active or self.stack.count(function) > _DEEPEST_RECURSION:
             calls = [*self.stack[self.stack.index(function) :], function]
             shown = calls if len(calls) < 9 else [*calls[:7], calls[-1]]
@@ -92,7 +92,7 @@ class LoweringSession(Generic[Function]):
 
 
 class LoweringFrame(ABC, Generic[Node]):
-    """One function being lowered. caller: where it is called from, None for the kernel."""
+    """One function being lowered. caller: the location of its call, None for the kernel."""
 
     __slots__ = ("caller", "ctx")
 
@@ -102,10 +102,10 @@ class LoweringFrame(ABC, Generic[Node]):
 
     @abstractmethod
     def loc(self, node: Node) -> SourceLoc:
-        """Where a node is in the user's file, with the calls that led here."""
+        """The location of a node in the user's file, with the chain of calls."""
 
     def at(self, node: Node) -> Context:
-        """The context, with `node` as the location of what is emitted or fails from now on."""
+        """The context, with `node` as the location of ops and errors from now on."""
         ctx = self.ctx
         ctx.emitter.loc = self.loc(node)
         return ctx

@@ -1,8 +1,8 @@
 """Compile-time numbers with a dtype: the value of a variable after `n = 3` or `scale = 0.5`.
 
-A literal is weak: it takes the dtype of the tensor that it meets. An assignment or a `return` gives
-it the dtype that it has by itself, as in Triton, where the variable is a scalar tensor from then
-on. Here it stays a compile-time constant as well: `tl.arange(0, n)` and `if n > 2` accept it.
+A literal is weak: it takes the dtype of the other operand. An assignment or a `return` gives it its
+own dtype, as in Triton, where the variable is a scalar tensor from then on. Here it also stays a
+compile-time constant: `tl.arange(0, n)` and `if n > 2` accept it.
 
 Arithmetic is that of scalar tensors: the operands promote by `dtype_promotion`, integers wrap, fp32
 rounds after each operation, `//` and `%` truncate. `n ** 2`, which tensors lack, is Python's.
@@ -20,7 +20,7 @@ from tilewright.frontend.dtype_promotion import (
     OPERATORS,
     Literal,
     common_dtype,
-    dtype_beside,
+    operand_dtype,
     literal_dtype,
     promoted_dtype,
 )
@@ -59,9 +59,9 @@ class TypedFloat(float):
 
 
 def typed_number(value: Any) -> Any:
-    """A plain int or float with its own dtype; anything else as it is.
+    """A plain int or float with its own dtype; anything else is returned unchanged.
 
-    Also as they are: bool, whose dtype is int1 in either case, and integers beyond 64 bits.
+    Unchanged are also bool, whose dtype is int1 in either case, and integers beyond 64 bits.
     """
     if type(value) not in (int, float):
         return value
@@ -87,7 +87,7 @@ def joined(result: Any, operands: Iterable[Any]) -> Any:
     first, *others = numbers
     dtype = literal_dtype(first)
     for other in others:
-        left, right = dtype_beside(first, other), dtype_beside(other, first)
+        left, right = operand_dtype(first, other), operand_dtype(other, first)
         if dtype is None or left is None or right is None:
             return result
         dtype = common_dtype(dtype, common_dtype(left, right))
@@ -128,7 +128,7 @@ def plain_number(value: Any) -> Any:
 
 
 def _promoted(name: str, a: Literal, b: Literal) -> DType | None:
-    left, right = dtype_beside(a, b), dtype_beside(b, a)
+    left, right = operand_dtype(a, b), operand_dtype(b, a)
     return None if left is None or right is None else promoted_dtype(name, left, right)
 
 
@@ -169,7 +169,7 @@ def _define_operators(kind: type) -> None:
         _define(kind, f"__{name}__", lambda a, b, name=name: _comparison(name, a, b))
     for name in ("neg", "pos", "abs", "invert"):
         _define_unary(kind, f"__{name}__", getattr(operator, name))
-    # Messages of Python name the class, which users never see otherwise.
+    # Python's messages name the class, which users do not know.
     kind.__name__ = kind.__mro__[1].__name__
 
 

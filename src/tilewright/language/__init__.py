@@ -1,4 +1,4 @@
-"""What users import as `tl`: types, compile-time values, and the functions of the language."""
+"""The module that users import as `tl`: types, compile-time values, language functions."""
 
 from typing import NoReturn
 

@@ -109,7 +109,7 @@ def _is_constexpr(annotation: object) -> bool:
 
 
 class _Method:
-    """A function of the language in a class, bound to the value that it is taken of."""
+    """A function of the language in a class, bound to a value of the class."""
 
     def __init__(self, fn: DeviceFunction | constexpr_function[..., Any]) -> None:
         self.fn = fn
@@ -127,7 +127,8 @@ def aggregate(cls: Class) -> Class:
 
     Fields hold tensors, constexprs, tuples, dtypes, functions and other aggregates. Methods are
     functions under `@jit`, or plain ones, which run at compile time; operators are methods too.
-    Errors: InvalidValue for what is no class, or one without annotated fields and methods.
+    Errors: InvalidValue for an argument that is no class, or that has neither annotated fields nor
+    methods.
     """
     if not isinstance(cast("object", cls), type):
         raise errors.InvalidValue("aggregate", "cls", "a class", type(cls).__name__)
@@ -152,11 +153,11 @@ def aggregate(cls: Class) -> Class:
 
 
 _aggregate = aggregate
-"""What Triton 3.6 calls it, as `triton.language.core._aggregate`."""
+"""Its name in Triton 3.6, as `triton.language.core._aggregate`."""
 
 
 def _checked(cls: Any, constructor: Any) -> Callable[..., None]:
-    """A constructor that insists on all fields."""
+    """A constructor that raises an error unless all fields are set."""
     inherited = next((b for b in cls.__mro__[1:] if hasattr(b, "aggregate_constructor")), None)
     if constructor is None:
         constructor = _from_fields if inherited is None else inherited.aggregate_constructor
@@ -166,7 +167,7 @@ def _checked(cls: Any, constructor: Any) -> Callable[..., None]:
     def construct(self: user_aggregate, *args: Any, **kwargs: Any) -> None:
         bound = constructor.__get__(self, type(self))
         bound(*args, **kwargs)
-        # Of a derived class the constructor of the base has set some fields only.
+        # In a derived class the constructor of the base sets some fields only.
         if type(self) is not cls:
             return
         for name in cls.aggregate_fields:
@@ -179,7 +180,7 @@ def _checked(cls: Any, constructor: Any) -> Callable[..., None]:
 
 
 def _from_fields(self: Any, *args: Any, **kwargs: Any) -> None:
-    """The constructor of a class that has none: one parameter for each field."""
+    """The constructor of a class that defines none: one parameter for each field."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     parameters = [inspect.Parameter(name, kind) for name in self.aggregate_fields]
     bound = inspect.Signature(parameters).bind_partial(*args, **kwargs)
@@ -190,7 +191,7 @@ def _from_fields(self: Any, *args: Any, **kwargs: Any) -> None:
 def call_operator(name: str, left: object, *right: object) -> object:
     """`left + right` by the method of an aggregate, `__add__` or the `__radd__` of the right one.
 
-    name: as the dispatcher of operators calls it. Errors: InvalidOperation if there is none.
+    name: as in `Dispatcher.operator`. Errors: InvalidOperation if there is no such method.
     """
     if isinstance(left, user_aggregate):
         owner, method, operands = left, f"__{name}__", right

@@ -20,7 +20,7 @@ Fold = Callable[[Any, Any], Any]
 
 
 class base_value:
-    """Base of what exists only at run time: tensors and aggregates of them."""
+    """Base of run-time values: tensors and aggregates of them."""
 
     __slots__ = ()
 
@@ -88,7 +88,7 @@ class constexpr:
 
     @property
     def type(self) -> constexpr_type:
-        """Stands for the type of a compile-time value."""
+        """The type of a compile-time value, as a `constexpr_type`."""
         return constexpr_type(self.value)
 
     def __repr__(self) -> str:
@@ -131,8 +131,8 @@ class constexpr:
         return self.value(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        # not what protocols look for, which a constexpr does not follow; nor `value`, while it is
-        # not there yet
+        # Neither the names of protocols, which a constexpr does not implement, nor `value` before
+        # it is set.
         if name.startswith("__") or name == "value":
             raise AttributeError(name=name, obj=self)
         return getattr(self.value, name)
@@ -208,7 +208,7 @@ class constexpr:
 
 
 set_value = cast("Any", constexpr).value.__set__
-"""Sets the value of a new constexpr, which nobody watches yet."""
+"""Sets the value of a new constexpr, which is not watched yet."""
 
 _watchers: dict[int, list[Callable[[], object]]] = {}
 
@@ -219,7 +219,7 @@ def watch(value: constexpr, changed: Callable[[], object]) -> None:
 
 
 class constexpr_type:
-    """What `x.type` is for a constexpr; equal where the values are equal."""
+    """The type `x.type` of a constexpr; equal where the values are equal."""
 
     __slots__ = ("value",)
 

@@ -43,7 +43,7 @@ class tuple_type:
 
 
 class void_type(dtype):
-    """Type of what a function without a result returns."""
+    """Result type of a function without a result."""
 
     def __init__(self) -> None:
         super().__init__("int1")

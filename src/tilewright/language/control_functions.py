@@ -53,8 +53,8 @@ class range(base_value):
 class condition(base_value):
     """`while tl.condition(c, disable_licm=True)`: the condition of a loop, with a hint for speed.
 
-    arg1: an int1 scalar; disable_licm: as in Triton, where it keeps what does not change in the
-    loop; here it changes nothing.
+    arg1: an int1 scalar; disable_licm: as in Triton, where it keeps loop-invariant code in the
+    loop; here it has no effect.
     """
 
     def __init__(self, arg1: Any, disable_licm: bool | constexpr = False) -> None:

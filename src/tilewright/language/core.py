@@ -1,7 +1,7 @@
 """Grid, creation, shape and casts: the stubs that most kernels begin with.
 
 Notation of the docstrings: a *tile* has a static shape, a *scalar* has none; a *literal* is a
-Python number or a constexpr and is weak: it takes the dtype of the tensor beside it unless its kind
+Python number or a constexpr and is weak: it takes the dtype of the other operand unless its kind
 (bool < int < float) is higher. Tiles broadcast as NumPy arrays do.
 """
 
@@ -19,7 +19,7 @@ from tilewright.language.tensors import member, tensor
 Literal = constexpr | int | float | bool
 """A compile-time number."""
 Operand = tensor | Literal
-"""What arithmetic takes."""
+"""An operand of arithmetic."""
 Shape = Sequence[int | constexpr] | constexpr
 """Extents, each at least 1."""
 
@@ -57,7 +57,7 @@ def arange(start: int | constexpr, end: int | constexpr | None = None) -> tensor
 def full(shape: Shape, value: Operand, dtype: dtype | None = None) -> tensor:
     """A tile of `shape` with `value` (a literal or scalar) in every element, converted to `dtype`.
 
-    Without `dtype` the value's own: int32, or float32. An empty shape gives a scalar.
+    Without `dtype` the result has the value's: int32, or float32. An empty shape gives a scalar.
     """
     ...
 
@@ -236,7 +236,7 @@ def item(input: tensor) -> tensor:
 def where(condition: Operand, x: Operand, y: Operand) -> tensor:
     """`x` where `condition` holds, else `y`; all three broadcast, `x` and `y` promote.
 
-    A condition that is no int1 is compared with zero. Both sides are evaluated.
+    A condition of another dtype than int1 is compared with zero. Both sides are evaluated.
     """
     ...
 
@@ -264,5 +264,5 @@ def max_constancy(input: Operand, values: Any) -> Any:
 
 @builtin
 def assume(cond: Operand) -> None:
-    """Promise that the scalar `cond` holds; the compiler may conclude from it."""
+    """Promise that the scalar `cond` holds; the compiler may optimize by it."""
     ...

@@ -73,7 +73,7 @@ class dtype:
 
     @property
     def python_name(self) -> str:
-        """What the type is called in `tilewright.language`: "float32" is "fp32"."""
+        """The name of the type in `tilewright.language`: "float32" for "fp32"."""
         return "bfloat16" if self.name == "bf16" else self.name.replace("fp", "float")
 
     @property
@@ -83,11 +83,11 @@ class dtype:
 
     @property
     def cache_key_part(self) -> str:
-        """The name, which is what decides in keys of caches."""
+        """The name, which identifies the type in cache keys."""
         return self.name
 
     def codegen_name(self) -> str:
-        """What the type is called in `tilewright.language`."""
+        """The name of the type in `tilewright.language`."""
         return self.python_name
 
     def mangle(self) -> str:
@@ -97,7 +97,7 @@ class dtype:
         )
 
     def with_element_ty(self, element_ty: dtype) -> dtype:
-        """The type with other elements: of a scalar, that type itself."""
+        """The type with other elements; for a scalar, the element type itself."""
         return element_ty
 
     @property
@@ -117,7 +117,7 @@ class dtype:
 
     @property
     def int_signedness(self) -> SIGNEDNESS:
-        """Of an integer type; int1 counts as unsigned."""
+        """Signedness of an integer type; int1 counts as unsigned."""
         return SIGNEDNESS.SIGNED if self._is_signed else SIGNEDNESS.UNSIGNED
 
     @property
@@ -265,7 +265,7 @@ class pointer_type(dtype):
         element = unwrap(element_ty)
         if not isinstance(element, dtype) or element.is_ptr():
             raise errors.InvalidValue("pointer_type", "element_ty", "a scalar dtype", element_ty)
-        # A block of pointers is no pointer type: the element of a block is meant.
+        # A block of pointers is no pointer type: a block stands for its element here.
         self.element_ty: dtype = element.scalar
         self.address_space = int(address_space)
         self.const = bool(const)

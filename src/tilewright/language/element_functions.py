@@ -37,7 +37,7 @@ def extern_elementwise(
 
     arg_type_symbol_dict: the symbol and the dtype of its result, by the tuple of the dtypes of the
     arguments: {(tl.float32,): ("__nv_sinf", tl.float32)}. Computed as by `tl.extra.libdevice` on
-    every device; lib_name, lib_path and _semantic are not looked at.
+    every device; lib_name, lib_path and _semantic are ignored.
     """
     ...
 
@@ -63,7 +63,7 @@ def inline_asm_elementwise(
 
     asm: with $0, $1 ... for the results and then the arguments, of each `pack` elements; those of
     less than 32 bits are packed to registers. constraints: LLVM's, "=r,r" for example. is_pure: it
-    only computes. On GPUs it is assembled as it stands; elsewhere the instructions that people
-    write most are translated, and for others there is an error.
+    has no side effects. On GPUs it is assembled unchanged; elsewhere the most common instructions
+    are translated, and others are an error.
     """
     ...

@@ -1,4 +1,4 @@
-"""`TensorDescriptor`: what a host passes for a parameter that a kernel uses as a descriptor."""
+"""`TensorDescriptor`: the host's argument for a parameter that a kernel uses as a descriptor."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from tilewright.support import errors
 from tilewright.support.data_class import dataclass
 
 ALIGNMENT = 16
-"""Bytes that address and strides are multiples of, for copy engines (CUDA driver API,
+"""Bytes that address and strides are multiples of, for TMA (CUDA driver API,
 `cuTensorMapEncodeTiled`: globalAddress and globalStrides)."""
 _MAX_RANK = 5
 _MAX_EXTENT = (1 << 31) - 1
 """Kernels have extents and offsets in int32."""
 _MAX_STRIDE_BYTES = 1 << 40
-"""As `cuTensorMapEncodeTiled` has it."""
+"""The limit of `cuTensorMapEncodeTiled`."""
 _PADDINGS = ("zero", "nan")
 _TF32 = ",tf32"
 _FLOAT32_BYTES = 4
 
 
 class _RoundedPadding(str):
-    """The padding of an array that is rounded: machine code tells descriptors apart by object."""
+    """The padding of an array that is rounded: native code distinguishes descriptors by object."""
 
     __slots__ = ()
 
@@ -39,10 +39,10 @@ class TensorDescriptor:
     it; a kernel gets it as a `tl.tensor_descriptor`.
 
     base: the array, of any library that kernels take arrays of; shape and strides: of all of it, in
-    elements; block_shape: extents of a block, which kernels are compiled for; padding: what is read
-    outside of the array, "zero" or "nan"; round_f32_to_tf32: float32 that is loaded is rounded to
-    the nearest number with 10 bits of fraction, ties to even, while infinities and NaNs stay. The
-    fields may be assigned between launches. Errors: InvalidDescriptor.
+    elements; block_shape: extents of a block, which kernels are compiled for; padding: the value
+    read outside of the array, "zero" or "nan"; round_f32_to_tf32: float32 that is loaded is rounded
+    to the nearest number with 10 bits of fraction, ties to even, while infinities and NaNs stay.
+    The fields may be assigned between launches. Errors: InvalidDescriptor.
     """
 
     base: Any
@@ -94,14 +94,14 @@ Description = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], str]
 
 
 def padding_and_rounding(reads: str) -> tuple[str, bool]:
-    """What is read outside of an array, and whether float32 is rounded to TF32."""
+    """The padding of an array, and whether float32 is rounded to TF32."""
     return reads.removesuffix(_TF32), reads.endswith(_TF32)
 
 
 def _check_description(
     shape: Sequence[int], strides: Sequence[int], block_shape: Sequence[int], reads: str
 ) -> None:
-    """What must hold of any array. Errors: InvalidDescriptor."""
+    """Check the fields that do not depend on the array. Errors: InvalidDescriptor."""
     rank = len(shape)
     if not 1 <= rank <= _MAX_RANK:
         raise errors.InvalidDescriptor("shape", f"1 to {_MAX_RANK} extents", rank)
@@ -125,7 +125,7 @@ def _check_description(
 
 
 def _check_elements(size: int, is_float: bool, strides: Sequence[int], reads: str) -> None:
-    """What must hold with elements of `size` bytes. Errors: InvalidDescriptor."""
+    """Check the fields for elements of `size` bytes. Errors: InvalidDescriptor."""
     for stride in strides[:-1]:
         if stride * size % ALIGNMENT or not 0 <= stride * size < _MAX_STRIDE_BYTES:
             expected = (
@@ -142,8 +142,8 @@ def _check_elements(size: int, is_float: bool, strides: Sequence[int], reads: st
 
 
 def check_launch(element_bytes: int, is_float: bool, description: Description) -> None:
-    """What must hold in a launch, of all fields but the array; the shape of blocks may be given
-    as late as that. Errors: InvalidDescriptor."""
+    """Check all fields but the array at a launch; the block shape may be set as late as that.
+    Errors: InvalidDescriptor."""
     shape, strides, block_shape, reads = description
     _check_description(shape, strides, block_shape, reads)
     _check_elements(element_bytes, is_float, strides, reads)
@@ -155,14 +155,14 @@ def check_launch(element_bytes: int, is_float: bool, description: Description) -
 
 
 def check_address(address: int | None) -> None:
-    """Errors: InvalidDescriptor."""
+    """Check the alignment of an address. Errors: InvalidDescriptor."""
     if address is not None and address % ALIGNMENT:
         expected = f"an array whose address is a multiple of {ALIGNMENT} bytes"
         raise errors.InvalidDescriptor("base", expected, hex(address))
 
 
 def address_of(array: Any) -> int | None:
-    """The address of the first element, for arrays that tell it at once; else launches see."""
+    """The address of the first element, for arrays that expose it; others are checked at launch."""
     if hasattr(array, "data_ptr"):
         return int(array.data_ptr())
     for name in ("__array_interface__", "__cuda_array_interface__"):
@@ -173,7 +173,7 @@ def address_of(array: Any) -> int | None:
 
 
 def _item_size(array: Any) -> int | None:
-    """Bytes of an element; None where a dtype does not tell."""
+    """Bytes of an element; None if the dtype does not state it."""
     size = getattr(getattr(array, "dtype", None), "itemsize", None)
     return size if isinstance(size, int) else None
 

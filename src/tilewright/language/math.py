@@ -17,7 +17,7 @@ from tilewright.language.tensors import member, tensor
 
 
 class PropagateNan(Enum):
-    """What to do with a NaN in `maximum` ...: NONE takes the other operand, ALL the NaN."""
+    """Treatment of NaN in `maximum` ...: NONE returns the other operand, ALL the NaN."""
 
     NONE = 0
     ALL = 0xFFFF
@@ -141,7 +141,7 @@ def fdiv(
     ieee_rounding: bool | constexpr = False,
     approx: bool | constexpr = False,
 ) -> tensor:
-    """x / y of floats; 16-bit operands give fp32. ieee_rounding asks for correct rounding.
+    """x / y of floats; 16-bit operands give fp32. ieee_rounding: rounded correctly.
 
     approx: on a GPU, fp32 quotients are 0 or NaN for |y| above 2^126 or below 2^-126. Errors:
     DTypeMismatch for integers.

@@ -22,12 +22,12 @@ def load(
     eviction_policy: str | constexpr = "",
     volatile: bool | constexpr = False,
 ) -> tensor:
-    """What `pointer` points to: a scalar, or a tile in the shape of a tile of pointers.
+    """The value at `pointer`: a scalar, or a tile in the shape of a tile of pointers.
 
     mask: int1; elements where it is false are not read and give `other`, or anything without it.
     mask and other broadcast against the pointer; `other` takes the element type.
     A block pointer takes instead `boundary_check`, the dimensions to check against the array, and
-    `padding_option`, what is outside: "zero", "nan" or "" (anything).
+    `padding_option`, the value outside: "zero", "nan" or "" (anything).
     cache_modifier ("", ".ca", ".cg", ".cv", ".cs"), eviction_policy ("", "evict_first",
     "evict_last"): hints. volatile: never cached or merged.
     Errors: DTypeMismatch, ShapeMismatch, InvalidOperation (no pointer; `other` without `mask`).
@@ -75,7 +75,7 @@ def make_block_ptr(
 @member
 @builtin
 def advance(base: block_pointer, offsets: Sequence[Operand]) -> block_pointer:
-    """The window moved by `offsets` (one for each dimension); `base` itself stays where it is."""
+    """The window moved by `offsets` (one for each dimension); `base` itself does not change."""
     ...
 
 
@@ -109,7 +109,7 @@ def atomic_add(
     sem: str | constexpr | None = None,
     scope: str | constexpr | None = None,
 ) -> tensor:
-    """Add `val`; returns what was there. fp16, bf16, fp32, fp64, 32- and 64-bit integers."""
+    """Add `val`; returns the old value. fp16, bf16, fp32, fp64, 32- and 64-bit integers."""
     ...
 
 
@@ -122,7 +122,7 @@ def atomic_max(
     sem: str | constexpr | None = None,
     scope: str | constexpr | None = None,
 ) -> tensor:
-    """Put the larger of memory and `val` there; returns what was there. Types: as `atomic_add`."""
+    """Store the larger of memory and `val`; returns the old value. Types: as `atomic_add`."""
     ...
 
 
@@ -135,7 +135,7 @@ def atomic_min(
     sem: str | constexpr | None = None,
     scope: str | constexpr | None = None,
 ) -> tensor:
-    """Put the smaller of memory and `val` there; returns what was there. Types: as `atomic_add`."""
+    """Store the smaller of memory and `val`; returns the old value. Types: as `atomic_add`."""
     ...
 
 
@@ -148,7 +148,7 @@ def atomic_and(
     sem: str | constexpr | None = None,
     scope: str | constexpr | None = None,
 ) -> tensor:
-    """Bitwise and with `val`; returns what was there. 32- and 64-bit integers."""
+    """Bitwise and with `val`; returns the old value. 32- and 64-bit integers."""
     ...
 
 
@@ -161,7 +161,7 @@ def atomic_or(
     sem: str | constexpr | None = None,
     scope: str | constexpr | None = None,
 ) -> tensor:
-    """Bitwise or with `val`; returns what was there. 32- and 64-bit integers."""
+    """Bitwise or with `val`; returns the old value. 32- and 64-bit integers."""
     ...
 
 
@@ -174,7 +174,7 @@ def atomic_xor(
     sem: str | constexpr | None = None,
     scope: str | constexpr | None = None,
 ) -> tensor:
-    """Bitwise xor with `val`; returns what was there. 32- and 64-bit integers."""
+    """Bitwise xor with `val`; returns the old value. 32- and 64-bit integers."""
     ...
 
 
@@ -187,7 +187,7 @@ def atomic_xchg(
     sem: str | constexpr | None = None,
     scope: str | constexpr | None = None,
 ) -> tensor:
-    """Put `val` into memory; returns what was there. 32 and 64 bits."""
+    """Store `val`; returns the old value. 32 and 64 bits."""
     ...
 
 
@@ -199,7 +199,7 @@ def atomic_load(
     sem: str | constexpr | None = None,
     scope: str | constexpr | None = None,
 ) -> tensor:
-    """What is in memory, read atomically where `mask`. Numbers of 16, 32 and 64 bits.
+    """The value in memory, read atomically where `mask`. Numbers of 16, 32 and 64 bits.
 
     sem: "acquire" (default) or "relaxed"; scope: as for `atomic_add`. Errors: InvalidOperation for
     other types, ShapeMismatch, InvalidValue.
@@ -216,7 +216,7 @@ def atomic_store(
     sem: str | constexpr | None = None,
     scope: str | constexpr | None = None,
 ) -> None:
-    """Put `val` into memory atomically where `mask`. Numbers of 16, 32 and 64 bits.
+    """Store `val` atomically where `mask`. Numbers of 16, 32 and 64 bits.
 
     sem: "release" (default) or "relaxed"; scope: as for `atomic_add`. Errors: as `atomic_load`, and
     StoreToConst.
@@ -233,10 +233,10 @@ def atomic_poll(
     scope: str | constexpr | None = None,
     timeout_ns: Operand | None = None,
 ) -> tensor:
-    """Wait until memory holds `expected_value`; int1: where it did in time. Integers.
+    """Wait until memory holds `expected_value`; int1: whether it did in time. Integers.
 
     sem: "acquire" (default) or "relaxed"; scope: as for `atomic_add`. timeout_ns: for all elements
-    together, by `tl.extra.cuda.globaltimer`; None waits for ever. Errors: as `atomic_load`.
+    together, by `tl.extra.cuda.globaltimer`; None waits forever. Errors: as `atomic_load`.
     """
     ...
 
@@ -250,7 +250,7 @@ def atomic_cas(
     sem: str | constexpr | None = None,
     scope: str | constexpr | None = None,
 ) -> tensor:
-    """Put `val` into memory where it holds `cmp`; returns what was there. 16, 32 and 64 bits.
+    """Store `val` where memory holds `cmp`; returns the old value. 16, 32 and 64 bits.
 
     sem, scope: as for `atomic_add`. Errors: DTypeMismatch, ShapeMismatch, StoreToConst.
     """
@@ -259,5 +259,5 @@ def atomic_cas(
 
 @builtin
 def debug_barrier() -> None:
-    """Every memory operation before it is done before any after it, within the program instance."""
+    """A barrier for memory operations within the program instance: none moves across it."""
     ...

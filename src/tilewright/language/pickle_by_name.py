@@ -1,4 +1,4 @@
-"""Pickling and copying of what decorators replace functions with."""
+"""Pickling and copying of the objects that decorators return."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _named(module: str, qualname: str) -> object:
 
 
 def _inside(module: str, qualname: str, depth: int) -> Any:
-    """What is `depth` levels inside the object of that name."""
+    """The object `depth` levels inside the one of that name."""
     value: Any = _named(module, qualname)
     for _ in range(depth):
         value = value.fn

@@ -1,4 +1,4 @@
-"""What `tl.atomic_poll` does, in the language."""
+"""`tl.atomic_poll`, written in the language."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tilewright.language.stub_dispatch import device_function
 
 @device_function
 def poll(pointer: Any, expected: Any, sem: Any, scope: Any, timeout_ns: Any) -> Any:
-    """Load again and again until all numbers are as expected, or the time is up."""
+    """Load repeatedly until all numbers are as expected, or the timeout expires."""
     start = globaltimer()
     found = atomic_load(pointer, None, sem, scope) == expected
     if timeout_ns is None:

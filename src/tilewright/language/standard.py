@@ -1,4 +1,4 @@
-"""Reductions, scans, products of tiles, and helpers on sizes."""
+"""Reductions, scans, dots, and helpers on sizes."""
 
 from __future__ import annotations
 
@@ -88,7 +88,8 @@ def sum(
 ) -> tensor:
     """Sum along `axis` (None: all). Integers below 32 bits widen to int32, or uint32 if unsigned.
 
-    16- and 8-bit floats are added in fp32 and rounded once. dtype: what to convert to first.
+    16- and 8-bit floats are added in fp32 and rounded once. dtype: that of the operands, to which
+    `input` is converted first.
     """
     ...
 
@@ -104,7 +105,7 @@ def max(
 ) -> Any:
     """Maximum along `axis` (None: all); NaNs are ignored.
 
-    Integers below 32 bits widen to int32, floats below to fp32, unless return_indices asks for the
+    Integers below 32 bits widen to int32, floats below to fp32, unless return_indices requests the
     pair (value in the input's dtype, int32 index); among equals the leftmost index with
     tie_break_left.
     """
@@ -191,7 +192,7 @@ def cumprod(
 def sort(x: tensor, dim: Axis | None = None, descending: bool | constexpr = False) -> tensor:
     """The numbers of `x` in order along `dim` (default: the last).
 
-    -0.0 comes before 0.0, a NaN after all numbers. Equal numbers are not told apart.
+    -0.0 comes before 0.0, a NaN after all numbers. The sort is not stable.
     """
     ...
 
@@ -206,7 +207,7 @@ def topk(
     """The `k` largest numbers of `x` along `dim` (default: the last), in descending order; or, with
     `descending` false, the `k` smallest, in ascending order.
 
-    If `k` is no power of two, the one below counts, as in Triton. The order is that of `sort`.
+    `k` is rounded down to a power of two, as in Triton. The order is that of `sort`.
     Errors: InvalidValue for k < 1, or beyond the extent.
     """
     ...
@@ -216,16 +217,16 @@ def topk(
 def bitonic_merge(
     x: tensor, dim: Axis | None = None, descending: bool | constexpr = False
 ) -> tensor:
-    """As `sort`, of numbers that rise and then fall along `dim`, or fall and then rise."""
+    """`sort` for a bitonic sequence along `dim`: one that rises, then falls, or the reverse."""
     ...
 
 
 @member
 @builtin
 def histogram(input: tensor, num_bins: int | constexpr, mask: tensor | None = None) -> tensor:
-    """int32 of shape (num_bins,): how often each of 0, 1, ... is in `input`, where `mask`.
+    """int32 of shape (num_bins,): how many elements of `input` are 0, 1, ..., where `mask`.
 
-    input: integers, rank 1; those that are no number of a bin are not counted.
+    input: integers, rank 1; those outside of the bins are not counted.
     """
     ...
 
@@ -259,7 +260,7 @@ def dot(
 
     Operands have one dtype out of int8, uint8, fp16, bf16, fp32, fp64, or are any two fp8 types.
     Result: int8 gives int32, or int8 that wraps if acc is int8; fp32 and bf16 fp32; fp64 fp64; fp16
-    and fp8 out_dtype (fp32 or fp16), which means nothing to the others.
+    and fp8 out_dtype (fp32 or fp16), which the others ignore.
     input_precision: how fp32 operands may be rounded: "ieee", "tf32", "tf32x3", "bf16x3", "bf16x6";
     the default is the target's. allow_tf32 is the older spelling. max_num_imprecise_acc: longest
     run of fp8 products summed in less than fp32.
@@ -282,12 +283,12 @@ def dot_scaled(
     rhs_k_pack: bool | constexpr = True,
     out_dtype: dtype = float32,
 ) -> tensor:
-    """Matrix product (M, K) x (K, N) of factors with scales along K, plus `acc`; fp32.
+    """Matrix product (M, K) x (K, N) of operands with scales along K, plus `acc`; fp32.
 
     Formats: "e2m1", "e4m3", "e5m2" (as uint8, or fp8 tiles), "bf16", "fp16". e2m1 has two numbers a
     byte, the first in the low bits, along K, or along M or N without k_pack. Scales: (M, K / 32)
-    and (N, K / 32) uint8, 2^(s - 127), 255 a NaN; or fp8e4nv for each 16; None for 1. The factors
-    are multiplied by them exactly in bf16, or in tf32 if one is fp16. fast_math changes nothing.
+    and (N, K / 32) uint8, 2^(s - 127), 255 a NaN; or fp8e4nv for each 16; None for 1. The operands
+    are multiplied by them exactly in bf16, or in tf32 if one is fp16. fast_math has no effect.
     Errors: InvalidValue, ShapeMismatch.
     """
     ...

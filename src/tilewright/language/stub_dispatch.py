@@ -58,15 +58,15 @@ ACTIVE: ContextVar[Dispatcher | None] = ContextVar("tilewright_dispatcher", defa
 """The dispatcher of the kernel that this thread interprets, if any."""
 
 STUBS: dict[Callable[..., Any], str] = {}
-"""Every stub, with the name that messages call it by."""
+"""Every stub, with its name in messages."""
 
 
 IN_A_KERNEL = "call it from a function under @jit, and launch that with kernel[grid](...)"
 
 
 def active_dispatcher(what: str, instead: str = IN_A_KERNEL) -> Dispatcher:
-    """The active dispatcher. what, instead: name the operation, and what to do, in the error if
-    there is none."""
+    """The active dispatcher. what, instead: the operation and the remedy, for the error if there is
+    none."""
     dispatcher = ACTIVE.get()
     if dispatcher is None:
         raise errors.InvalidOperation(
@@ -113,7 +113,7 @@ def host_builtin(host: Callable[..., Any] | None) -> Callable[[Callable[P, R]], 
 
 
 def must_use_result(x: Any, s: object = True) -> Any:
-    """Mark a function whose call as a statement is an error. `@must_use_result("why")` says why."""
+    """Mark a function whose call as a statement is an error; `s` may be the reason."""
     if isinstance(x, str):
         return partial(must_use_result, s=x)
     x._must_use_result = s
@@ -121,7 +121,7 @@ def must_use_result(x: Any, s: object = True) -> Any:
 
 
 def unused_result(callee: Any) -> str | None:
-    """Why a result must be used; None if it need not."""
+    """The reason why a result must be used; None if it need not."""
     marked = getattr(callee, "_must_use_result", False)
     if not marked:
         return None
@@ -149,7 +149,7 @@ class DeviceFunction(PickledByName):
 
     @property
     def outside(self) -> str:
-        """What to do instead of calling it outside of a kernel."""
+        """The remedy for a call outside of a kernel."""
         return IN_A_KERNEL
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -167,7 +167,7 @@ class DeviceFunction(PickledByName):
         """By the function itself, which some picklers can do without its name."""
         return type(self), (self.fn,)
 
-    # --- what functions have ----------------------------------------------------------------------
+    # --- attributes of functions ------------------------------------------------------------------
 
     @cached_property  # not a property: programs assign to it
     def __globals__(self) -> dict[str, Any]:

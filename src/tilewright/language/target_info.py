@@ -1,4 +1,4 @@
-"""`tl.target_info`: what kernels ask at compile time about the machine that they are for."""
+"""`tl.target_info`: compile-time queries about the target."""
 
 from __future__ import annotations
 

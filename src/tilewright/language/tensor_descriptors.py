@@ -78,7 +78,7 @@ class tensor_descriptor_base(aggregate_value):
 
     @property
     def block_type(self) -> BlockType:
-        """Type of a block, as `load` gives it."""
+        """Type of a block, as `load` returns it."""
         return BlockType(self.dtype, self.block_extents)
 
     @property
@@ -103,7 +103,7 @@ class tensor_descriptor_base(aggregate_value):
         return type(self)(parts[0], shape, strides, self.block_extents, self.padding, self.rounds)
 
     def same_kind(self, other: aggregate_value) -> bool:
-        """Whether blocks of both have one shape, and are read alike."""
+        """Whether blocks of both have one shape, one padding and one rounding."""
         return (
             isinstance(other, tensor_descriptor_base)
             and self.block_extents == other.block_extents
@@ -124,14 +124,14 @@ class tensor_descriptor_base(aggregate_value):
     def load(self, offsets: Sequence[Operand]) -> tensor:
         """The block that begins at `offsets` (int32, one for each dimension).
 
-        What of it lies outside of the array, below 0 too, is padding.
+        Elements outside of the array, at negative indices too, are padding.
         Errors: InvalidValue (another number of offsets, offsets that are no integer scalars).
         """
         ...
 
     @builtin
     def store(self, offsets: Sequence[Operand], value: tensor) -> None:
-        """Write a block, cast to the array's dtype, at `offsets`; what lies outside is dropped.
+        """Write a block, cast to the array's dtype, at `offsets`; elements outside are dropped.
 
         Errors: InvalidValue (as for `load`), ShapeMismatch (another shape than a block's).
         """
@@ -141,8 +141,8 @@ class tensor_descriptor_base(aggregate_value):
     def gather(self, x_offsets: tensor, y_offset: Operand) -> tensor:
         """The rows `x_offsets` of a matrix, from the column `y_offset` on, for blocks of one row.
 
-        x_offsets: int32[R]; the result is [R, columns of a block]. As for `load`, what lies outside
-        is padding. Errors: InvalidValue.
+        x_offsets: int32[R]; the result is [R, columns of a block]. As for `load`, elements outside
+        are padding. Errors: InvalidValue.
         """
         ...
 
@@ -150,7 +150,7 @@ class tensor_descriptor_base(aggregate_value):
     def scatter(self, value: tensor, x_offsets: tensor, y_offset: Operand) -> None:
         """Write the rows of `value` to the rows `x_offsets` of a matrix; the inverse of `gather`.
 
-        Where a row is named twice, one of the values is written. Errors: InvalidValue,
+        If a row occurs twice, one of the values is written. Errors: InvalidValue,
         ShapeMismatch.
         """
         ...
@@ -158,7 +158,7 @@ class tensor_descriptor_base(aggregate_value):
     @builtin
     def atomic_add(self, offsets: Sequence[Operand], value: tensor) -> None:
         """Add a block to the array at `offsets`: each element atomically, in no order, without a
-        result. What lies outside is dropped. Types: as `tl.atomic_add`."""
+        result. Elements outside are dropped. Types: as `tl.atomic_add`."""
         ...
 
     @builtin
@@ -188,7 +188,7 @@ class tensor_descriptor_base(aggregate_value):
 
 
 class tensor_descriptor(tensor_descriptor_base):
-    """What `make_tensor_descriptor` gives, and what a kernel sees of a host's `TensorDescriptor`.
+    """Result of `make_tensor_descriptor`, and a host's `TensorDescriptor` inside a kernel.
 
     base: pointer; shape: int32 scalars; strides: int64 scalars, in elements; block_shape:
     constexprs; dtype: of the elements.
@@ -207,10 +207,10 @@ def make_tensor_descriptor(
 ) -> tensor_descriptor:
     """A descriptor of the array `base[shape]` with `strides` (elements), of 1 to 5 dimensions.
 
-    shape and strides become int32 and int64. The last stride is 1, known at compile time; where
-    there is a copy engine, base and the other strides should be multiples of 16 bytes. block_shape:
-    powers of two, at least 16 bytes in the last dimension. padding_option: what loads give outside
-    of the array: "zero", or "nan" for floats.
+    shape and strides become int32 and int64. The last stride is the compile-time constant 1. On
+    GPUs with a Tensor Memory Accelerator (TMA), base and the other strides should be multiples of
+    16 bytes. block_shape: powers of two, at least 16 bytes in the last dimension. padding_option:
+    the value of loads outside of the array: "zero", or "nan" for floats.
     Errors: InvalidValue, NotConstexpr, NonPowerOfTwo, BlockTooLarge.
     """
     ...

@@ -57,12 +57,12 @@ class tuple(builtins.tuple[Any, ...]):
 
 
 class no_extents(tuple):
-    """The shape of a scalar; it says why it has no items. Named as `tuple` is."""
+    """The shape of a scalar; its errors explain that it has no items. Named as `tuple` is."""
 
     __slots__ = ()
 
     def error(self, verb: str) -> errors.InvalidOperation:
-        """Why the shape cannot be indexed or unpacked."""
+        """The error for indexing or unpacking the shape."""
         return errors.InvalidOperation(f"{verb} the shape of a scalar", "it has no extents")
 
     def __getitem__(self, index: Any) -> Any:
@@ -82,7 +82,7 @@ class _no_extents_of_a_pointer(no_extents):
 
 
 _NO_EXTENTS = (no_extents(), _no_extents_of_a_pointer())
-"""By whether the scalar is a pointer."""
+"""The shapes of scalars, by whether they are pointers."""
 
 
 @cache
@@ -141,7 +141,7 @@ class tensor(base_value):
         return getattr(self, "trans")()  # noqa: B009 -- a member added by the stubs
 
     def __getattr__(self, name: str) -> Any:
-        """Called for names that are no member."""
+        """Raise the error for a name that is no member."""
         pointer = isinstance(element_of(self.handle.type), PointerType)
         raise unknown_member("a pointer" if pointer else "a tensor", name, member_names())
 
@@ -230,9 +230,9 @@ def member_names() -> list[str]:
 
 
 class aggregate_value(base_value):
-    """Base of values that are several values and facts of the compile time.
+    """Base of values that consist of several values and compile-time facts.
 
-    Where control flow meets, its `parts` are joined one by one. description: what messages call it.
+    Where control flow joins, its `parts` are joined one by one. description: its name in messages.
     """
 
     __slots__ = ()
@@ -240,7 +240,7 @@ class aggregate_value(base_value):
     description = "a value"
 
     def parts(self) -> list[Any]:
-        """The values that it consists of."""
+        """Its run-time values."""
         raise NotImplementedError(type(self).__name__)
 
     def rebuild(self, parts: Sequence[Any]) -> aggregate_value:
@@ -248,12 +248,12 @@ class aggregate_value(base_value):
         raise NotImplementedError(type(self).__name__)
 
     def same_kind(self, other: aggregate_value) -> bool:
-        """Whether both differ in their parts only."""
+        """Whether both differ at most in their parts."""
         raise NotImplementedError(type(self).__name__)
 
 
 class block_pointer(aggregate_value):
-    """A window of `block_shape` elements into a strided array, as `make_block_ptr` gives it.
+    """A window of `block_shape` elements into a strided array: the result of `make_block_ptr`.
 
     base: scalar pointer; shape and strides: int64 scalars, in elements; offsets: int32 scalars;
     order: dimensions from the most to the least contiguous, a hint.
@@ -281,7 +281,7 @@ class block_pointer(aggregate_value):
 
     @property
     def dtype(self) -> pointer_type:
-        """The pointer type; its `element_ty` is what a load gives."""
+        """The pointer type; its `element_ty` is the type of a load."""
         type_ = self.base.handle.type
         assert isinstance(type_, PointerType)
         return cast("pointer_type", type_of(type_))

@@ -1,4 +1,4 @@
-"""What to write instead of names that the language does not have."""
+"""Suggestions for names that the language does not have."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _OF_TENSORS = {
     "unsqueeze": "write x[:, None], or tl.expand_dims(x, axis)",
     "var": "compute it from tl.sum(x, axis) and tl.sum(x * x, axis)",
 }
-"""Methods and attributes of arrays in NumPy and torch, and what tiles have for them."""
+"""Methods and attributes of arrays in NumPy and torch, and their equivalents for tiles."""
 
 _OF_MODULE = {
     "array": "write tl.full(shape, value, dtype), or load it from memory",

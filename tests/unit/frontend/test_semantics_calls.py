@@ -25,7 +25,7 @@ Pair = namedtuple("Pair", "first second")
 
 
 def test_every_stub_has_an_implementation() -> None:
-    missing = [name for stub, name in tl.STUBS.items() if implementation_of(stub) is None]
+    missing = [name for stub, name in list(tl.STUBS.items()) if implementation_of(stub) is None]
     assert missing == []
 
 

@@ -1,4 +1,4 @@
-"""The names that a function sees from outside: closure variables, globals, builtins."""
+"""Names from outside of a function: closure variables, globals, builtins."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from tilewright.support.data_class import dataclass
 _BUILTINS = vars(builtins)
 
 MISSING = object()
-"""What a look-up returns for a name that does not exist; None is a value like any other."""
+"""Result of a look-up of a name that does not exist; None may be a value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """Where an outside name is kept: a key of a dictionary, a closure cell, a class attribute."""
+    """Storage of an outside name: a key of a dictionary, a closure cell, a class attribute."""
 
     holder: dict[str, object] | CellType | type
     key: str
 
     def read(self) -> object:
-        """The value now, or MISSING."""
+        """The current value, or MISSING."""
         if isinstance(self.holder, dict):
             return self.holder.get(self.key, MISSING)
         if isinstance(self.holder, type):
@@ -45,7 +45,7 @@ class Environment:
         self._cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
 
     def binding(self, name: str) -> Binding | None:
-        """Where a name of an enclosing function or of the module is kept; None for any other."""
+        """The storage of a name of an enclosing function or of the module; None for any other."""
         # Closure cells before globals, as Python resolves names. Builtins are not tracked.
         cell = self._cells.get(name)
         if cell is not None:

@@ -1,12 +1,12 @@
-"""Finds the source text of a function and parses nothing but that.
+"""The source text of a function, and its syntax tree; nothing else in the file is parsed.
 
 The text is that of the function's file when it was decorated (`support.source_text`). A file that
-was written after this process began may have been edited between its import and then; there the
-text is what compiles to the function's own code, wherever it is in the file.
+was written after this process started may have been edited between its import and the decoration;
+then the text is searched for the function whose compiled code is equal.
 
 The parsed tree keeps the columns of the file: an indented function is parsed as the body of an
-`if 1:` line put above it, so that no text moves. `FunctionSource.line_shift` turns a line of the
-tree into the line that the function's code has for it.
+`if 1:` line inserted above it. `FunctionSource.line_shift` converts a line of the tree to the line
+in the function's code.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CLOSING = (")", "]", "}")
 class FunctionSource:
     """The text and the tree of one function.
 
-    file: its name, which knows the lines; text: the function's lines from `def` on; line_shift:
+    file: its name, with its lines; text: the function's lines from `def` on; line_shift:
     line of the code = tree line + line_shift. facts: results of analyses of the tree, by
     analysis and node.
     """
@@ -46,7 +46,7 @@ class FunctionSource:
 
     @property
     def dedented_text(self) -> str:
-        """The text without the indentation that all its lines have."""
+        """The text without the common indentation of its lines."""
         return dedent(self.text)
 
 
@@ -56,8 +56,8 @@ _sources: dict[tuple[SourceText, str, CodeType], FunctionSource] = {}
 def source_of(fn: FunctionType) -> FunctionSource:
     """The source of a function, cached by its code and the text of its file.
 
-    Raises SourceNotAvailable for code that is in no file: typed at a plain prompt, or passed to
-    `exec`; and where the file was edited before the function was decorated.
+    Raises SourceNotAvailable for code without a file, typed at a plain prompt or passed to `exec`,
+    and if the file was edited before the function was decorated.
     """
     code, text = fn.__code__, text_of(fn)
     key = (text, code.co_filename, code)
@@ -74,7 +74,7 @@ def _read(fn: FunctionType, text: SourceText) -> FunctionSource:
     if text.predates_process:  # unchanged since the import, so line numbers hold
         source = _at(fn, text.lines, code.co_firstlineno)
     else:
-        # Text that was saved first, then the file as it is now, which may match again.
+        # The saved text first, then the current file, which may match again.
         source = _of_code(fn, text) or _of_code(fn, _current(code.co_filename))
     if source is not None:
         return source
@@ -84,15 +84,15 @@ def _read(fn: FunctionType, text: SourceText) -> FunctionSource:
 
 
 def _of_code(fn: FunctionType, text: SourceText) -> FunctionSource | None:
-    """What compiles to the function's code, if possible at its own lines."""
+    """The definition that compiles to the function's code, if possible at its own lines."""
     first = fn.__code__.co_firstlineno
-    # Equal functions compile to equal code: the nearest one is most probably the one meant.
+    # Equal functions compile to equal code: the nearest one is most probably the right one.
     numbers = sorted(lines_of_code(fn.__code__, text), key=lambda number: abs(number - first))
     return next(filter(None, (_at(fn, text.lines, number) for number in numbers)), None)
 
 
 def _current(file: str) -> SourceText:
-    """The file as it is now; empty if it cannot be read. (`linecache` goes by time and size.)"""
+    """The current file; empty if it cannot be read. (`linecache` compares time and size.)"""
     try:
         with tokenize.open(file) as opened:
             return SourceText(opened.readlines(), 0.0)
@@ -101,8 +101,8 @@ def _current(file: str) -> SourceText:
 
 
 def _at(fn: FunctionType, lines: Sequence[str], number: int) -> FunctionSource | None:
-    """The function whose first line, with its decorators, has a number; None if there is none of
-    its name and parameters."""
+    """The function whose first line, decorators included, has this number; None unless its name and
+    parameters agree."""
     first = number - 1
     if first >= len(lines):
         return None
@@ -115,7 +115,7 @@ def _at(fn: FunctionType, lines: Sequence[str], number: int) -> FunctionSource |
             node = tree.body[0]
             if isinstance(node, ast.If):
                 node = node.body[0]
-            # The tree's first line: 2 behind an `if 1:` line, else 1.
+            # The tree's first line: 2 after an `if 1:` line, else 1.
             return _checked(fn, lines, node, first, 2 if indented else 1)
     return None
 
@@ -123,8 +123,8 @@ def _at(fn: FunctionType, lines: Sequence[str], number: int) -> FunctionSource |
 def _possible_ends(lines: Sequence[str], first: int) -> Iterator[int]:
     """Line numbers at which the function may end: before each line that is indented no deeper.
 
-    A line inside brackets or a string may look like that too; then the text up to it does not
-    parse, and the next candidate is the right one or closer to it.
+    A line inside brackets or a string may have that indentation; then the text up to it does not
+    parse, and the next candidate is tried.
     """
     indent = _indentation(lines[first])
     for number in range(first + 1, len(lines)):
@@ -152,7 +152,7 @@ def _parsed(text: str) -> ast.Module | None:
 def _checked(
     fn: FunctionType, lines: Sequence[str], node: ast.stmt, first: int, tree_first: int
 ) -> FunctionSource | None:
-    """A statement that begins at an index of the lines, if it may be the function.
+    """A statement that starts at an index of the lines, if it may be the function.
 
     tree_first: number of its first line in the tree
     """
@@ -169,7 +169,7 @@ def _checked(
     shift = code.co_firstlineno - tree_first
     last = (node.end_lineno or 0) + shift
     # Only names and parameters were compared so far; bodies may differ in length.
-    # The code has lines behind this text: another function of the same head, edited since.
+    # The code has lines after this text: another function of the same head, edited since.
     if any((line or 0) > last for _, _, line in code.co_lines()):
         return None
     to_index = first - tree_first

@@ -1,7 +1,7 @@
-"""Where in a text a function's code comes from: the text is compiled again, and code compared.
+"""Search for the text of a function's code: the text is compiled again, and code compared.
 
-A whole file is compiled, since code depends on what is around it: on imports, enclosing functions,
-the class, future statements. Line numbers do not count, so text that has moved is found.
+A whole file is compiled, since code depends on its context: imports, enclosing functions, the
+class, future statements. Line numbers are ignored, so text that has moved is found.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from tilewright.support.asynchronous_exceptions import synchronous
 __all__ = ["lines_of_code"]
 
 _KIND = 0x04 | 0x08 | 0x20 | 0x80 | 0x200
-"""Of `co_flags`: CO_VARARGS, CO_VARKEYWORDS, CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR."""
+"""Bits of `co_flags`: CO_VARARGS, CO_VARKEYWORDS, CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR."""
 _NAMES = ("co_qualname", "co_names", "co_varnames", "co_freevars", "co_cellvars")
 _COUNTS = ("co_argcount", "co_posonlyargcount", "co_kwonlyargcount")
 
 
 def lines_of_code(code: CodeType, text: SourceText) -> list[int]:
-    """Numbers of the first lines of what in a text compiles to `code`; none if the text does not
+    """First lines of the functions in a text that compile to `code`; none if the text does not
     compile."""
     return [candidate.co_firstlineno for candidate in _compiled(text) if _same(candidate, code)]
 
@@ -32,7 +32,7 @@ def lines_of_code(code: CodeType, text: SourceText) -> list[int]:
 def _compiled(text: SourceText) -> tuple[CodeType, ...]:
     """All functions in a text."""
     try:
-        # dont_inherit: future statements of this module must not change what the text compiles to.
+        # dont_inherit: future statements of this module must not affect the text.
         return tuple(_inner(compile("".join(text.lines), "<text>", "exec", dont_inherit=True)))
     except synchronous(SyntaxError, ValueError, RecursionError):
         return ()

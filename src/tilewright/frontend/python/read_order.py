@@ -16,7 +16,7 @@ _OWN_SCOPE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 def early_reads(source: FunctionSource) -> frozenset[str]:
-    """The names that no statement or parameter before their first use assigns."""
+    """Names that are read before any statement or parameter assigns them."""
     key = ("early reads", source.tree)
     cached = source.facts.get(key)
     if cached is None:
@@ -39,10 +39,10 @@ def _early(tree: ast.FunctionDef, assigned: set[str]) -> Iterator[str]:
 
 
 def _as_evaluated(node: ast.AST) -> list[ast.AST]:
-    """The parts of a node in the order of evaluation: values before the targets they go to."""
+    """The parts of a node in the order of evaluation: values before their targets."""
     parts = list(parts_of(node))
     targets = [part for part in parts if isinstance(getattr(part, "ctx", None), ast.Store)]
-    # What a loop iterates over, its target, its body; generators come before their element.
+    # The iterable of a loop, its target, its body; generators come before their element.
     first = [node.iter, node.target] if isinstance(node, ast.For) else []
     first += getattr(node, "generators", [])
     rest = [part for part in parts if part not in first and part not in targets]

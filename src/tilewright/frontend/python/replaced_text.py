@@ -1,6 +1,6 @@
-"""Functions whose text is replaced: compiles a text in the place of an existing function.
+"""Functions whose text is replaced: compiles a text in place of an existing function.
 
-Programs that write kernels take the text of one, change it, and make it the text of the kernel.
+Programs that generate kernels take the text of one, edit it, and assign it to the kernel.
 The new function has the globals and the closure of the old one. Annotations and defaults that the
 text leaves unchanged are not evaluated again: they may use names that the closure lacks, and
 globals that have other values by now.
@@ -26,9 +26,8 @@ _AROUND = "<around>"
 def function_of_text(text: str, like: FunctionType) -> FunctionType:
     """The function that `text` defines, with the name, globals and closure of `like`.
 
-    It begins on the line on which `like` does. The text is kept where tracebacks and errors look
-    for lines of files. Errors: SyntaxError; InvalidValue for a text that defines no function of
-    that name.
+    It starts on the line on which `like` does. The text is registered for tracebacks and errors.
+    Errors: SyntaxError; InvalidValue for a text that defines no function of that name.
     """
     file = f"<text of {like.__name__}, {sha256(text.encode()).hexdigest()[:12]}>"
     above = like.__code__.co_firstlineno - 1
@@ -44,7 +43,7 @@ def function_of_text(text: str, like: FunctionType) -> FunctionType:
     flags = like.__code__.co_flags & __future__.annotations.compiler_flag
     exec(compile(enclosed, file, "exec", flags, dont_inherit=True), like.__globals__, names)
     made: FunctionType = names[_AROUND](*[None] * len(cells), *defaults.values())
-    # the cells themselves, whose values may change
+    # the cells themselves: their values may change
     closure = tuple(cells[name] for name in made.__code__.co_freevars)
     bound = FunctionType(made.__code__, like.__globals__, like.__name__, made.__defaults__, closure)
     bound.__kwdefaults__ = made.__kwdefaults__
@@ -54,7 +53,7 @@ def function_of_text(text: str, like: FunctionType) -> FunctionType:
 
 
 def _parsed(text: str, file: str, above: int) -> list[ast.stmt]:
-    """The statements of a text, which may be indented, below so many lines."""
+    """The statements of a text, which may be indented, preceded by that many lines."""
     if not text[:1].isspace():
         return ast.increment_lineno(ast.parse(text, file), above).body
     block = ast.increment_lineno(ast.parse(f"if 1:\n{text}", file), above - 1).body[0]
@@ -81,7 +80,7 @@ def _definition(tree: list[ast.stmt], name: str) -> ast.FunctionDef:
 
 
 def _without_annotations(made: ast.FunctionDef, like: FunctionType) -> dict[str, object]:
-    """Remove the annotations that `like` has too, and return their values by parameter."""
+    """Remove the annotations that `like` shares, and return their values by parameter."""
     before = {arg.arg: _dumped(arg.annotation) for arg in _arguments(_tree_of(like))}
     kept: dict[str, object] = {}
     for arg in _arguments(made):
@@ -92,7 +91,7 @@ def _without_annotations(made: ast.FunctionDef, like: FunctionType) -> dict[str,
 
 
 def _with_defaults(made: ast.FunctionDef, like: FunctionType) -> dict[str, object]:
-    """Replace the defaults that `like` has too by names; name -> value."""
+    """Replace the defaults that `like` shares by names; name -> value."""
     before = {name: _dumped(items[index]) for name, items, index in _defaults(_tree_of(like))}
     parameters = signature(like).parameters
     kept: dict[str, object] = {}
@@ -106,7 +105,7 @@ def _with_defaults(made: ast.FunctionDef, like: FunctionType) -> dict[str, objec
 
 
 def _tree_of(fn: FunctionType) -> ast.FunctionDef:
-    """The definition of a function; one without parameters where there is no text."""
+    """The definition of a function; one without parameters if there is no text."""
     try:
         return source_of(fn).tree
     except errors.SourceNotAvailable:

@@ -1,8 +1,8 @@
-"""What the tile IR of a kernel depends on: its source, the functions it calls, the globals it uses.
+"""Dependencies of a kernel's tile IR: its source, the functions it calls, the globals it uses.
 
-Names are resolved as the kernel will resolve them: through its closure, its module's globals and
-attributes of modules. Functions written in the kernel language are followed; every constant that is
-met is recorded, so that a later change of it can be noticed.
+Names are resolved as in the kernel: through its closure, its module's globals and attributes of
+modules. Functions written in the kernel language are followed; constants are recorded, so that a
+later change of one is detected.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CONTAINERS = (list, dict)
 _CONSTANTS = (
     bool, int, float, str, bytes, type(None), tuple, *CONTAINERS, constexpr, dtype, Enum,
 )  # fmt: skip
-# Functions too: rebinding a helper's name changes the kernel as a constant does.
+# With functions: rebinding a helper's name changes the kernel as a constant does.
 _RECORDED = (*_CONSTANTS, DeviceFunction, constexpr_function)
 _PLAIN = (
     bool,
@@ -62,8 +62,8 @@ def _may_change(value: object) -> bool:
 class UsedGlobal:
     """A constant or function from outside the kernel.
 
-    original: the object that the name stood for; value: the same, of an object that may change in
-    place a copy.
+    original: the object that the name referred to; value: the same, or a copy of an object that may
+    change in place.
     """
 
     name: str
@@ -73,12 +73,12 @@ class UsedGlobal:
 
     @staticmethod
     def of(name: str, binding: Binding, value: object) -> UsedGlobal:
-        """A global with its value now."""
+        """A global with its current value."""
         kept = deepcopy(value) if _may_change(value) else value
         return UsedGlobal(name, binding, kept, value)
 
     def changed(self) -> bool:
-        """Whether the name now stands for another value."""
+        """Whether the name now refers to another value."""
         now = self.binding.read()
         # Identity first: fingerprints of functions read their source.
         return now is not self.value and _fingerprint(now) != _fingerprint(self.value)
@@ -86,21 +86,21 @@ class UsedGlobal:
 
 _COMPILED_WITH = "__tilewright_compiled_with__"
 """Attribute of a function: the constants that it was first compiled with. They refer to the module,
-and so to the function: a dictionary here would keep all of them for good."""
+and so to the function: a dictionary here would never release them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """hash: sha256 in hexadecimal over everything that decides the tile IR of a kernel; uses: the
-    constants that functions which it calls read, with these functions."""
+    """hash: sha256 in hexadecimal over all dependencies of a kernel's tile IR; uses: the constants
+    that its callees read, with these functions."""
 
     hash: str
     used: tuple[UsedGlobal, ...]
     uses: tuple[tuple[FunctionType, UsedGlobal], ...] = ()
 
     def refuse_conflicts(self) -> None:
-        """Errors: ConflictingGlobal, for a function that another kernel has compiled with another
-        value of a constant."""
+        """Check that no callee was compiled by another kernel with another value of a constant.
+        Errors: ConflictingGlobal."""
         for function, used in self.uses:
             key = (id(used.binding.holder), used.binding.key)
             known: dict[tuple[int, str], UsedGlobal] = vars(function).setdefault(_COMPILED_WITH, {})
@@ -115,7 +115,7 @@ class Dependencies:
 
 
 def dependencies(fn: DeviceFunction | constexpr_function[..., Any]) -> Dependencies:
-    """Follow a function to all it depends on. Raises SourceNotAvailable."""
+    """The dependencies of a function, transitively. Raises SourceNotAvailable."""
     function = cast("FunctionType", fn.fn)
     collector = _Collector(_package(function))
     collector.function(function)
@@ -126,7 +126,7 @@ def dependencies(fn: DeviceFunction | constexpr_function[..., Any]) -> Dependenc
 class _Collector:
     """Walks functions depth first, in an order that depends on their text only.
 
-    package: the kernel's, whose Python functions count too.
+    package: the kernel's, whose Python functions are dependencies.
     """
 
     def __init__(self, package: str) -> None:
@@ -169,7 +169,7 @@ class _Collector:
             if not isinstance(value, ModuleType | type):
                 return
             of_language = of_language or value.__name__.startswith(("tilewright.", "triton"))
-            # modules may look attributes up at the first use, and only then hold them
+            # modules may load attributes at the first use, and only then hold them
             getattr(value, attribute, None)
             binding = Binding(value if isinstance(value, type) else vars(value), attribute)
             value = binding.read()
@@ -183,7 +183,7 @@ class _Collector:
             self._aggregate(value)
         elif isinstance(value, FunctionType) and not of_language and not is_builtin(value):
             self._python_function(value)
-        # The language does not change while it runs; other objects are no constants of a kernel.
+        # The language does not change at run time; other objects are no constants of a kernel.
         if of_language or not isinstance(value, _RECORDED):
             return
         key, used = (
@@ -206,8 +206,8 @@ class _Collector:
                     self._python_function(function)
 
     def _python_function(self, fn: FunctionType) -> None:
-        """A function without @jit, which runs at compile time: its text, where that is known."""
-        # Those of installed libraries do not change while a kernel is developed.
+        """A function without @jit, which runs at compile time: its text, if available."""
+        # Installed libraries do not change while a kernel is developed.
         if _package(fn) != self._package:
             return
         try:
@@ -225,7 +225,7 @@ def _package(fn: FunctionType) -> str:
 
 
 def _references(source: FunctionSource, fn: FunctionType) -> tuple[tuple[str, ...], ...]:
-    """The outside names in a function, with the attributes taken of them, sorted."""
+    """The outside names in a function, with attribute paths, sorted."""
     key = ("references", source.tree)
     references = source.facts.get(key)
     if references is None:
@@ -258,7 +258,7 @@ def _path(node: ast.AST) -> tuple[str, ...]:
 
 
 def _fingerprint(value: object) -> str:
-    """A text that differs between values that a kernel treats differently."""
+    """A text that is different for values that a kernel treats differently."""
     if isinstance(value, constexpr):
         return f"constexpr {_fingerprint(cast('object', value.value))}"
     if isinstance(value, _PLAIN):

@@ -1,4 +1,4 @@
-"""The nodes inside of a node of a syntax tree, without those that say how a name is used."""
+"""Child nodes of a syntax tree, without expression contexts and operators."""
 
 from __future__ import annotations
 

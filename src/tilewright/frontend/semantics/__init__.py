@@ -1,4 +1,4 @@
-"""What every language function and operator does, for both front ends and `interpret=True`."""
+"""Semantics of language functions and operators, for both front ends and `interpret=True`."""
 
 from tilewright.frontend.frontend_options import FrontendOptions
 from tilewright.frontend.semantics import (

@@ -53,7 +53,7 @@ def _ordering(ctx: Context, kind: str, sem: object, scope: object) -> tuple[str,
 def atomic(
     ctx: Context, kind: str, pointer: object, val: object, mask: object, sem: object, scope: object
 ) -> tensor:
-    """One read-modify-write of each element; gives the values before it."""
+    """One read-modify-write of each element; returns the old values."""
     address = _target(ctx, kind, pointer)
     order, extent = _ordering(ctx, kind, sem, scope)
     # The mask may widen the pointers, so the value is broadcast after it.
@@ -83,7 +83,7 @@ for _kind in ("add", "max", "min", "and", "or", "xor", "xchg"):
 def atomic_load(
     ctx: Context, pointer: object, mask: object = None, sem: object = None, scope: object = None
 ) -> tensor:
-    # a number that the op has no use for: all kinds have one form
+    # a number that the op ignores: all kinds have one form
     return atomic(ctx, "load", pointer, 0, mask, sem, scope)
 
 

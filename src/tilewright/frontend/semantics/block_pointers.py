@@ -114,7 +114,7 @@ def store_window(
 ) -> Window:
     """Pointers and mask of an access. Errors: InvalidValue."""
     shape = p.block_shape
-    # None counts as no check; an axis may be named twice, hence the set.
+    # None means no check; an axis may be listed twice, hence the set.
     dims = constant_arguments.integers(ctx, function, "boundary_check", boundary_check or ())
     checked = {
         constant_arguments.axis(ctx, function, dim, len(shape), "boundary_check") for dim in dims
@@ -145,7 +145,7 @@ def _index(ctx: Context, p: block_pointer, dim: int) -> Value:
 
 
 def _inside(ctx: Context, p: block_pointer, dim: int, index: Value) -> Value:
-    """Whether positions lie in the array along one dimension."""
+    """Whether positions are inside the array along one dimension."""
     extent = ctx.splat(p.whole[dim].handle, (p.block_shape[dim],))
     # Below zero as well: `advance` with a negative step may leave the array at its start.
     zero = constant(ctx, 0, index.type)

@@ -1,4 +1,4 @@
-"""Bringing values to one shape, and the limits that every tile keeps."""
+"""Broadcasting of values, and the limits of tile shapes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Mismatch = type[errors.ShapeMismatch]
 
 
 def check_tile(ctx: Context, shape: Shape) -> Shape:
-    """`shape`, if a tile may have it. Errors: NonPowerOfTwo, BlockTooLarge."""
+    """`shape`, checked against the limits of a tile. Errors: NonPowerOfTwo, BlockTooLarge."""
     powers_of_two = ctx.options.triton_limits or ctx.options.strict_triton
     for dim, extent in enumerate(shape):
         if extent < 1 or (powers_of_two and extent & (extent - 1)):
@@ -42,7 +42,7 @@ def common_shape(
         return left
     if not left:
         return right
-    # NumPy's rule: missing dimensions are added in front, then extents of 1 stretch.
+    # NumPy's rule: missing dimensions are prepended, then extents of 1 stretch.
     rank = max(len(left), len(right))
     padded = zip((1,) * (rank - len(left)) + left, (1,) * (rank - len(right)) + right, strict=True)
     shape: list[int] = []
@@ -68,7 +68,7 @@ def broadcast_value(
     current = type_.shape
     if current == shape:
         return value
-    # The common shape may exceed `shape`: only the value may be stretched here, not the target.
+    # The common shape may exceed `shape`, but only the value may be stretched, not the target.
     if common_shape(ctx, verb, current, shape, mismatch=mismatch) != shape:
         ctx.fail(mismatch, verb, current, shape)
     for _ in range(len(shape) - len(current)):

@@ -1,7 +1,7 @@
 """Reductions and scans by functions that print, assert, or access memory.
 
-The region of a reduction only computes: how often it runs, and on which lanes, is up to a backend.
-Such a function is called on tiles instead, once for each pair of elements that it combines:
+The region of a reduction has no effects: a backend chooses how often it runs, and on which lanes.
+A function with effects is called on tiles instead, once for each pair of elements that it combines:
 
     reduction of 8       pairs of neighbours: 4 pairs, then 2, then 1
     scan of 8            the last of each first half with all of its second half: halves of 1, 2, 4
@@ -57,7 +57,7 @@ def _scan(ctx: Context, tiles: Tiles, axis: int, combine: Combine) -> Tiles:
 
 
 def _after(ctx: Context, first: Tiles, second: Tiles, axis: int, combine: Combine) -> Tiles:
-    """The scanned elements of a run, each combined with the last one of the run before it."""
+    """The scanned elements of a run, each combined with the last one of the preceding run."""
     last = _parts(ctx, first, axis, _extent(first, axis) - 1, 1)
     shape = shape_of(second[0].handle.type)
     spread = [tensor(broadcast_value(ctx, tile.handle, shape)) for tile in last]

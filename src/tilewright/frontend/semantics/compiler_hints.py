@@ -20,7 +20,7 @@ from tilewright.support import errors
 
 
 def _hint(ctx: Context, function: str, input: object, values: object, attribute: str) -> Any:
-    # A hint on a compile-time number has nothing to tell: its value is known anyway.
+    # A hint on a compile-time number adds nothing: the value is a constant.
     if not isinstance(input, tensor):
         return constexpr(input)
     numbers = constant_arguments.integers(ctx, function, "values", values)
@@ -74,7 +74,7 @@ def static_print(
     file: object = None,
     flush: object = False,
 ) -> None:
-    # Run-time values have no value yet; what can be shown of them is their type.
+    # Run-time values are unknown at compile time; their type is printed.
     texts = [str(value.type) if isinstance(value, tensor) else str(value) for value in values]
     print(*texts, sep=sep, end=end, file=cast("TextIO | None", file), flush=bool(flush))
 
@@ -108,7 +108,7 @@ def device_assert(ctx: Context, cond: object, msg: object = "", mask: object = N
     where = None
     if mask is not None:
         where = as_condition(ctx, mask)
-        # Either may be a scalar; it is broadcast to the tile that the other one is.
+        # Either may be a scalar; it is broadcast to the shape of the other.
         shape = shape_of(condition.type) or shape_of(where.type)
         condition = broadcast_value(ctx, condition, shape, "assert with a mask")
         where = broadcast_value(ctx, where, shape, "assert with a mask")

@@ -1,4 +1,4 @@
-"""Implementations as formulas: Python operators and language functions on tensors, in one context.
+"""Tracing of formulas: Python operators and language functions on tensors emit ops.
 
 def sigmoid(x: Any) -> Any:
     return 1 / (1 + tl.exp(-x))
@@ -66,7 +66,7 @@ def rarely(ctx: Context, condition: tensor, common: tensor, slow: Any, *args: te
 
 
 def evaluate(ctx: Context, formula: Callable[[], R]) -> R:
-    """Run a formula with its operators and calls going to the semantics, through `ctx`."""
+    """The result of a formula, whose operators and calls emit ops through `ctx`."""
     # Operators of `tensor` have no context of their own: they find the dispatcher in this variable.
     token = ACTIVE.set(_Direct(ctx))
     try:

@@ -1,4 +1,4 @@
-"""Reading compile-time arguments: integers, shapes, axes, names out of a list."""
+"""Reading of compile-time arguments: integers, shapes, axes, choices."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def integer(ctx: Context, function: str, name: str, value: object) -> int:
     # bool is an int in Python, but an extent or axis of True is a mistake.
     if not isinstance(value, bool) and isinstance(value, SupportsIndex):
         try:
-            return int(operator.index(value))  # `index` gives subclasses of int as they are
-        except TypeError:  # arrays have the method, but only those of one integer an index
+            return int(operator.index(value))  # `index` returns subclasses of int unchanged
+        except TypeError:  # arrays have the method, but an index only if they hold one integer
             pass
     ctx.fail(errors.InvalidValue, function, name, "an integer", describe(value))
 
@@ -51,7 +51,7 @@ def flag(ctx: Context, function: str, name: str, value: object) -> bool:
 def sequence(ctx: Context, function: str, name: str, value: object) -> list[Any]:
     """The items of a tuple or list, unwrapped; one item by itself counts as a sequence of one."""
     value = unwrap(value)
-    # A string is a Sequence as well, whose items nobody means as extents.
+    # A string is a Sequence, but its characters are no extents.
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [unwrap(item) for item in cast("Sequence[Any]", value)]
     if isinstance(value, tensor | int):

@@ -1,4 +1,4 @@
-"""The grid, and tiles made from nothing: program_id, arange, full, zeros."""
+"""The grid, and creation of tiles: program_id, arange, full, zeros."""
 
 from __future__ import annotations
 

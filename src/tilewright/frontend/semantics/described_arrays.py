@@ -1,10 +1,10 @@
-"""Tensor descriptors: their making, and the accesses by them.
+"""Tensor descriptors: construction and accesses.
 
     d = make_tensor_descriptor(base, shape=(M, K), strides=(sm, 1), block_shape=(BM, BK))
     d.load((m, k))
         mem.descriptor_load base, M, K, sm, m, k {block_shape = [BM, BK]}
 
-Masks and pointers are made later, by `lower-descriptors`, unless a machine does without them.
+`lower-descriptors` computes masks and pointers later, except where TMA needs none.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ from tilewright.support import errors
 
 _MAKE = "make_tensor_descriptor"
 MIN_ROW_BYTES = 16
-"""Of the last dimension of a block: what copy engines move at least."""
+"""Least bytes of the last dimension of a block: the least that TMA copies."""
 _DROPPED_BITS = 13
-"""Of a fraction, in TF32."""
+"""Bits of a fraction in TF32."""
 _EXPONENT = 0x7F800000
 _MIN_ROWS = 8
-"""Of a gather or scatter, as in Triton."""
+"""Least rows of a gather or scatter, as in Triton."""
 _MIN_COLUMN_BYTES = 32
-"""Of a row that is gathered, as in Triton."""
+"""Least bytes of a row that is gathered, as in Triton."""
 
 
 @implements(tl.make_tensor_descriptor)
@@ -103,7 +103,7 @@ def make_tensor_descriptor(
 def described_array(
     ctx: Context, parts: Sequence[tensor], block: tuple[int, ...], reads: str
 ) -> tensor_descriptor:
-    """The descriptor that a host has passed.
+    """The descriptor that the host passes.
 
     parts: the pointer, the extents (int32), the strides (int64) but the last, which is 1; reads: as
     in a `Description`.
@@ -120,7 +120,7 @@ def described_array(
 def _check_blocks(
     ctx: Context, function: str, element: DType, block: tuple[int, ...], padding: str
 ) -> None:
-    """Errors: InvalidValue, NonPowerOfTwo, BlockTooLarge."""
+    """Check the shape of blocks. Errors: InvalidValue, NonPowerOfTwo, BlockTooLarge."""
     if not 1 <= len(block) <= MAX_DESCRIPTOR_RANK:
         expected = f"1 to {MAX_DESCRIPTOR_RANK} extents"
         ctx.fail(errors.InvalidValue, function, "block_shape", expected, len(block))
@@ -151,7 +151,7 @@ def _check_last_stride(ctx: Context, stride: object) -> None:
 
 
 def _extent(ctx: Context, item: object) -> tensor:
-    """As int32. What is more than that can hold becomes its largest: no offset is beyond it."""
+    """An extent as int32; a larger one becomes the largest int32, which no offset exceeds."""
     if not (isinstance(item, tensor) and item.handle.type in (i64, u64, u32)):
         return _integer(ctx, _MAKE, "shape", item, tl.int32)
     largest = constant(ctx, i32.max_int, item.handle.type)
@@ -186,7 +186,7 @@ def load_tensor_descriptor(ctx: Context, desc: object, offsets: object) -> tenso
 
 
 def _as_read(ctx: Context, d: tensor_descriptor_base, block: tensor) -> tensor:
-    """A block that was loaded, rounded to TF32 if the descriptor says so."""
+    """A block that was loaded, rounded to TF32 if the descriptor requests it."""
     return evaluate(ctx, lambda: _rounded_to_tf32(block)) if d.rounds else block
 
 

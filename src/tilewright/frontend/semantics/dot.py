@@ -1,4 +1,4 @@
-"""The matrix product of two tiles."""
+"""`tl.dot`: checks, dtypes and the op."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ACCUMULATORS: dict[DType, tuple[DType, ...]] = {
     i8: (i32, i8), u8: (i32, u8), f16: (f32, f16), bf16: (f32,), f32: (f32,), f64: (f64,),
     **{dtype: (f32, f16) for dtype in all_dtypes() if dtype.is_fp8},
 }  # fmt: skip
-"""Operand dtypes and what their products may be summed in; the first is the default."""
+"""Operand dtypes -> the dtypes that the accumulator may have; the first is the default."""
 
 
 @implements(tl.dot)
@@ -51,9 +51,9 @@ def dot(
     max_num_imprecise_acc: object = None,
     out_dtype: object = None,
 ) -> tensor:
-    a, b = _factor(ctx, "input", input), _factor(ctx, "other", other)
+    a, b = _operand(ctx, "input", input), _operand(ctx, "other", other)
     left, right = dtype_of(a.type), dtype_of(b.type)
-    # Tensor cores multiply the two fp8 formats that they have with each other.
+    # Tensor cores take any combination of the two fp8 formats that they support.
     if left is not right and not (left.is_fp8 and right.is_fp8):
         ctx.fail(errors.DTypeMismatch, "dot", type_of(left), type_of(right))
     if f8e4b15 in (left, right) and ctx.options.triton_limits and ctx.options.capability >= 90:
@@ -62,15 +62,15 @@ def dot(
     if left.is_fp8 and not {left, right} <= {f8e4m3, f8e5m2}:
         # f16 has all the numbers of every fp8 format
         a, b, left = cast_value(ctx, a, f16), cast_value(ctx, b, f16), f16
-    shape = _product_shape(ctx, a, b)
+    shape = _result_shape(ctx, a, b)
     _check_depth(ctx, a)
     result = TileType(shape, _result_dtype(ctx, left, acc, out_dtype))
-    # Without acc the product is added to an explicit zero: DotOp always has three operands.
+    # Without acc the accumulator is an explicit zero: DotOp always has three operands.
     start = constant(ctx, 0, result) if acc is None else _accumulator(ctx, acc, result)
-    # The low bits of a sum are those of the sum of the low bits.
+    # The low bits of the accumulator are those of the sum of the low bits.
     start = cast_value(ctx, start, ACCUMULATORS[left][0]) if result.element.bits == 8 else start
     precision = _precision(ctx, left, input_precision, allow_tf32)
-    # 0: no limit on runs of products that are summed in less than fp32; only fp8 has one.
+    # 0: no limit on runs that are accumulated in less than fp32; only fp8 has one.
     run = 0
     if max_num_imprecise_acc is not None and left.is_fp8:
         run = constant_arguments.integer(ctx, "dot", "max_num_imprecise_acc", max_num_imprecise_acc)
@@ -80,14 +80,14 @@ def dot(
             triton = f"max_num_imprecise_acc ({run}) must be <= K ({depth})"
             name = "max_num_imprecise_acc"
             ctx.fail(errors.InvalidValue, "dot", name, expected, run, triton=triton)
-    left_matrix, right_matrix, total = (_batched(ctx, value) for value in (a, b, start))
-    product = ctx.value(DotOp(left_matrix, right_matrix, total, precision, run))
-    product = product if len(shape) <= 3 else ctx.value(ReshapeOp(product, shape))
-    return tensor(cast_value(ctx, product, dtype_of(result)))
+    left_matrix, right_matrix, accumulator = (_batched(ctx, value) for value in (a, b, start))
+    dot = ctx.value(DotOp(left_matrix, right_matrix, accumulator, precision, run))
+    dot = dot if len(shape) <= 3 else ctx.value(ReshapeOp(dot, shape))
+    return tensor(cast_value(ctx, dot, dtype_of(result)))
 
 
 def _check_depth(ctx: Context, a: Value) -> None:
-    """Refuse what the tensor cores have no instruction for, where Triton's limits hold."""
+    """Refuse a K that the tensor cores have no instruction for, where Triton's limits hold."""
     depth, least = shape_of(a.type)[-1], 32 if dtype_of(a.type).bits == 8 else 16
     if ctx.options.triton_limits and depth < least:
         triton = f"Input shapes should have M >= 1, N >= 1 and K >= {least}"
@@ -96,14 +96,14 @@ def _check_depth(ctx: Context, a: Value) -> None:
 
 
 def _batched(ctx: Context, value: Value) -> Value:
-    """All leading dimensions as one, which DotOp has at most."""
+    """All leading dimensions as one: DotOp has at most one batch dimension."""
     shape = shape_of(value.type)
     if len(shape) <= 3:
         return value
     return ctx.value(ReshapeOp(value, (prod(shape[:-2]), *shape[-2:])))
 
 
-def _factor(ctx: Context, name: str, value: object) -> Value:
+def _operand(ctx: Context, name: str, value: object) -> Value:
     argument = constant_arguments.tile(ctx, "dot", name, value)
     tile = argument.handle
     element, rank = element_of(tile.type), len(shape_of(tile.type))
@@ -120,7 +120,7 @@ def _factor(ctx: Context, name: str, value: object) -> Value:
     return tile
 
 
-def _product_shape(ctx: Context, a: Value, b: Value) -> tuple[int, ...]:
+def _result_shape(ctx: Context, a: Value, b: Value) -> tuple[int, ...]:
     left, right = shape_of(a.type), shape_of(b.type)
     reason = ""
     if len(left) != len(right):
@@ -128,7 +128,7 @@ def _product_shape(ctx: Context, a: Value, b: Value) -> tuple[int, ...]:
     elif left[-1] != right[-2]:
         reason = f"K is {left[-1]} and {right[-2]}"
     elif left[:-2] != right[:-2]:
-        batches = (_product_text(shape[:-2]) for shape in (left, right))
+        batches = (" x ".join(map(str, shape[:-2])) for shape in (left, right))
         reason = f"the batch is {' and '.join(batches)}"
     if reason:
         notes = ("dot takes (..., M, K) x (..., K, N)",)
@@ -136,14 +136,10 @@ def _product_shape(ctx: Context, a: Value, b: Value) -> tuple[int, ...]:
     return (*left[:-1], right[-1])
 
 
-def _product_text(extents: tuple[int, ...]) -> str:
-    return " x ".join(map(str, extents))
-
-
 def _result_dtype(ctx: Context, operand: DType, acc: object, out_dtype: object) -> DType:
-    """The dtype to sum in: out_dtype of fp16 and fp8, else that of acc, else the operands' own.
+    """The accumulator dtype: out_dtype for fp16 and fp8, else that of acc, else the operands' own.
 
-    As in Triton, out_dtype means nothing to other operands, which have one accumulator each.
+    As in Triton, out_dtype is ignored for other operands, which have one accumulator dtype each.
     """
     choices = ACCUMULATORS[operand]
     chosen = None if out_dtype is None else number_type(ctx, "dot", out_dtype)
@@ -154,10 +150,10 @@ def _result_dtype(ctx: Context, operand: DType, acc: object, out_dtype: object) 
         expected = f"{names} for operands of {type_of(operand)}"
         ctx.fail(errors.InvalidValue, "dot", "out_dtype", expected, type_of(chosen))
     if isinstance(acc, tensor):
-        sums_in = element_of(acc.handle.type)
-        # An acc of another dtype is not taken over here; `_accumulator` reports it.
-        if isinstance(sums_in, DType) and sums_in in choices:
-            return sums_in
+        given = element_of(acc.handle.type)
+        # An acc of another dtype is ignored here; `_accumulator` reports it.
+        if isinstance(given, DType) and given in choices:
+            return given
     return choices[0]
 
 
@@ -165,12 +161,12 @@ def _accumulator(ctx: Context, acc: object, result: TileType) -> Value:
     argument = constant_arguments.tile(ctx, "dot", "acc", acc)
     value = argument.handle
     if shape_of(value.type) != result.shape:
-        reason = "the product is the first, 'acc' the second"
+        reason = "the result of dot is the first, 'acc' the second"
         ctx.fail(errors.ShapeMismatch, "sum", result.shape, shape_of(value.type), reason)
-    # No implicit conversion: it would round the running sum in every iteration of a loop.
+    # No implicit conversion: it would round the accumulator in every iteration of a loop.
     if element_of(value.type) is not result.element:
-        product = type_of(result.element)
-        ctx.fail(errors.DTypeMismatch, "dot: add a product and acc,", product, argument.dtype)
+        dtype = type_of(result.element)
+        ctx.fail(errors.DTypeMismatch, "dot: add the result and acc,", dtype, argument.dtype)
     return value
 
 

@@ -17,7 +17,7 @@ _ADDRESSES = (ir.i64, ir.u64)
 
 
 def as_offset(ctx: Context, value: tensor) -> tensor:
-    """An int32 value that offsets are computed from: as int64 where `int64_offsets` asks for it."""
+    """An int32 value that offsets are computed from: as int64 under `int64_offsets`."""
     element = ir.element_of(value.handle.type)
     if not isinstance(element, ir.DType):
         return value
@@ -30,7 +30,7 @@ def offset_dtype(ctx: Context, dtype: ir.DType) -> ir.DType:
 
 
 def cast_value(ctx: Context, value: Value, element: ir.DType) -> Value:
-    """A number converted to another number type, rounding to nearest even; itself if it has it."""
+    """A number converted to another number type, rounding to nearest even."""
     type_ = value.type
     if ir.element_of(type_) is element:
         return value
@@ -104,7 +104,7 @@ def cast_operand(
         return _cast_literal(ctx, unwrap(input), target)
     value = input.handle
     source = ir.element_of(value.type)
-    # First: the same type is a no-op for either kind of conversion, however it is to round.
+    # First: the same type is a no-op for either kind of conversion and any rounding.
     if source is target:
         return input
     _check_rounding(ctx, fp_downcast_rounding, source, target)
@@ -123,7 +123,7 @@ def _cast_literal(ctx: Context, value: object, target: ir.Scalar) -> tensor:
         exact = target.is_float or isinstance(value, bool)
         if exact or (isinstance(value, int) and target.is_integer and fits(value, target)):
             return tensor(constant(ctx, value, target))
-    # An integer out of range becomes a tensor of its own dtype; the cast then wraps its bits.
+    # An integer out of range becomes a tensor of its own dtype, whose bits the cast wraps.
     scalar = materialize(ctx, value)
     return cast_operand(ctx, scalar, type_of(target))
 

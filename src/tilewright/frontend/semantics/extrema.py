@@ -1,4 +1,4 @@
-"""Maximum and minimum along an axis, with the index of where they are.
+"""Maximum and minimum along an axis, with their index.
 
 With indices, pairs (value, index) fold by
 
@@ -99,7 +99,7 @@ def extremum_with_index(
     if dim is None and rank > 1:
         # Without an axis the index counts in row-major order over the whole tile.
         value = ctx.value(ReshapeOp(value, (prod(shape_of(value.type)),)))
-    # fp16 and bf16 compare in fp32, which orders them alike and which every backend has.
+    # fp16 and bf16 compare in fp32, which has the same order and which every backend supports.
     value = cast_value(ctx, value, accumulator_dtype(element))
     shape = shape_of(value.type)
     # int32 suffices: tiles have far fewer than 2^31 elements.
@@ -107,7 +107,7 @@ def extremum_with_index(
     predicate = "gt" if function.endswith("max") else "lt"
     combine = _better_pair(ctx, predicate, tie_break_left)
     best, where = reduce_tiles(ctx, [value, index], dim or 0, combine, keep and dim is not None)
-    # After folding a flattened tile one scalar is left; keep_dims restores the original rank.
+    # A flattened tile folds to one scalar; keep_dims restores the original rank.
     if keep and dim is None:
         best, where = (tensor(ctx.splat(part.handle, (1,) * rank)) for part in (best, where))
     return [tensor(cast_value(ctx, best.handle, element)), where]

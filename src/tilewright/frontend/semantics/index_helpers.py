@@ -21,8 +21,8 @@ def cdiv(ctx: Context, x: object, div: object) -> Any:
 def swizzle2d(
     ctx: Context, i: object, j: object, size_i: object, size_j: object, size_g: object
 ) -> Any:
-    """New (row, column): row-major positions are cut into groups of size_g rows, which are then
-    walked column by column."""
+    """New (row, column): row-major positions are split into groups of size_g rows, each of which is
+    traversed column by column."""
     position = binary(ctx, "add", binary(ctx, "mul", i, size_j), j)
     group_size = binary(ctx, "mul", size_g, size_j)
     first_row = binary(ctx, "mul", binary(ctx, "floordiv", position, group_size), size_g)

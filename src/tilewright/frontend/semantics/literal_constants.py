@@ -40,7 +40,7 @@ def is_literal(value: object) -> TypeGuard[Literal]:
 
 
 def materialize(ctx: Context, value: object) -> tensor:
-    """A tensor as it is; a compile-time number as a scalar of its own dtype.
+    """A tensor unchanged; a compile-time number as a scalar of its own dtype.
 
     Errors: InvalidOperation for anything else.
     """
@@ -56,7 +56,7 @@ def materialize(ctx: Context, value: object) -> tensor:
 
 
 def describe(value: object) -> str:
-    """What a value is, in words for messages."""
+    """A description of a value for messages."""
     if isinstance(value, tensor):
         return str(value.type)
     if isinstance(value, aggregate_value):

@@ -8,7 +8,7 @@ the ends of that type. The sign of the step decides the form:
     unknown              for t in [0, iterations), if s is not 0        index = start + t * s
 
 t is unsigned, since a distance between two numbers may exceed the largest signed one. The last form
-divides once before the loop. It also serves limits that are reached, `i <= n`: n + 1 may wrap.
+divides once before the loop. It is also used for inclusive limits, `i <= n`: n + 1 may wrap.
 
 A step such as `tl.num_programs(0) * BLOCK` is positive unless it wraps. It keeps the first form, so
 that grid-stride loops stay cheap to analyze; where it has wrapped to 0 or less, the loop is empty.
@@ -43,21 +43,21 @@ from tilewright.support import errors
 from tilewright.support.data_class import dataclass
 
 Bound = tensor | int
-"""An integer scalar, or a number that is known at compile time."""
+"""An integer scalar, or a compile-time number."""
 
 ZERO_STEP = "the step of range() is 0"
 """The message of the run-time assertion on a step that is not a literal."""
 
 # Deep enough for `BLOCK * tl.num_programs(0) * 2`; a cap, as operands fan out exponentially.
 _DEPTH = 8
-"""How far the origin of a step is followed to find its sign."""
+"""How many ops the search for the sign of a step follows."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoopBounds:
-    """Operands of the loop. origin: the first index where the loop counts from 0, else None.
+    """Operands of the loop. origin: the first index if the loop counts from 0, else None.
 
-    scale: what each count adds to the index; None where the counts are subtracted.
+    scale: the increment of the index for each count; None if the counts are subtracted.
     """
 
     lower: Value
@@ -78,7 +78,7 @@ class LoopBounds:
         count = cast_value(ctx, counter, dtype_of(self.origin.type))
         if self.scale is None:
             return tensor(ctx.sub(self.origin, count))
-        # Modulo 2^n the product is right for negative steps too.
+        # Modulo 2^n the product is also right for negative steps.
         return tensor(ctx.add(self.origin, ctx.mul(count, self.scale)))
 
     def is_empty(self, ctx: Context) -> Value:
@@ -96,7 +96,7 @@ class LoopBounds:
 
 
 def integer_bounds(ctx: Context, loop: range) -> tuple[Bound, Bound, Bound]:
-    """Start, end and step of a loop. Errors: InvalidValue for what is no integer scalar."""
+    """Start, end and step of a loop. Errors: InvalidValue unless they are integer scalars."""
     start, end, step = (
         _integer(ctx, label, unwrap(bound))
         for label, bound in (("start", loop.start), ("end", loop.end), ("step", loop.step))
@@ -115,14 +115,14 @@ def _integer(ctx: Context, label: str, bound: object) -> Bound:
 
 
 def index_dtype(ctx: Context, start: Bound, end: Bound, step: Bound) -> DType:
-    """The type of a loop's index: what the run-time bounds promote to, i32 or wider.
+    """The type of a loop's index: the common dtype of the run-time bounds, i32 or wider.
 
     Literals are weak: they widen it only if it cannot hold them, to i64, or without run-time bounds
-    to the first of i32, u32, i64 and u64 that holds them all; of a step the size counts.
+    to the first of i32, u32, i64 and u64 that holds them all. The size of a step counts.
     Errors: LiteralOutOfRange.
     """
     numbers = [part for part in (start, end) if isinstance(part, int)]
-    # The sign of a literal step is in the form of the loop; its size only must fit.
+    # The form of the loop contains the sign of a literal step; only its size must fit.
     numbers += [abs(step)] if isinstance(step, int) else []
     tensors = [part for part in (start, end, step) if isinstance(part, tensor)]
     promoted = i64 if ctx.options.int64_offsets else i32
@@ -169,10 +169,10 @@ def check_step(ctx: Context, step: Bound) -> None:
 def ascending_bounds(
     ctx: Context, dtype: DType, start: Bound, end: Bound, step: Bound
 ) -> LoopBounds:
-    """start, start + step, ... below end; step > 0, or nothing where it has wrapped below that."""
+    """start, start + step, ... below end; step > 0. Empty if the step has wrapped."""
     first, last, size = (in_dtype(ctx, part, dtype) for part in (start, end, step))
     if isinstance(step, tensor) and _may_wrap(step.handle):
-        # The end is replaced, not the step: how the index is aligned follows from start and step.
+        # The end is replaced, not the step: the alignment of the index follows from start and step.
         goes_up = ctx.gt(step.handle, 0)
         last = ctx.select(goes_up, last, first)
     return LoopBounds(first, last, size)
@@ -260,28 +260,28 @@ def _is_unsigned(part: tensor) -> bool:
 
 
 class _Positive(NamedTuple):
-    """The range of a number above 0. may_wrap: it is above 0 unless its computation wraps."""
+    """The range of a positive number. may_wrap: it is positive unless its computation wraps."""
 
     largest: int
     may_wrap: bool
 
 
 def is_positive(value: Value) -> bool:
-    """Whether a number is above 0, as far as sums and products of such numbers do not wrap.
+    """Whether a number is positive if sums and products of positive numbers do not wrap.
 
-    `tl.assume(value > 0)` in the block that computes it says so too.
+    `tl.assume(value > 0)` in the block that computes it has the same effect.
     """
     return _positive(value, _DEPTH) is not None
 
 
 def _may_wrap(value: Value) -> bool:
-    """Whether a number is above 0 only as far as its computation does not wrap."""
+    """Whether a number is positive only if its computation does not wrap."""
     positive = _positive(value, _DEPTH)
     return positive is not None and positive.may_wrap
 
 
 def _positive(value: Value, depth: int) -> _Positive | None:
-    """The bounds of a number above 0; None for others."""
+    """The bounds of a positive number; None for others."""
     largest = dtype_of(value.type).max_int
     if _is_assumed(value):
         return _Positive(largest, False)
@@ -334,7 +334,7 @@ def _is_assumed(value: Value) -> bool:
 
 
 def _compares_above_zero(compare: CompareOp, value: Value) -> bool:
-    """value > c with c >= 0, value >= c with c >= 1, or the same turned around."""
+    """value > c with c >= 0, value >= c with c >= 1, or the same with operands swapped."""
     left = compare.lhs is value
     other = compare.rhs.op if left else compare.lhs.op
     if not isinstance(other, ConstantOp):

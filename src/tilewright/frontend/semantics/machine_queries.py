@@ -1,4 +1,4 @@
-"""Clocks and places of programs, and what is known of the target while a kernel is compiled."""
+"""Clocks, program indices, and compile-time queries about the target."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tilewright.ops import AsmOp, TimerOp, VolatileAsmOp
 cuda, target = tl.extra.cuda, tl.target_info
 
 DEPENDENT_LAUNCHES = 90
-"""The compute capability from which on kernels may start before the one before has ended."""
+"""The least compute capability with dependent launches: a kernel may start early."""
 
 
 @implements(cuda.globaltimer)
@@ -51,7 +51,7 @@ def gdc_launch_dependents(ctx: Context) -> None:
 
 def _dependent_launch(ctx: Context, instruction: str) -> None:
     if ctx.options.capability >= DEPENDENT_LAUNCHES:
-        # Assembly has a result, which nobody uses.
+        # Assembly has a result, which is unused.
         text = f"{instruction}; mov.u32 $0, 0;"
         ctx.emitter.emit(VolatileAsmOp((), text, "=r", (i32,)))
 

@@ -66,7 +66,7 @@ def map_elementwise(ctx: Context, scalar_fn: object, *args: object, pack: object
 
 
 def _groups(ctx: Context, results: list[tensor], pack: int) -> list[tensor]:
-    """Scalars, as many for each result as there are elements in a group, of one type."""
+    """The results as scalars: for each, one type and as many as a group has elements."""
     count = len(results)
     if not count or count % pack:
         what = "map_elementwise: the results of scalar_fn"
@@ -119,7 +119,7 @@ def _libdevice_function(symbol: str) -> Callable[..., Any] | None:
     if name is None:
         return None
     stem, rounding = name["stem"], name["rounding"] or ""
-    # f, d: the type of float, before or behind; ll: long integers
+    # f, d: the type of float, as prefix or suffix; ll: long integers
     stems = (stem, re.sub("[fd]$", "", stem), re.sub("^([fd]|ll)", "", stem))
     both = re.sub("^f|f$", "", stem)
     for found in (*stems, both):

@@ -138,7 +138,7 @@ def quotient(ctx: Context, function: str, x: object, y: object, rounding: str) -
     """x / y of floats; 16-bit operands give fp32. rounding: of `DivOp`."""
     for operand in (x, y):
         if isinstance(operand, tensor):
-            # Only for its error: integers would otherwise divide as floats.
+            # Only for its error: integers would be divided as floats.
             float_argument(ctx, function, operand)
     dtype = result_dtype(ctx, "truediv", x, y)
     left, right = operands(ctx, "truediv", x, y, dtype)

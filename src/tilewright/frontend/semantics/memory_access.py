@@ -38,7 +38,7 @@ _HINT_VALUES = {
     "cache_modifier": {*LOAD_MODIFIERS, *STORE_MODIFIERS} - {""},
     "eviction_policy": EVICTION_POLICIES[1:],
 }
-"""Values that are sometimes passed as the mask by position, by the argument that they are for."""
+"""Argument -> values of it that are sometimes passed in the position of the mask."""
 
 
 @implements(tl.load)
@@ -132,7 +132,7 @@ def pointer_argument(ctx: Context, function: str, pointer: object) -> Value:
 
 
 def check_writable(ctx: Context, pointer: Value) -> None:
-    """Errors: StoreToConst for a pointer annotated `tl.const`."""
+    """Check that a pointer may be stored to. Errors: StoreToConst for one annotated `tl.const`."""
     element = element_of(pointer.type)
     if isinstance(element, PointerType) and element.const:
         ctx.fail(errors.StoreToConst, pointer.name or "the pointer")
@@ -159,7 +159,7 @@ def broadcast_mask(
 
 def mask_for(ctx: Context, function: str, pointer: Value, mask: object) -> Value | None:
     """The mask in the pointer's shape; None for none and for True. Errors: DTypeMismatch, ..."""
-    # A literal True masks nothing out; an access without a mask is cheaper on every backend.
+    # A literal True masks nothing; an access without a mask is cheaper on every backend.
     if mask is None or mask is True:
         return None
     shape = shape_of(pointer.type)
@@ -180,7 +180,7 @@ def mask_for(ctx: Context, function: str, pointer: Value, mask: object) -> Value
 
 
 def _instead_of_mask(mask: object) -> str:
-    """What to write for something that is no mask but is passed in its position."""
+    """The advice for a value that is no mask but is passed in its position."""
     for name, values in _HINT_VALUES.items():
         if isinstance(mask, str) and mask in values:
             return f'name the argument: {name}="{mask}"'
@@ -205,7 +205,7 @@ def converted(ctx: Context, function: str, pointer: Value, value: object) -> Val
 
 
 def _wrapped(value: Literal, element: DType) -> Literal:
-    """A literal as a conversion from its own dtype would give it."""
+    """A literal, converted from its own dtype."""
     return element.wrap(int(value)) if element.is_integer else value
 
 
@@ -233,7 +233,7 @@ def _reject_mask(ctx: Context, function: str, mask: object, other: object) -> No
 
 
 def _reject_window_options(ctx: Context, function: str, check: Any, padding: object) -> None:
-    # `()` and `""` are the defaults, so given values cannot be told from them otherwise.
+    # `()` and `""` are the defaults: equal arguments cannot be distinguished from them.
     if tuple(check or ()) or padding:
         ctx.fail(
             errors.InvalidOperation,

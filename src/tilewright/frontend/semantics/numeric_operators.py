@@ -82,14 +82,14 @@ _BOOL_OPS: dict[str, Callable[[Value, Value], BinaryOp]] = {
     "sub": XorOp,
     "mul": AndOp,
 }
-"""Arithmetic modulo 2, which is what wrapping means for int1."""
+"""Arithmetic modulo 2: int1 wraps."""
 
 
 def binary(ctx: Context, name: str, lhs: object, rhs: object, sanitize: bool = True) -> Any:
     """`lhs <name> rhs`; two compile-time values give a constexpr.
 
     name: add, sub, mul, truediv, floordiv, mod, pow, and, or, xor, lshift, rshift.
-    sanitize: check integers for overflow where the options ask for it.
+    sanitize: check integers for overflow if the options request it.
     Errors: DTypeMismatch, ShapeMismatch, LiteralOutOfRange, InvalidOperation.
     """
     lhs, rhs = unwrap(lhs), unwrap(rhs)
@@ -146,7 +146,7 @@ def result_dtype(ctx: Context, name: str, lhs: object, rhs: object, verb: str = 
 
     Errors: DTypeMismatch, LiteralOutOfRange, InvalidOperation.
     """
-    left, right = _dtype_beside(ctx, lhs, rhs), _dtype_beside(ctx, rhs, lhs)
+    left, right = _operand_dtype(ctx, lhs, rhs), _operand_dtype(ctx, rhs, lhs)
     dtype = promoted_dtype(name, left, right)
     if dtype is not None:
         return dtype
@@ -174,7 +174,7 @@ def operands(ctx: Context, verb: str, lhs: Any, rhs: Any, dtype: DType) -> tuple
 
 
 def negate(ctx: Context, x: object) -> Any:
-    """`-x`; int1 stays as it is, as modulo 2."""
+    """`-x`; int1 is unchanged, as modulo 2."""
     x = unwrap(x)
     if not isinstance(x, tensor):
         return _fold_unary(ctx, "neg", x)
@@ -250,7 +250,7 @@ def _apply(ctx: Context, name: str, x: Value, y: Value) -> Value:
 
 
 def quotient_rounding(ctx: Context) -> str:
-    """How `/` is rounded: the rounding of `DivOp`."""
+    """The rounding of `/`, as in `DivOp`."""
     return "nearest" if ctx.options.ieee_rounding else "by_use"
 
 
@@ -258,12 +258,12 @@ def _apply_to_bools(ctx: Context, name: str, x: Value, y: Value) -> Value:
     """int1 arithmetic; dividing by False and shifting by True are undefined."""
     if name in _BOOL_OPS:
         return ctx.value(_BOOL_OPS[name](x, y))
-    # x % True is 0 for int1; the other operators that reach this leave x as it is.
+    # x % True is 0 for int1; the other operators that reach this do not change x.
     return constant(ctx, False, x.type) if name == "mod" else x
 
 
-def _dtype_beside(ctx: Context, operand: object, other: object) -> DType:
-    """The dtype that an operand counts as, next to another."""
+def _operand_dtype(ctx: Context, operand: object, other: object) -> DType:
+    """The dtype of an operand in an operation with another."""
     if isinstance(operand, tensor):
         element = element_of(operand.handle.type)
         if isinstance(element, PointerType):
@@ -279,18 +279,18 @@ def _dtype_beside(ctx: Context, operand: object, other: object) -> DType:
     if typed is not None:
         return typed
     if isinstance(other, tensor):
-        beside = element_of(other.handle.type)
-        # Only literals of no higher kind adopt the dtype; 2.5 beside an int tensor stays a float.
-        if isinstance(beside, DType) and is_weak(operand, beside):
-            if not fits(operand, beside):
-                ctx.fail(errors.LiteralOutOfRange, operand, type_of(beside))
-            return beside
+        partner = element_of(other.handle.type)
+        # Only literals of no higher kind adopt the dtype; 2.5 with an int tensor stays a float.
+        if isinstance(partner, DType) and is_weak(operand, partner):
+            if not fits(operand, partner):
+                ctx.fail(errors.LiteralOutOfRange, operand, type_of(partner))
+            return partner
     return dtype_of_literal(ctx, operand)
 
 
 def _pointer_arithmetic(ctx: Context, name: str, lhs: object, rhs: object) -> tensor:
     """pointer + integer, integer + pointer, pointer - integer, in elements."""
-    # integer - pointer has no meaning in C either; integer + pointer does.
+    # As in C, integer + pointer is defined, integer - pointer is not.
     swapped = not is_pointer(lhs)
     base, offset = cast("tuple[tensor, object]", (rhs, lhs) if swapped else (lhs, rhs))
     if is_pointer(offset) or name not in ("add", "sub") or (swapped and name == "sub"):

@@ -23,7 +23,7 @@ def check_overflow(ctx: Context, name: str, x: Value, y: Value) -> None:
     wide = _WIDE_OPS.get(name)
     if wide is None or not _is_checked(name, element):
         return
-    # Of 32-bit operands no sum, difference or signed product leaves i64.
+    # i64 holds every sum, difference and signed product of 32-bit operands.
     result = ctx.value(wide(cast_value(ctx, x, i64), cast_value(ctx, y, i64)))
     low = constant(ctx, element.min_int, result.type)
     high = constant(ctx, element.max_int, result.type)

@@ -4,7 +4,7 @@ One round maps the counter (c0, c1, c2, c3) under the key (k0, k1) to
 
     (hi(M1 * c2) ^ c1 ^ k0,  lo(M1 * c2),  hi(M0 * c0) ^ c3 ^ k1,  lo(M0 * c0))
 
-and adds (W0, W1) to the key. The key stays scalar until it meets the counter.
+and adds (W0, W1) to the key. The key stays scalar until it is combined with the counter.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def philox_impl(
 ) -> tl.tuple:
     words = tuple(_integer(ctx, "philox_impl", f"c{i}", c) for i, c in enumerate((c0, c1, c2, c3)))
     dtype = u64 if words[0].dtype.primitive_bitwidth > 32 else u32
-    # Keys are cut to the words of the counter: Philox has one word size.
+    # Keys are truncated to the words of the counter: Philox has one word size.
     key0, key1 = (
         cast_value(ctx, _integer(ctx, "philox_impl", name, k).handle, dtype)
         for name, k in (("k0", k0), ("k1", k1))

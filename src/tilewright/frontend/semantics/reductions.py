@@ -1,7 +1,7 @@
 """Reductions and scans.
 
 Each becomes one op per reduced axis whose region combines two scalars. Sums of floats below 32 bits
-are kept in fp32 and rounded once at the end, so that a tile of 4096 bf16 numbers has a useful sum.
+are accumulated in fp32 and rounded once, so that a tile of 4096 bf16 numbers has a useful sum.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tilewright.ops import (
 from tilewright.support import errors
 
 Combine = Callable[[list[tensor]], Sequence[tensor]]
-"""Left values then right values, as scalars, to the combined ones."""
+"""A function of left values and then right values, as scalars, that returns the combined ones."""
 
 
 def reduce_tiles(
@@ -46,7 +46,7 @@ def reduce_tiles(
     """Tiles of one shape folded along `axis`; None folds all axes, the last first."""
     rank = len(shape_of(inputs[0].type))
     values = list(inputs)
-    # The last axis first, so that the numbers of the others stay what they are.
+    # The last axis first, so that the numbers of the others do not change.
     for dim in (axis,) if axis is not None else reversed(range(rank)):
         values = _reduce_axis(ctx, values, dim, combine)
     if keep_dims:
@@ -71,9 +71,9 @@ def function_region(
     body: Callable[[list[tensor]], Sequence[tensor]],
     what: tuple[str, str],
 ) -> Block:
-    """A region that only computes. Errors: InvalidOperation for an op with effects in it.
+    """A region without effects. Errors: InvalidOperation for an op with effects in it.
 
-    what: a name of the function for the error, and why it has none
+    what: a name of the function for the error, and why it may have no effects
     """
     region, effect = _region(ctx, arg_types, body)
     if effect is not None:
@@ -98,7 +98,7 @@ def _region(
 
 
 def _restore_dims(ctx: Context, value: Value, axis: int | None, rank: int) -> Value:
-    """A folded value with extent 1 where it was folded."""
+    """A folded value with extent 1 along the folded axis."""
     if axis is None or rank == 1:
         return broadcast_value(ctx, value, (1,) * rank)
     return ctx.value(ExpandDimsOp(value, axis))
@@ -146,7 +146,7 @@ def tiles_argument(
 
 
 def _as_tile(ctx: Context, function: str, value: object, axis: object) -> tensor:
-    """What to fold along `axis`; without one, a scalar is a tile of one element."""
+    """The tile to fold along `axis`; without one, a scalar is a tile of one element."""
     # Triton reduces scalars without an axis; with one, the axis does not exist.
     if isinstance(value, tensor) and not value.shape and unwrap(axis) is None:
         return tensor(ctx.splat(value.handle, (1,)))
@@ -212,7 +212,7 @@ def number_tile(ctx: Context, function: str, input: object) -> tuple[Value, DTyp
 
 
 class ReductionArguments(NamedTuple):
-    """What a reduction folds: a tile, its dtype, the axis (None: all), whether dims are kept."""
+    """Arguments of a reduction: a tile, its dtype, the axis (None: all), whether dims are kept."""
 
     value: Value
     element: DType
@@ -234,7 +234,7 @@ def reduction_arguments(
 def _sum_operand(
     ctx: Context, function: str, value: Value, element: DType, dtype: object
 ) -> tuple[Value, DType]:
-    """A tile in the type to sum in, and the dtype of the result."""
+    """A tile in the accumulator dtype, and the dtype of the result."""
     result = sum_dtype(element) if dtype is None else number_type(ctx, function, dtype)
     # Sum in the wide type and round once: bf16 sums would stop growing after 256 equal terms.
     return cast_value(ctx, value, accumulator_dtype(result)), result
@@ -316,7 +316,7 @@ def reduce_or(ctx: Context, input: object, axis: object, keep_dims: object = Fal
 
 
 def reduce_by(ctx: Context, name: str, input: tensor, axis: int) -> tensor:
-    """A tile folded along an axis, by a name that a front end has an operator for.
+    """A tile folded along an axis, for front ends that name the operator.
 
     name: sum, prod, and, or, xor, max, min; the dtypes of results are those of `sum` and `max`.
     """

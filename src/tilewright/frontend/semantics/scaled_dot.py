@@ -1,8 +1,8 @@
-"""Products of factors in microscaling formats (OCP Microscaling Formats 1.0).
+"""Dots of operands in microscaling formats (OCP Microscaling Formats 1.0).
 
-The factors become bf16, which holds their numbers and the powers of two of the scales exactly, so
-that every machine multiplies them as it does other matrices. fp16 has more digits than bf16: beside
-it all become fp32, multiplied as tf32, which has as many digits as fp16 and the range of bf16.
+The operands become bf16, which holds their numbers and the powers of two of the scales exactly, so
+that an ordinary dot follows. fp16 has more digits than bf16: if one operand is fp16, both become
+fp32 and the dot uses tf32, which has as many digits as fp16 and the range of bf16.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ FORMATS: dict[str, dtype] = {
     "e2m1": tl.uint8, "e4m3": tl.float8e4nv, "e5m2": tl.float8e5, "bf16": tl.bfloat16,
     "fp16": tl.float16,
 }  # fmt: skip
-"""What the elements of a factor are."""
+"""Format -> dtype of the elements of an operand."""
 
 _BF16_MANTISSA = 7
 
 
-class Factor(NamedTuple):
+class ScaledOperand(NamedTuple):
     """One side: its tile with K last for the left one, first for the right; and its scales.
 
     k_pack: whether the two e2m1 numbers of a byte are neighbours along K
@@ -46,11 +46,11 @@ class Factor(NamedTuple):
         wide = plain.to(target)
         if self.scale is None:
             return wide
-        factors = _powers(self.scale).to(target)
+        scales = _powers(self.scale).to(target)
         # One scale for each group along K: (rows, groups) to (rows, groups, size) to (rows, K).
         *batch, rows, depth = _rows_first(wide, self.is_left)
-        groups = shape_of(factors.handle.type)[-1]
-        spread = factors.expand_dims(-1).broadcast_to((*batch, rows, groups, depth // groups))
+        groups = shape_of(scales.handle.type)[-1]
+        spread = scales.expand_dims(-1).broadcast_to((*batch, rows, groups, depth // groups))
         spread = spread.reshape((*batch, rows, depth))
         return wide * (spread if self.is_left else tl.trans(spread))
 
@@ -68,7 +68,7 @@ class Factor(NamedTuple):
 
 
 def _rows_first(tile: tensor, is_left: bool) -> tuple[int, ...]:
-    """The shape of a factor as (..., rows, K)."""
+    """The shape of an operand as (..., rows, K)."""
     *batch, first, second = shape_of(tile.handle.type)
     return (*batch, first, second) if is_left else (*batch, second, first)
 
@@ -91,9 +91,9 @@ def _powers(scale: tensor) -> tensor:
     return tl.cast(bits.to(tl.int16), tl.bfloat16, bitcast=True)
 
 
-def _factor(
+def _operand(
     ctx: Context, name: str, value: object, scale: object, format_: object, k_pack: object
-) -> Factor:
+) -> ScaledOperand:
     """One side, checked. Errors: InvalidValue."""
     tile = constant_arguments.tile(ctx, "dot_scaled", name, value)
     kind = constant_arguments.choice(
@@ -109,9 +109,9 @@ def _factor(
     if kind != "e2m1" and not packs_k:
         expected = "True for formats that are not packed"
         ctx.fail(errors.InvalidValue, "dot_scaled", f"{name}_k_pack", expected, packs_k)
-    factor = Factor(name, tile, _scale(ctx, name, scale), kind, packs_k, name == "lhs")
-    _check_groups(ctx, factor)
-    return factor
+    operand = ScaledOperand(name, tile, _scale(ctx, name, scale), kind, packs_k, name == "lhs")
+    _check_groups(ctx, operand)
+    return operand
 
 
 def _scale(ctx: Context, name: str, scale: object) -> tensor | None:
@@ -124,19 +124,19 @@ def _scale(ctx: Context, name: str, scale: object) -> tensor | None:
     return tile
 
 
-def _check_groups(ctx: Context, factor: Factor) -> None:
+def _check_groups(ctx: Context, operand: ScaledOperand) -> None:
     """A scale for each 32 numbers along K, or each 16 of fp8e4nv."""
-    if factor.scale is None:
+    if operand.scale is None:
         return
-    *batch, rows, depth = _rows_first(factor.tile, factor.is_left)
-    if factor.format == "e2m1":
-        rows, depth = (rows, 2 * depth) if factor.k_pack else (2 * rows, depth)
-    size = 16 if factor.scale.dtype.is_floating() else 32
-    found = shape_of(factor.scale.handle.type)
+    *batch, rows, depth = _rows_first(operand.tile, operand.is_left)
+    if operand.format == "e2m1":
+        rows, depth = (rows, 2 * depth) if operand.k_pack else (2 * rows, depth)
+    size = 16 if operand.scale.dtype.is_floating() else 32
+    found = shape_of(operand.scale.handle.type)
     shape = (*batch, rows, depth // size)
     if found != shape:
-        name, expected = f"{factor.name}_scale", f"of shape {shape}"
-        ctx.fail(errors.InvalidValue, "dot_scaled", name, expected, factor.scale.type)
+        name, expected = f"{operand.name}_scale", f"of shape {shape}"
+        ctx.fail(errors.InvalidValue, "dot_scaled", name, expected, operand.scale.type)
 
 
 @implements(tl.dot_scaled)
@@ -154,15 +154,15 @@ def dot_scaled(
     rhs_k_pack: object = True,
     out_dtype: object = tl.float32,
 ) -> tensor:
-    left = _factor(ctx, "lhs", lhs, lhs_scale, lhs_format, lhs_k_pack)
-    right = _factor(ctx, "rhs", rhs, rhs_scale, rhs_format, rhs_k_pack)
+    left = _operand(ctx, "lhs", lhs, lhs_scale, lhs_format, lhs_k_pack)
+    right = _operand(ctx, "rhs", rhs, rhs_scale, rhs_format, rhs_k_pack)
     if unwrap(out_dtype) != tl.float32:
         ctx.fail(errors.InvalidValue, "dot_scaled", "out_dtype", "tl.float32", unwrap(out_dtype))
     has_half = "fp16" in (left.format, right.format)
     target, precision = (tl.float32, "tf32") if has_half else (tl.bfloat16, None)
 
-    def product() -> tensor:
+    def dot() -> tensor:
         a, b = left.numbers(target), right.numbers(target)
         return tl.dot(a, b, unwrap(acc), input_precision=precision)
 
-    return evaluate(ctx, product)
+    return evaluate(ctx, dot)

@@ -38,7 +38,7 @@ def shape_of_all(ctx: Context, verb: str, operands: Sequence[Any]) -> tuple[int,
 
 def common_dtype(ctx: Context, verb: str, operands: Sequence[Any]) -> DType:
     """The dtype that all operands promote to, each with the first. Errors: DTypeMismatch."""
-    # Each against the first operand, so that a literal adopts a tensor's dtype wherever it stands.
+    # Each against the first operand, so that a literal in any position adopts a tensor's dtype.
     first, second, *rest = operands
     dtype = result_dtype(ctx, "common", first, second, verb)
     for operand in rest:
@@ -72,7 +72,7 @@ def where(ctx: Context, condition: object, x: object, y: object) -> tensor:
 
 
 def _warn_of_numbers(ctx: Context, condition: object) -> None:
-    """Warn of a condition that is no int1: it is compared with 0, which may not be meant."""
+    """Warn of a condition that is no int1: it is compared with 0, perhaps by mistake."""
     if not isinstance(condition, tensor) or element_of(condition.handle.type) is i1:
         return
     message = f"the condition of tl.where is {condition.type}, which is compared with 0"

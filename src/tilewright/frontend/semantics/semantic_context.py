@@ -32,17 +32,17 @@ from tilewright.support.errors import (
 
 
 def refuse_extension(options: FrontendOptions, construct: str, loc: SourceLoc | None) -> None:
-    """Stop at what Triton's language lacks, where that is asked for. Errors: BeyondTriton."""
+    """Under `strict_triton`, refuse an extension of Triton's language. Errors: BeyondTriton."""
     if options.strict_triton:
         raise BeyondTriton(construct, loc=loc)
 
 
 _warned: dict[Any, Any] = {}
-"""The registry of the warnings that were given: the user's module is not the caller here."""
+"""The registry of warnings: the user's module is not the caller here."""
 
 
 def warn_once(message: str, loc: SourceLoc | None, hint: str) -> None:
-    """Warn of something at a place: once for a line, unless Python's filters differ."""
+    """Warn at a location: once for a line, unless Python's filters differ."""
     shown = render(Diagnostic(Severity.WARNING, message, loc, hint=hint))
     # The interpreter has no location: the kernel itself is the caller there.
     file, line = caller_outside() if loc is None else (loc.file, loc.line)
@@ -62,7 +62,7 @@ class FunctionCaller(Protocol):
 class Context(ArithmeticBuilder):
     """The emitter that ops go to, the options, and the caller of device functions.
 
-    `emitter` is exchanged while a region is built, so read it anew instead of keeping it.
+    `emitter` is exchanged while a region is built: do not keep a reference to it.
     """
 
     __slots__ = ("_depth", "emitter", "functions", "options")
@@ -76,7 +76,7 @@ class Context(ArithmeticBuilder):
         self._depth = 0
 
     def refuse_extension(self, construct: str) -> None:
-        """Stop at what Triton's language lacks, where that is asked for. Errors: BeyondTriton."""
+        """Under `strict_triton`, refuse an extension of Triton's language. Errors: BeyondTriton."""
         refuse_extension(self.options, construct, self.loc)
 
     @property
@@ -101,7 +101,7 @@ class Context(ArithmeticBuilder):
     ) -> NoReturn:
         """Raise a designed error with its fields in order, at the current location.
 
-        triton: Triton's words, where the class of the error does not have them.
+        triton: Triton's message, if the class of the error does not have it.
         """
         raise error(*fields, loc=self.emitter.loc, notes=notes, triton=triton)
 
@@ -121,14 +121,14 @@ class Context(ArithmeticBuilder):
             yield block
         finally:
             self._depth -= 1
-            # The inner emitter may have moved on to later lines.
+            # The inner emitter may be at a later line.
             outer.loc = self.emitter.loc
             self.emitter = outer
 
     def region(
         self, arg_types: Sequence[Type], body: Callable[[list[tensor]], Sequence[tensor]]
     ) -> Block:
-        """A block whose arguments `body` turns into the values that it yields."""
+        """A block that yields the results of `body` for its arguments."""
         block = Block(tuple(arg_types))
         outer = self.emitter
         self.emitter = Builder(block, loc=outer.loc)
@@ -142,7 +142,7 @@ class Context(ArithmeticBuilder):
 
 
 def erase_ops(block: Block) -> None:
-    """Take the ops out of a block that no op owns, so that their operands lose these uses."""
-    # Backwards: an op can go once nothing uses its results.
+    """Erase the ops of a block that no op owns, so that their operands lose these uses."""
+    # Backwards: an op can be erased once its results have no uses.
     for op in reversed(block):
         Rewriter.drop(op)

@@ -1,4 +1,4 @@
-"""The registry of implementations: which function of this package implements a language function.
+"""The registry of implementations: language function -> function of this package.
 
     @implements(tl.program_id)
     def program_id(ctx: Context, axis: object) -> tensor: ...
@@ -32,13 +32,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Signature(NamedTuple):
-    """Parameters of a function: what a call may pass."""
+    """Parameters of a function."""
 
     names: tuple[str, ...]
     """Positional parameters."""
     keyword_only: tuple[str, ...]
     required: int
-    """How many of the positional parameters have no default."""
+    """Number of positional parameters without a default."""
     variadic: str
     """Name of `*args`, or empty."""
     defaults: tuple[object, ...]
@@ -46,7 +46,7 @@ class Signature(NamedTuple):
 
 
 class Implementation(NamedTuple):
-    """What the registry keeps for a stub."""
+    """Entry of the registry for a stub."""
 
     fn: Callable[..., Any]
     name: str
@@ -136,7 +136,7 @@ def call_builtin(
     if kwargs:
         kwargs = _by_own_names(stub, implementation, kwargs)
     _check_call(ctx, implementation, args, kwargs)
-    # Only the top level: constexprs inside tuples are unwrapped by who reads the tuple.
+    # Only the top level: readers of tuples unwrap the constexprs inside.
     plain = [a.value if isinstance(a, constexpr) else a for a in args]
     # Most calls have no keywords.
     if not kwargs:
@@ -146,7 +146,7 @@ def call_builtin(
 
 
 _NUMBERED = re.compile(r"arg(\d)")
-"""What Triton calls the parameters of functions of libdevice."""
+"""Triton's names of the parameters of libdevice's functions."""
 
 
 @cache
@@ -159,7 +159,7 @@ def _by_own_names(
     stub: Callable[..., Any], callee: Implementation, kwargs: dict[str, Any]
 ) -> dict[str, Any]:
     """Keywords with our names of parameters: `arg1` of a function of libdevice is its second.
-    `_semantic`, which functions written for Triton pass on, means nothing here."""
+    `_semantic`, which functions written for Triton pass on, is ignored."""
     signature = callee.signature
     if "_semantic" in kwargs and "_semantic" not in callee.keywords:
         kwargs = {name: value for name, value in kwargs.items() if name != "_semantic"}
@@ -168,12 +168,12 @@ def _by_own_names(
         return kwargs
     own = {name: signature.names[n] for name, n in numbers.items() if n < len(signature.names)}
     renamed = {own.get(name, name): value for name, value in kwargs.items()}
-    # fewer: one is given by both of its names, which is refused as an unknown argument
+    # fewer: a parameter is given by both of its names, which is refused as an unknown argument
     return renamed if len(renamed) == len(kwargs) else kwargs
 
 
 def call(ctx: Context, callee: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Call whatever a kernel may call: a stub, a method, a device or a compile-time function."""
+    """Call a callable of a kernel: a stub, a method, a device or a compile-time function."""
     # A bound stub: `x.to(...)` is `tl.to(x, ...)`.
     if isinstance(callee, MethodType) and is_builtin(callee.__func__):
         return call_builtin(ctx, callee.__func__, (callee.__self__, *args), kwargs)

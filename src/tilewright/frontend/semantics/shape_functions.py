@@ -216,21 +216,21 @@ def cat(
     if element_of(x.type) is not element_of(y.type):
         # No promotion: `cat` only moves elements.
         ctx.fail(errors.DTypeMismatch, "concatenate", tiles[0].dtype, tiles[1].dtype)
-    _check_beside(ctx, "concatenate", left, right, axis)
+    _check_other_extents(ctx, "concatenate", left, right, axis)
     check_tile(ctx, (*left[:axis], left[axis] + right[axis], *left[axis + 1 :]))
     return ctx.tensor(CatOp(x, y, axis))
 
 
-def _check_beside(
+def _check_other_extents(
     ctx: Context, verb: str, left: tuple[int, ...], right: tuple[int, ...], axis: int
 ) -> None:
-    """Two shapes must be equal but for an axis. Errors: ShapeMismatch."""
+    """Check that two shapes are equal except along an axis. Errors: ShapeMismatch."""
     if len(left) != len(right):
         reason = f"their ranks are {len(left)} and {len(right)}"
         ctx.fail(errors.ShapeMismatch, verb, left, right, reason)
     for dim, (a, b) in enumerate(zip(left, right, strict=True)):
         if a != b and dim != axis:
-            reason = f"beside axis {axis}, dimension {dim} is {a} and {b}"
+            reason = f"dimension {dim} is {a} and {b}, but only axis {axis} may differ"
             ctx.fail(errors.ShapeMismatch, verb, left, right, reason)
 
 
@@ -242,7 +242,7 @@ def gather(ctx: Context, src: object, index: object, axis: object) -> tensor:
         ctx.fail(errors.InvalidValue, "gather", "index", "an integer tile", where.type)
     left, right = shape_of(source.handle.type), shape_of(where.handle.type)
     dim = constant_arguments.axis(ctx, "gather", axis, len(left))
-    _check_beside(ctx, "gather", left, right, dim)
+    _check_other_extents(ctx, "gather", left, right, dim)
     return ctx.tensor(GatherOp(source.handle, where.handle, dim))
 
 
@@ -252,14 +252,14 @@ def flip(ctx: Context, x: object, dim: object = None) -> tensor:
     shape = shape_of(tile.handle.type)
     axis = constant_arguments.axis(ctx, "flip", -1 if dim is None else dim, len(shape), "dim")
     extent = shape[axis]
-    # There is no op for reversal; a gather with descending indices is one.
+    # Tile IR has no op for reversal; a gather with descending indices reverses.
     last = constant(ctx, extent - 1, TileType((extent,), i32))
     reverse = ctx.sub(last, ctx.arange(0, extent))
     return ctx.tensor(GatherOp(tile.handle, ctx.along(reverse, axis, shape), axis))
 
 
 def part(ctx: Context, x: tensor, axis: int, start: int, count: int) -> tensor:
-    """The elements `start` to `start + count` of a tile along an axis; both are in its extent."""
+    """The elements `start` to `start + count` of a tile along an axis, within its extent."""
     shape = list(shape_of(x.handle.type))
     shape[axis] = count
     index = ctx.arange(start, start + count)
@@ -268,7 +268,7 @@ def part(ctx: Context, x: tensor, axis: int, start: int, count: int) -> tensor:
 
 
 def without_axis(ctx: Context, x: tensor, axis: int) -> tensor:
-    """A tile without an axis of extent 1; a scalar if that was the only one."""
+    """A tile without an axis of extent 1; a scalar if that is the only axis."""
     shape = shape_of(x.handle.type)
     return reshaped(ctx, x, (*shape[:axis], *shape[axis + 1 :]))
 

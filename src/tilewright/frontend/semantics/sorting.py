@@ -1,8 +1,8 @@
 """sort, topk, bitonic_merge and histogram.
 
-Numbers are sorted as integers of 32 or 64 bits. A float becomes the integer that keeps its order:
-its bits, and for a negative one all but the sign turned around. So -0.0 comes before 0.0, and the
-results of all executions have the same bits. A NaN, of either sign, becomes the largest integer.
+Numbers are sorted as integers of 32 or 64 bits. A float becomes an integer with the same order: its
+bits, all but the sign inverted for a negative one. So -0.0 comes before 0.0, and the results of all
+executions have the same bits. A NaN, of either sign, becomes the largest integer.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ def _sorted_key(ctx: Context, x: tensor, element: DType) -> tensor:
 
     def key() -> tensor:
         bits = tl.cast(x, integer, bitcast=True).to(wide)
-        turned = bits ^ ((bits >> (wide.primitive_bitwidth - 1)) & integer.get_int_max_value())
-        return tl.where(x != x, wide.get_int_max_value(), turned)
+        ordered = bits ^ ((bits >> (wide.primitive_bitwidth - 1)) & integer.get_int_max_value())
+        return tl.where(x != x, wide.get_int_max_value(), ordered)
 
     return evaluate(ctx, key)
 
 
 def _from_key(ctx: Context, key: tensor, element: DType) -> tensor:
-    """The numbers that integers of `_sorted_key` stand for."""
+    """The numbers of the keys of `_sorted_key`."""
     dtype = type_of(element)
     if not element.is_float:
         return cast_to(ctx, key, dtype)
@@ -54,8 +54,8 @@ def _from_key(ctx: Context, key: tensor, element: DType) -> tensor:
 
     def number() -> tensor:
         # The key of a NaN has only ones, those of a NaN, in its low bits.
-        turned = key ^ ((key >> sign) & most)
-        found = tl.cast(turned.to(integer), dtype, bitcast=True)
+        bits = key ^ ((key >> sign) & most)
+        found = tl.cast(bits.to(integer), dtype, bitcast=True)
         # The NaN of fnuz formats is no number of ones.
         nan = element.specials == "fnuz"
         return tl.where(key == key.dtype.get_int_max_value(), float("nan"), found) if nan else found
@@ -83,7 +83,7 @@ def _sorted(
     kept = extent if count is None else count
     if not 0 < kept <= extent:
         ctx.fail(errors.InvalidValue, function, "k", f"in [1, {extent}]", kept)
-    # Triton takes the power of two below k.
+    # Triton rounds k down to a power of two.
     kept = size if count is None else 1 << (kept.bit_length() - 1)
     key = _sorted_key(ctx, tile, element)
     if size > extent:
@@ -104,7 +104,7 @@ def _places(shape: tuple[int, ...], axis: int, size: int) -> tensor:
 
 
 def _padded(ctx: Context, key: tensor, axis: int, size: int, descending: bool) -> tensor:
-    """Keys with others behind them, up to `size`, that come last in the order."""
+    """Keys, padded to `size` by keys that are last in the order."""
     shape = shape_of(key.handle.type)
     last = key.dtype.get_int_min_value() if descending else key.dtype.get_int_max_value()
 

@@ -1,4 +1,4 @@
-"""`x[...]`: new dimensions, and elements, rows and slices that are known at compile time.
+"""`x[...]`: new dimensions, and elements, rows and slices at compile-time positions.
 
 x[1:4, None]        tile.gather %x at 1, 2, 3; tile.expand_dims
 """
@@ -20,8 +20,8 @@ from tilewright.support import errors
 
 
 def getitem(ctx: Context, x: object, index: object) -> Any:
-    """`x[index]`. A tensor takes `None` (a new extent of 1), `:`, `...`, and where it is known at
-    compile time an integer or a slice for each dimension; anything else is Python's indexing."""
+    """`x[index]`. A tensor takes `None` (a new extent of 1), `:`, `...`, and for each dimension a
+    compile-time integer or slice; anything else is Python's indexing."""
     x, index = unwrap(x), unwrap(index)
     if not isinstance(x, tensor):
         return _python_item(ctx, x, index)
@@ -36,7 +36,7 @@ def _is_tuple(value: object) -> TypeGuard[tuple[Any, ...]]:
 
 def _indexed(ctx: Context, x: tensor, entries: Sequence[object]) -> tensor:
     rank = len(shape_of(x.handle.type))
-    # As in Triton, `:` of a scalar stands for nothing: c[:, None] has one dimension.
+    # As in Triton, `:` of a scalar adds no dimension: c[:, None] has one.
     entries = entries if rank else [entry for entry in entries if not _is_full(entry)]
     kept = sum(entry is not None and entry is not ... for entry in entries)
     if kept > rank:
@@ -44,7 +44,7 @@ def _indexed(ctx: Context, x: tensor, entries: Sequence[object]) -> tensor:
         triton = f"unsupported tensor index: {entries}"
         ctx.fail(errors.InvalidOperation, what, f"its rank is {rank}", triton=triton)
     missing = [slice(None)] * (rank - kept)
-    # `...` stands for the dimensions without an index; they are the last ones otherwise.
+    # `...` is the dimensions without an index; without it they are the last ones.
     at = next((i for i, entry in enumerate(entries) if entry is ...), len(entries))
     whole = [*entries[:at], *missing, *entries[at + 1 :]]
     value = x.handle
@@ -67,7 +67,7 @@ def _without_integers(entries: Sequence[object]) -> list[object]:
 
 
 def _taken(ctx: Context, value: Value, dim: int, entry: object) -> Value:
-    """What an index or slice names in one dimension; an index leaves an extent of 1."""
+    """The elements at an index or slice of one dimension; an index leaves an extent of 1."""
     if _is_full(entry):
         return value
     extent = shape_of(value.type)[dim]
@@ -90,7 +90,7 @@ def _taken(ctx: Context, value: Value, dim: int, entry: object) -> Value:
 
 
 def _positions(ctx: Context, dim: int, extent: int, entry: object) -> range:
-    """The positions in a dimension that an index or slice names. Errors: NotConstexpr ..."""
+    """The positions in a dimension of an index or slice. Errors: NotConstexpr ..."""
     if isinstance(entry, int) and not isinstance(entry, bool):
         if not -extent <= entry < extent:
             expected = f"{-extent} to {extent - 1}, the positions of dimension {dim}"

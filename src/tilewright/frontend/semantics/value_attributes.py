@@ -21,7 +21,7 @@ from tilewright.support import errors
 def getattr_(ctx: Context, x: object, name: str) -> Any:
     """`x.name`: facts of a tensor, its methods bound to it, else Python's attribute.
 
-    A number that is known at compile time has what tensors have: `1 .to(tl.int64)`.
+    A compile-time number has the methods of tensors: `1 .to(tl.int64)`.
 
     Errors: UnknownAttribute, with the closest names.
     """

@@ -1,4 +1,4 @@
-"""`tl.extra`: functions beyond the core, under the paths that Triton users import them from."""
+"""`tl.extra`: functions beyond the core, under Triton's import paths."""
 
 from tilewright.language.extra import cuda, libdevice
 

@@ -1,6 +1,7 @@
-"""`tl.extra.cuda`: clocks, places and orders of NVIDIA's GPUs, and the library under their name.
+"""`tl.extra.cuda`: clocks, indices and launch control of NVIDIA GPUs, and `libdevice`.
 
-Where one thread runs a program, on CPUs and in the interpreter, the functions say so.
+On CPUs and in the interpreter, where one thread runs a program, the functions return values for
+that.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ def num_warps() -> constexpr:
 
 @builtin
 def gdc_wait() -> None:
-    """Wait until the kernel before has ended, in a launch with `launch_pdl=True`; else nothing."""
+    """Wait until the preceding kernel has finished, in a launch with `launch_pdl=True`."""
     ...
 
 
 @builtin
 def gdc_launch_dependents() -> None:
-    """Let the next kernel start, in a launch with `launch_pdl=True`; else nothing."""
+    """Allow the next kernel to start, in a launch with `launch_pdl=True`."""
     ...
 
 

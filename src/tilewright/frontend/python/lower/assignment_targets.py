@@ -35,7 +35,7 @@ def _is_constructed(frame: FunctionFrame, target: ast.Attribute) -> bool:
 
 
 def bind(frame: FunctionFrame, name: str, value: object) -> None:
-    """Make a local variable stand for a value."""
+    """Bind a local variable to a value."""
     frame.scope[name] = value
     if isinstance(value, tensor):
         handle = value.handle
@@ -48,10 +48,10 @@ def _unpack(frame: FunctionFrame, target: ast.Tuple | ast.List, value: object) -
     items = list(iterate(frame, target, value))
     stars = [i for i, element in enumerate(target.elts) if isinstance(element, ast.Starred)]
     extra = len(items) - len(target.elts)
-    # A starred target takes what is left, which may be nothing (-1: one item fewer than targets).
+    # A starred target takes the remaining items, perhaps none (-1: one item fewer than targets).
     if stars and extra >= -1:
         first = stars[0]
-        # extra + 1 items are left for the star; they become one, so that the lengths agree.
+        # extra + 1 items remain for the star; they become one, so that the lengths agree.
         middle = language_tuple(items[first : first + extra + 1])
         items[first : first + extra + 1] = [middle]
     elif extra:

@@ -5,8 +5,8 @@
     else:                        else { cf.yield %b }
         x = b
 
-A name that only one side assigns, or that the sides give different types, is an error where it is
-used.
+A name that only one side assigns, or that has different types on the two sides, is an error where
+it is used.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def if_statement(frame: FunctionFrame, node: ast.If) -> Outcome:
     test = semantics.truth(frame.at(node.test), condition)
     before = frame.scope
     try:
-        # First attempt: what follows the `if` is lowered once, after it.
+        # First attempt: the statements after the `if` are lowered once, after it.
         sides = _lower_sides(frame, node, before, continuation, whole=False)
     except ContinuationUnknown:
         # An enclosing attempt has left the continuation open; it has to retry, not this one.
@@ -105,9 +105,9 @@ def _lower_sides(
     *,
     whole: bool,
 ) -> tuple[Side, Side]:
-    """Lower both sides; `whole` also lowers what follows the `if` at the end of each.
+    """Lower both sides; `whole` also lowers the statements after the `if` at the end of each.
 
-    Where the first side returns, the second goes on to the end of the function.
+    If the first side returns, the second continues to the end of the function.
     """
 
     def lowered(statements: Sequence[ast.stmt], whole: bool) -> Side:
@@ -124,7 +124,7 @@ def _lower_sides(
     try:
         return then, lowered(node.orelse, whole or isinstance(then.outcome, Returned))
     except ContinuationUnknown:
-        # Ops that stay would keep uses of outer values alive and block later rewrites of them.
+        # Remaining ops would keep uses of outer values alive and block later rewrites of them.
         erase_ops(then.block)
         raise
 
@@ -183,7 +183,7 @@ def _lower_rest_of_list(
 
 @statement(UnlessJumped)
 def unless_jumped(frame: FunctionFrame, node: UnlessJumped) -> Outcome:
-    """What follows a statement that may have jumped; see `jump_flags`."""
+    """Lower the statements after one that may have jumped; see `jump_flags`."""
     before, test = frame.scope, has_jumped(frame, node.flag)
     assert not isinstance(test, bool)
 
@@ -202,7 +202,7 @@ def unless_jumped(frame: FunctionFrame, node: UnlessJumped) -> Outcome:
 def _merge(
     frame: FunctionFrame, node: ast.If | UnlessJumped, test: Value, sides: tuple[Side, Side]
 ) -> None:
-    """Both sides go on: join the names that they leave different."""
+    """Both sides continue: join the names that differ between them."""
     then, orelse = sides
     join = Join()
     merged: Scope = {}
@@ -237,7 +237,7 @@ def _merge(
 
 
 def _without_hint(value: object, other: object) -> object:
-    """The other side's value, where this one is that value with a hint."""
+    """The other side's value, if this one is that value with a hint."""
     if not isinstance(value, tensor) or not isinstance(other, tensor):
         return value
     op = value.handle.op
@@ -277,7 +277,7 @@ def emit_if(
 
 
 def _return(frame: FunctionFrame, node: ast.If, test: Value, sides: tuple[Side, Side]) -> Returned:
-    """Both sides return: the `if` gives the value of the function."""
+    """Both sides return: the results of the `if` are the value of the function."""
     outcomes = [side.outcome for side in sides]
     first, second = outcomes
     assert isinstance(first, Returned) and isinstance(second, Returned)
@@ -297,9 +297,9 @@ def _return(frame: FunctionFrame, node: ast.If, test: Value, sides: tuple[Side, 
 def _completed(
     frame: FunctionFrame, node: ast.If, sides: tuple[Side, Side], pair: tuple[Returned, Returned]
 ) -> tuple[Returned, Returned]:
-    """The results of both sides, zeros where one side runs to the end of the function without one.
+    """The results of both sides, zeros if one side reaches the end of the function without one.
 
-    Triton leaves those undefined; so would a caller that never looks at them.
+    In Triton these are undefined, and callers do not use them.
     """
     missing = [returned.node is None for returned in pair]
     given = pair[missing.index(False)] if any(missing) and not all(missing) else None
@@ -340,7 +340,7 @@ def conditional_expression(frame: FunctionFrame, node: ast.IfExp) -> object:
         frame.scope = dict(before)
         with frame.into(block):
             values.append(frame.expression(part))
-    # Names bound by `:=` in one side must not be seen behind it.
+    # Names bound by `:=` in one side must not be visible after it.
     frame.scope = before
     join = Join()
     plan = join.add(*values)

@@ -36,7 +36,7 @@ Arguments = tuple[object, ...]
 Keywords = dict[str, object]
 
 DEBUGGERS = frozenset({"bdb", "debugpy", "ipdb", "pdb", "pdbpp", "pudb", "IPython"})
-"""Modules whose functions stop a program for a look at it."""
+"""Modules of debuggers."""
 
 _VALUE_CLASSES: tuple[type, ...] = (
     dtype, language.pointer_type, language.block_type, language.range, language.static_range, slice,
@@ -52,7 +52,7 @@ def call(frame: FunctionFrame, node: ast.Call) -> object:
     callee = frame.expression(node.func)
     args = tuple(items(frame, node.args))
     kwargs = _keywords(frame, node) if node.keywords else {}
-    # Arguments have moved the location; the call's own op belongs to the call.
+    # Arguments have changed the location; the call's own op has that of the call.
     frame.at(node)
     return apply(frame, node, callee, args, kwargs)
 
@@ -100,7 +100,7 @@ def apply(
 def _refuse_unless_plain(
     frame: FunctionFrame, node: ast.Call, callee: object, args: Arguments, kwargs: Keywords
 ) -> None:
-    """Functions of the user, and any other if it is given compile-time values only."""
+    """Refuse functions other than the user's unless all arguments are compile-time values."""
     if not callable(callee) or stops_program(callee) or _of_decorator(frame, node, callee):
         _refuse(frame, node, callee)
     static = is_static((*args, *kwargs.values()))
@@ -136,7 +136,7 @@ def _method(
         return call_python(frame.session, cast("Callable[..., object]", callee), args, kwargs)
     # Built-in functions of a module have the module as `__self__`.
     plain_module = isinstance(owner, ModuleType) and owner.__name__ == "math"
-    # Methods of plain values: what they compute is known at compile time.
+    # Methods of plain values are evaluated at compile time.
     if plain_module or isinstance(owner, _PLAIN_OWNERS):
         return at_compile_time(cast("Callable[..., object]", callee), args, kwargs)
     _refuse_unless_plain(frame, node, callee, args, kwargs)
@@ -159,7 +159,7 @@ def _construct(
         plain = [static_value(a) if is_static(a) else a for a in args]
         named = {k: static_value(v) if is_static(v) else v for k, v in kwargs.items()}
         return on_host(operation, lambda: callee(*plain, **named))
-    # Named tuples keep their run-time items, so they are called with the values as they are.
+    # Named tuples keep their run-time items, so they are called with unconverted values.
     if hasattr(callee, "_fields"):
         return on_host(operation, lambda: callee(*args, **kwargs))
     _refuse(frame, node, callee)
@@ -168,12 +168,12 @@ def _construct(
 def _to_constexpr(frame: FunctionFrame, node: ast.Call, args: Arguments) -> object:
     if len(args) != 1:
         frame.fail(node, errors.ArgumentCount("constexpr", 1, len(args)))
-    # A run-time value stays one, as under the annotation: what needs a constant says so.
+    # A run-time value remains one, as under the annotation: uses that need a constant fail.
     return constexpr(static_value(args[0])) if is_static(args[0]) else args[0]
 
 
 def _refuse(frame: FunctionFrame, node: ast.Call, callee: object) -> NoReturn:
-    """Say why something cannot be called, and what to do instead."""
+    """Raise the error for a value that cannot be called, with a remedy."""
     name = str(getattr(callee, "__qualname__", getattr(callee, "__name__", callee)))
     module = str(getattr(callee, "__module__", "") or "")
     if stops_program(callee):
@@ -197,13 +197,13 @@ def _refuse(frame: FunctionFrame, node: ast.Call, callee: object) -> NoReturn:
 
 
 def stops_program(callee: object) -> bool:
-    """Whether a function stops the program for a look at it."""
+    """Whether a function starts a debugger."""
     name = str(getattr(callee, "__qualname__", ""))
     return callee is breakpoint or name.endswith("set_trace") or _package(callee) in DEBUGGERS
 
 
 def _is_wrapper(frame: FunctionFrame, node: ast.Call) -> bool:
-    """Whether the current function takes any arguments and calls one from outside it."""
+    """Whether the current function takes any arguments and calls a function of its closure."""
     fn = getattr(frame.session.stack[-1], "fn", None)  # functions inside functions have none
     outside = () if fn is None else fn.__code__.co_freevars
     is_outside = isinstance(node.func, ast.Name) and node.func.id in outside
@@ -212,6 +212,6 @@ def _is_wrapper(frame: FunctionFrame, node: ast.Call) -> bool:
 
 
 def refuse_debugger(frame: FunctionFrame, node: ast.expr | ast.stmt) -> NoReturn:
-    """A debugger cannot stop in compiled code."""
+    """Raise the error for a debugger, which cannot stop in compiled code."""
     instead = "run it in the interpreter: @jit(interpret=True), or TILEWRIGHT_INTERPRET=1"
     frame.unsupported(node, "stopping compiled code in a debugger", instead)

@@ -1,9 +1,9 @@
-"""Values where control flow meets: the two sides of an `if`, the iterations of a loop.
+"""Joins of values at control flow: the two sides of an `if`, the iterations of a loop.
 
-A value is taken apart into leaves: tensors, compile-time numbers, and other compile-time objects.
-Tuples and aggregates are structure around leaves. Two leaves join in one SSA value if their
-types are equal, or if one is a literal that the other's type can hold; two equal compile-time
-leaves stay what they are.
+A value is split into leaves: tensors, compile-time numbers, and other compile-time objects. Tuples
+and aggregates are structure around leaves. Two leaves join in one SSA value if their types are
+equal, or if one is a literal that the other's type can hold; two equal compile-time leaves remain
+compile-time values.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def rebuild(template: object, parts: Iterator[object]) -> object:
 
 
 def same_structure(left: object, right: object) -> bool:
-    """Whether two values differ in their leaves only."""
+    """Whether two values differ at most in their leaves."""
     if is_tuple(left) and is_tuple(right):
         return len(left) == len(right) and all(map(same_structure, left, right))
     if isinstance(left, aggregate_value) and isinstance(right, aggregate_value):
@@ -82,7 +82,7 @@ def common_type(left: object, right: object) -> Type | None:
     # Two literals: both may grow, as 0 and 0.5 join in a float.
     if left_weak and right_weak and isinstance(a, DType) and isinstance(b, DType):
         return common_dtype(a, b)
-    # A literal beside a tensor takes its type; the tensor is never converted.
+    # A literal joined with a tensor takes its type; the tensor is never converted.
     if right_weak and can_hold(a, right):
         return a
     return b if left_weak and can_hold(b, left) else None
@@ -105,7 +105,7 @@ def joinable(left: object, right: object) -> bool:
 
 
 def as_joined(ctx: Context, number: float, others: Iterable[object]) -> Value:
-    """A number in the type in which it and other leaves are one value."""
+    """A number in the common type of it and other leaves."""
     leaf: object = constexpr(number)
     type_ = leaf_type(leaf)
     for other in others:
@@ -129,7 +129,7 @@ def as_value(ctx: Context, leaf: object, type_: Type) -> Value:
 
 @dataclass(frozen=True, slots=True)
 class ResultSlot:
-    """In a plan: the number of the result that a leaf becomes."""
+    """Entry of a plan: the number of the result that a leaf becomes."""
 
     index: int
 

@@ -40,7 +40,7 @@ from tilewright.language import (
 from tilewright.language import tuple as language_tuple
 from tilewright.support import errors
 
-# Those whose change is noticed by `source_dependencies`.
+# Values whose changes `source_dependencies` detects.
 _GLOBAL_CONSTANTS = (
     bool, int, float, str, bytes, type(None), tuple, list, dict, constexpr, dtype, Enum,
 )  # fmt: skip
@@ -67,7 +67,7 @@ def name(frame: FunctionFrame, node: ast.Name) -> object:
 
 
 def _report(frame: FunctionFrame, node: ast.Name, error: errors.CompilationError) -> NoReturn:
-    """Raise a mistake that using this name completes."""
+    """Raise the deferred error of a name."""
     if error.loc is None:
         frame.fail(node, error)
     # The error keeps the location of the join; the note adds where the name is read.
@@ -86,14 +86,14 @@ def _outside(frame: FunctionFrame, node: ast.Name) -> object:
         frame.fail(node, errors.UndefinedName(identifier, visible))
     if isinstance(value, _GLOBAL_CONSTANTS):
         return wrap(cast("object", value))
-    # Any other global could change without the compiled kernel noticing.
+    # A change of any other global would not be detected.
     if callable(value) or isinstance(value, ModuleType):
         return value
     frame.fail(node, errors.UnsupportedGlobal(identifier, type(value).__name__))
 
 
 def _is_shadowed_later(frame: FunctionFrame, name: str, value: object) -> bool:
-    """Whether a name stands for a global constexpr until it is assigned, as in Triton."""
+    """Whether a name refers to a global constexpr until it is assigned, as in Triton."""
     return isinstance(value, constexpr) and name in early_reads(frame.source)
 
 
@@ -127,7 +127,7 @@ def attribute_of(frame: FunctionFrame, node: ast.expr, owner: object, attr: str)
         return semantics.getattr_(frame.at(node), owner, attr)
     if attr == "type" and (is_tuple(owner) or isinstance(owner, constexpr)):
         return type_of_value(owner)
-    # Attributes of the constexpr itself; others are those of the number inside.
+    # These are attributes of the constexpr itself; others are those of the number inside.
     if isinstance(owner, constexpr) and attr not in ("value", "type"):
         owner = cast("object", owner.value)
         if isinstance(owner, bool | int | float) and attr in member_names():
@@ -165,7 +165,7 @@ def subscript(frame: FunctionFrame, node: ast.Subscript) -> object:
 
 
 def item_of(frame: FunctionFrame, node: ast.expr, owner: object, index: object) -> object:
-    """An item of a tuple, string or dictionary that is known at compile time."""
+    """An item of a compile-time tuple, string or dictionary."""
     frame.at(node)
     if not is_static(index):
         raise errors.NotConstexpr("the index into a tuple", describe(index))
@@ -177,7 +177,7 @@ def item_of(frame: FunctionFrame, node: ast.expr, owner: object, index: object) 
             note = "it is looked up among the keyword arguments of the launch"
             raise errors.UndefinedName(str(key), [str(k) for k in mapping], notes=(note,))
         return wrap(mapping[key])
-    # Modules and classes may have `__getitem__` too, as generic aliases.
+    # Modules and classes may also have `__getitem__`, as generic aliases.
     if not hasattr(container, "__getitem__") or callable(container):
         reason = "only tuples, strings and tiles have items"
         raise errors.InvalidOperation(f"index {describe(owner)}", reason)
@@ -221,7 +221,7 @@ def items(frame: FunctionFrame, nodes: list[ast.expr]) -> Iterator[object]:
 
 @expression(ast.ListComp)
 def comprehension(frame: FunctionFrame, node: ast.ListComp) -> object:
-    """`[f(i) for i in range(4) if c(i)]` over what is known at compile time; gives a tuple."""
+    """`[f(i) for i in range(4) if c(i)]` over compile-time items; the value is a tuple."""
     targets = [n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)]
     # Comprehensions have a scope of their own in Python 3: targets are restored afterwards.
     outer = {target: frame.scope[target] for target in targets if target in frame.scope}
@@ -268,7 +268,7 @@ def _text(frame: FunctionFrame, node: ast.expr) -> str:
         frame.fail(node.value, errors.NotConstexpr(what, describe(value)))
     frame.at(node)
     plain = static_value(value)
-    # Python's f-string conversions: !r and !a; !s is what format does anyway.
+    # Python's f-string conversions: !r and !a; !s is the default.
     if node.conversion in (ord("r"), ord("a")):
         plain = repr(plain) if node.conversion == ord("r") else ascii(plain)
     spec = "" if node.format_spec is None else str(static_value(frame.expression(node.format_spec)))
@@ -303,5 +303,5 @@ def coroutine(frame: FunctionFrame, node: ast.Await | ast.Yield | ast.YieldFrom)
 
 @expression(ast.Starred)
 def starred(frame: FunctionFrame, node: ast.Starred) -> object:
-    """Only calls, tuples and assignments know `*x`."""
+    """`*x` outside of calls, tuples and assignments."""
     frame.unsupported(node, "'*' here", "use it in a call, a tuple or an assignment")

@@ -1,6 +1,6 @@
 """The frame of a Python function, and the tables from kinds of `ast` nodes to their handlers.
 
-Handlers are plain functions in the modules beside this one; importing those fills the tables.
+Handlers are plain functions in the modules of this package; importing those fills the tables.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from tilewright.support.fresh_stack import nested
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """How a statement list ended: the function has returned this value."""
+    """Ending of a statement list: the function has returned this value."""
 
     value: object
     node: ast.stmt | None
 
 
 class Ending(Enum):
-    """How else a statement list may end than at its end.
+    """Other endings of a statement list than its last statement.
 
-    JUMP: at a `break` or `continue`, on every path; REST_DONE: at its end, with an `if` that has
-    lowered what follows it on one of its sides.
+    JUMP: a `break` or `continue` on every path; REST_DONE: the last statement, with an `if` that
+    has lowered its continuation on one of its sides.
     """
 
     JUMP = "jump"
@@ -41,7 +41,7 @@ class Ending(Enum):
 
 
 Outcome = Returned | Ending | None
-"""None: the statement list ended at its end, and what follows it comes next."""
+"""None: the statement list ended at its last statement, and its continuation follows."""
 
 ExpressionHandler = Callable[["FunctionFrame", ast.expr], object]
 StatementHandler = Callable[["FunctionFrame", ast.stmt], Outcome]
@@ -58,14 +58,14 @@ statement = STATEMENTS.register
 
 @dataclass(frozen=True, slots=True)
 class Continuation:
-    """The statements that come next, and what comes after them; see `statement_sequence`."""
+    """The next statements, and their continuation; see `statement_sequence`."""
 
     statements: Sequence[ast.stmt]
     following: Continuation | None
 
 
 FUNCTION_END = Continuation((), None)
-"""Nothing comes next: the function returns None."""
+"""The end of the function: it returns None."""
 
 
 Session = LoweringSession[DeviceFunction]
@@ -75,8 +75,8 @@ class FunctionFrame(LoweringFrame[ast.expr | ast.stmt]):
     """One Python function being lowered: its source, its names, and the loops around the statement.
 
     scope: local names and their values, see `language_values`.
-    loops: how many run-time loops of this function enclose the current statement.
-    continuation: what follows the statement being lowered; None where that is not known.
+    loops: number of run-time loops of this function around the current statement.
+    continuation: that of the statement being lowered; None if it is unknown.
     """
 
     __slots__ = (
@@ -89,7 +89,7 @@ class FunctionFrame(LoweringFrame[ast.expr | ast.stmt]):
     ) -> None:
         super().__init__(session.ctx, caller)
         self.session = session
-        # A function inside a function brings its own; see `nested_functions`.
+        # A nested function has its own; see `nested_functions`.
         source, names = getattr(function, "source", None), getattr(function, "environment", None)
         self.source: FunctionSource = source or source_of(function.fn)
         self.environment: Environment = names or Environment(function.fn)
@@ -110,8 +110,8 @@ class FunctionFrame(LoweringFrame[ast.expr | ast.stmt]):
         return handler(self, node)
 
     def loc(self, node: ast.expr | ast.stmt) -> SourceLoc:
-        """Where a node is in the user's file, with the calls that led here."""
-        # SourceLoc has one line: a node that ends further down is marked to the end of its first.
+        """The location of a node in the user's file, with the chain of calls."""
+        # SourceLoc has one line: a node of several lines is marked to the end of its first.
         end = node.end_col_offset if node.end_lineno == node.lineno else None
         return SourceLoc(
             self._file,
@@ -123,17 +123,17 @@ class FunctionFrame(LoweringFrame[ast.expr | ast.stmt]):
         )
 
     def header(self) -> SourceLoc:
-        """Where the function begins: its `def` line."""
+        """The location of the function's `def` line."""
         name = self.source.name
         return SourceLoc(self._file, self.source.tree.lineno + self._shift, function=name)
 
     def fail(self, node: ast.expr | ast.stmt, error: errors.TilewrightError) -> NoReturn:
-        """Raise a user's mistake at a node."""
+        """Raise an error at a node."""
         raise error.with_loc(self.loc(node))
 
     def unsupported(
         self, node: ast.expr | ast.stmt, construct: str, instead: str = "", triton: str = ""
     ) -> NoReturn:
-        """Raise for a part of Python that kernels do not have; triton: see `TilewrightError`."""
+        """Raise the error for an unsupported Python construct; triton: see `TilewrightError`."""
         words = triton or None
         self.fail(node, errors.UnsupportedLanguageConstruct(construct, instead, triton=words))

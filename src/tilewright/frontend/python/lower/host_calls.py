@@ -1,11 +1,11 @@
-"""Calls of plain Python functions, at compile time: they see the values of the kernel.
+"""Calls of plain Python functions at compile time, on values of the kernel.
 
     def scaled(x, factor):             # no @jit
         return x * factor              # emits `arith.mul` where the kernel calls it
 
-What a function does with compile-time values is Python's business. What it does with run-time
-values, by operators and language functions, becomes a part of the kernel; it cannot decide by them,
-as it runs once, when the kernel is compiled.
+Python evaluates a function's operations on compile-time values. Its operators and language
+functions on run-time values emit ops of the kernel. It cannot branch on run-time values, since it
+runs once, when the kernel is compiled.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def call_python(
     args: Sequence[object],
     kwargs: Mapping[str, object],
 ) -> object:
-    """What a Python function returns, as a language value. What it raises is the user's mistake."""
+    """The result of a Python function as a language value; its exceptions become user errors."""
     name = str(getattr(callee, "__name__", callee))
     token = ACTIVE.set(_CompileTime(session, name))
     loc = session.ctx.loc

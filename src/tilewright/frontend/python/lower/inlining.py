@@ -1,7 +1,7 @@
 """Inlining of calls: parameters bound to arguments, the body lowered in place.
 
-Every call of a function written in the language is inlined, `noinline` ones too: that promise is
-about code size, not about what the call computes.
+Every call of a function written in the language is inlined, also under `noinline`, which affects
+code size only.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def inline(
     kwargs: Mapping[str, object],
     caller: SourceLoc | None,
 ) -> object:
-    """The value that a call returns; its operations are emitted where the caller stands.
+    """The value that a call returns; its ops are emitted at the caller's insertion point.
 
-    A parameter annotated `constexpr` takes run-time values too: the annotation of a function that
-    is inlined decides nothing, and whatever needs a compile-time value says so.
+    A parameter annotated `constexpr` also takes run-time values: in an inlined function the
+    annotation has no effect, and uses that need a compile-time value fail.
     """
     signature = call_signature(args, kwargs)
     session.refuse_recursion(function, lambda called: called.__name__, caller, signature)
@@ -48,18 +48,18 @@ def inline(
     bound = bind_arguments(function, arguments, args, kwargs)
     frame.scope.update({name: _as_parameter(value) for name, value in bound.items()})
     value, _ = lower_body(frame, function, signature)
-    # Location of the caller again: ops that follow belong to the call's line.
+    # Location of the caller again: later ops have the call's line.
     session.ctx.emitter.loc = caller
     return value
 
 
 def _as_parameter(value: object) -> object:
-    """An argument as its parameter has it: of a dtype, `d.value` is asked for, as in Triton."""
+    """The value of a parameter: a dtype becomes a constexpr, for `d.value` as in Triton."""
     return constexpr(value) if isinstance(value, dtype) else value
 
 
 def call_signature(args: Sequence[object], kwargs: Mapping[str, object]) -> object:
-    """What the compiler knows of the arguments of a call: it decides what the body becomes."""
+    """Types and compile-time values of a call's arguments, which determine the lowered body."""
     return (*map(_known, args), *((name, _known(value)) for name, value in kwargs.items()))
 
 
@@ -70,7 +70,7 @@ def _known(value: object) -> object:
         return tuple(map(_known, value))
     if isinstance(value, aggregate_value):
         return (type(value), *map(_known, value.parts()))
-    # By text too: 1, 1.0 and True are equal.
+    # By text: 1, 1.0 and True are equal.
     plain = static_value(value)
     return plain if callable(plain) else repr(plain)
 
@@ -80,7 +80,7 @@ def lower_body(
 ) -> tuple[object, ast.stmt | None]:
     """Lower the body of a function whose parameters are bound.
 
-    Gives what it returns, and a `return` statement that says so, if there is one.
+    Returns the value, and a `return` statement that returns it, if there is one.
     """
     with frame.session.entered(function, signature):
         outcome = lower_statements(frame, frame.source.tree.body, FUNCTION_END)
@@ -93,7 +93,7 @@ def bind_arguments(
     args: Sequence[object],
     kwargs: Mapping[str, object],
 ) -> Parameters:
-    """Which parameter has which value, defaults included, as Python binds a call."""
+    """Parameter -> value, defaults included, as Python binds a call."""
     name = function.__name__
     positional = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
     keyword_only = [a.arg for a in arguments.kwonlyargs]

@@ -1,4 +1,4 @@
-"""What can be iterated at compile time: tuples, strings, dictionaries, constant ranges."""
+"""Compile-time iteration over tuples, strings, dictionaries, constant ranges."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tilewright.support import errors
 
 
 def iterate(frame: FunctionFrame, node: ast.expr, value: object) -> Iterable[object]:
-    """The items of something that is known at compile time, as language values."""
+    """The items of a compile-time value, as language values."""
     # Before unwrap: a range object of the language is no constexpr.
     if isinstance(value, range | static_range):
         return [constexpr(i) for i in constant_range(frame.at(node), value)]

@@ -1,9 +1,9 @@
-"""`break` and `continue` under a run-time condition: hidden variables that say what has happened.
+"""`break` and `continue` under a run-time condition: hidden flags.
 
 Control flow is structured, so that a jump cannot leave the middle of a block. It sets a flag, which
-branches join like any variable, and what comes after looks at the flag:
+branches join like any variable, and later statements test the flag:
 
-    while True:                  cf.while carrying (%break = false): go on while not %break
+    while True:                  cf.while carrying (%break = false): continue while not %break
         if done(): break    ->     %break = cf.if %done then { cf.yield true }
         work()                                          else { work(); cf.yield false }
 """
@@ -20,7 +20,7 @@ from tilewright.language import constexpr, tensor
 
 # Keywords of Python: no variable of the user has these names.
 ITERATION_OVER = "continue"
-"""The flag that a jump has ended this iteration: `continue`, and `break` too."""
+"""The flag that a jump, `continue` or `break`, has ended this iteration."""
 LOOP_LEFT = "break"
 """The flag that a `break` has ended the innermost loop."""
 
@@ -28,9 +28,9 @@ YES, NO = constexpr(True), constexpr(False)
 
 
 class UnlessJumped(ast.stmt):
-    """What follows a statement that may have jumped, which the lowering makes a statement.
+    """Statement made by the lowering: the statements after one that may have jumped.
 
-    flag: ITERATION_OVER or LOOP_LEFT, a run-time value; rest: lowers what follows.
+    flag: ITERATION_OVER or LOOP_LEFT, a run-time value; rest: lowers these statements.
     """
 
     def __init__(self, after: ast.stmt, flag: str, rest: Callable[[], Outcome]) -> None:
@@ -41,11 +41,11 @@ class UnlessJumped(ast.stmt):
 
 
 def begin_iteration(frame: FunctionFrame) -> None:
-    """Nothing has jumped yet."""
+    """Clear the flags."""
     frame.scope[ITERATION_OVER] = frame.scope[LOOP_LEFT] = NO
 
 
 def has_jumped(frame: FunctionFrame, flag: str) -> tensor | bool:
-    """The value of a flag: True or False where the compiler knows it."""
+    """The value of a flag: True or False if it is a compile-time constant."""
     value = frame.scope.get(flag, NO)
     return bool(static_value(value)) if is_static(value) else cast("tensor", value)

@@ -1,5 +1,4 @@
-"""The entries: a kernel and the description of its arguments become a module of tile IR; the call
-of a function, ops where it is emitted."""
+"""Entry points: lowering of a kernel to a module of tile IR, and of a function's call to ops."""
 
 from __future__ import annotations
 
@@ -52,7 +51,7 @@ HANDLER_MODULES = (branches, calls, expressions, loops, nested_functions, operat
 
 
 class Inliner:
-    """How the semantics call a function of the language: a combine function of a reduction."""
+    """Calls of language functions for the semantics: the combine function of a reduction."""
 
     session: Session
 
@@ -66,10 +65,10 @@ class Inliner:
 def inline_call(
     session: Session, fn: DeviceFunction, args: Sequence[object], kwargs: Mapping[str, object]
 ) -> object:
-    """As `inline`, of arguments that may be plain Python values.
+    """As `inline`, for arguments that may be plain Python values.
 
-    Also for `interpret=True`, where the combine functions of reductions are IR although the kernel
-    around them runs as Python. Raises SourceNotAvailable.
+    `interpret=True` uses it for combine functions of reductions, which are IR although the kernel
+    itself runs as Python. Raises SourceNotAvailable.
     """
     named = {key: wrap(value) for key, value in kwargs.items()}
     return inline(session, fn, [wrap(arg) for arg in args], named, session.ctx.loc)
@@ -94,9 +93,9 @@ def lower_kernel(
         frame.scope.update(_parameters(frame, fn, signature, body))
         result, node = lower_body(frame, fn)
     except TilewrightError as error:
-        # Mistakes in the arguments have no node; they are shown at the `def` line.
+        # Errors in the arguments have no node; they are reported at the `def` line.
         raise error.with_loc(loc) from error.__cause__
-    # `return` and `return None` are what a kernel may say.
+    # A kernel may only `return` or `return None`.
     if node is not None and not (is_static(result) and static_value(result) is None):
         operation, instead = f"return {describe(result)}", "store it through a pointer parameter"
         frame.fail(node, errors.InvalidOperation(operation, "kernels have no result", instead))
@@ -131,7 +130,7 @@ def _parameters(
 def _check_constexprs(
     function: DeviceFunction, arguments: ast.arguments, bound: Parameters
 ) -> None:
-    """Parameters of the kernel annotated `constexpr` take compile-time values only."""
+    """Check that parameters annotated `constexpr` have compile-time values."""
     for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
         if parameter.annotation is None or not is_constexpr_annotation(parameter.annotation):
             continue
@@ -157,7 +156,7 @@ def _argument(ctx: Context, spec: ArgSpec, body: Block, name: str) -> object:
 def _value(ctx: Context, spec: ArgSpec, body: Block, name: str) -> object:
     if spec.kind == "constexpr":
         value = spec.value
-        # An integer argument that is 1 is known, but has the dtype that it has for other values.
+        # An integer argument that is 1 is a constant with the dtype of other values.
         if isinstance(spec.type, DType):
             return constexpr(converted(cast("int", value), offset_dtype(ctx, spec.type)))
         sequence = is_tuple(value) or isinstance(value, list)

@@ -1,4 +1,4 @@
-"""Language values as the lowering sees them.
+"""Language values in the lowering.
 
 A value is a run-time value (`tensor`, `aggregate_value`), a compile-time one (`constexpr` around a
 Python number, string or None; or a plain object: function, module, dtype, dictionary of launch
@@ -48,26 +48,26 @@ def is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:
 
 
 def as_tuple(value: object) -> object:
-    """A list of Python as the tuple that it is in a kernel; anything else as it is."""
+    """A Python list as a tuple, which it is in a kernel; anything else unchanged."""
     if isinstance(value, list):
         return language_tuple(map(as_tuple, cast("list[object]", value)))
     return value
 
 
 def is_static(value: object) -> bool:
-    """Whether all of the value is known at compile time."""
+    """Whether all of the value is a compile-time constant."""
     if is_tuple(value):
         return all(map(is_static, value))
     return not isinstance(value, base_value)
 
 
 def static_value(value: object) -> object:
-    """The plain Python value of a static one."""
+    """The plain Python value of a compile-time value."""
     return cast("object", unwrap_deep(value))
 
 
 def variable_value(value: object) -> object:
-    """A value as a variable holds it and a function returns it: numbers get their dtypes."""
+    """A value in a variable or returned from a function: numbers get their dtypes."""
     if is_tuple(value):
         items = [variable_value(item) for item in value]
         same = all(new is old for new, old in zip(items, value, strict=True))
@@ -78,14 +78,14 @@ def variable_value(value: object) -> object:
 
 
 def plain_value(value: object) -> object:
-    """The plain Python value of a static one, its numbers without dtypes."""
+    """The plain Python value of a compile-time value, its numbers without dtypes."""
     if is_tuple(value):
         return tuple_like(value, [plain_value(item) for item in value])
     return plain_number(static_value(value))
 
 
 def type_of_value(value: object) -> object:
-    """`value.type`: of a tuple the types of its items, of a number in a variable its dtype."""
+    """`value.type`: for a tuple the types of its items, for a number in a variable its dtype."""
     if isinstance(value, tensor):
         return value.type
     if is_tuple(value):
@@ -125,7 +125,7 @@ def tuple_like(template: object, items: Sequence[object]) -> object:
 
 
 def describe(value: object) -> str:
-    """The type of a value, as messages name it."""
+    """The type of a value in messages."""
     if isinstance(value, tensor):
         return str(value.type)
     if is_tuple(value):
@@ -140,18 +140,18 @@ def describe(value: object) -> str:
 
 
 def _named(text: str, value: object) -> str:
-    """A text, or the type of the value where all that the text says of it is an address."""
-    # Python's default repr says nothing but an address, which differs from run to run.
+    """A text, or the type of the value if the text contains only its address."""
+    # Python's default repr is an address, which differs from run to run.
     return f"a {type(value).__name__}" if " object at 0x" in text else text
 
 
 def on_host(operation: str, compute: Callable[[], T]) -> T:
-    """Run plain Python at compile time; what it raises becomes the user's mistake."""
+    """Run plain Python at compile time; its exceptions become user errors."""
     try:
         return compute()
     except errors.TilewrightError:
         raise
-    # Anything: the code that runs here is the user's.
+    # Any exception: this is the user's code.
     except synchronous(Exception) as error:
         reason = f"{type(error).__name__}: {error}"
         raise errors.InvalidOperation(operation, reason) from error

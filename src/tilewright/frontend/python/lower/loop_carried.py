@@ -1,11 +1,10 @@
 """Variables that a loop carries from one iteration to the next.
 
-Before the body is lowered, each name that it assigns and that exists already is taken apart into
-leaves (see `control_flow_joins`); each leaf that can be a run-time value becomes a carried value of
-the loop op. After the body, the new value must have the same structure and types; if not, the
-body is lowered once more: an initial literal takes the type that the body gives the variable
-(`total = 0` before `total += x`); any other variable is not carried, and reading it is the user's
-mistake.
+Before the body is lowered, each name that it assigns and that already exists is split into leaves
+(see `control_flow_joins`); each leaf that can be a run-time value becomes a loop-carried value.
+After the body, the new value must have the same structure and types; if not, the body is lowered
+again: an initial literal takes the type of the variable in the body (`total = 0` before
+`total += x`); any other variable is not carried, and reading it is an error.
 """
 
 from __future__ import annotations
@@ -36,16 +35,16 @@ from tilewright.support.data_class import dataclass
 
 
 class RetryLowering(Exception):
-    """The types of the carried variables have changed: lower the body once more."""
+    """The types of the carried variables have changed: lower the body again."""
 
 
 @dataclass(slots=True)
 class FixpointState:
-    """The types inferred for the carried variables of a loop, kept from one attempt to the next.
+    """The types inferred for the carried variables of a loop, across attempts.
 
-    types: types tried for the literal that a leaf begins with, by variable and leaf; the last one
-    is in force. dropped: variables that do not keep one type; reading them is a mistake.
-    may_be_left: a `break` has been found in a loop over a range, which a `cf.for` cannot have.
+    types: types tried for a leaf's initial literal, by variable and leaf; the last one is in use.
+    dropped: variables that do not keep one type; reading them is an error. may_be_left: a `break`
+    has been found in a loop over a range, which a `cf.for` cannot have.
     Each retry adds a type from a finite chain of promotions or drops a variable, so retries end.
     """
 
@@ -60,7 +59,7 @@ class FixpointState:
 class CarriedVariable:
     """One carried variable: its value before the loop, its leaves, and the type of each.
 
-    A type of None marks a leaf that stays what it is at compile time.
+    A type of None marks a leaf that remains a compile-time value.
     """
 
     name: str
@@ -79,7 +78,7 @@ class CarriedVariable:
 
 @dataclass(slots=True)
 class CarriedVariables:
-    """The carried variables of one loop. construct: how messages call the loop."""
+    """The carried variables of one loop. construct: the name of the loop in messages."""
 
     variables: list[CarriedVariable]
     node: ast.For | ast.While
@@ -92,7 +91,7 @@ class CarriedVariables:
         return [v.name for v in self.variables for t in v.types if t is not None]
 
     def initial_values(self, frame: FunctionFrame) -> tuple[Value, ...]:
-        """The values that the loop begins with; literals become constants here."""
+        """The initial values of the loop; literals become constants here."""
         ctx = frame.at(self.node)
         return tuple(
             as_value(ctx, part, type_)
@@ -109,7 +108,7 @@ class CarriedVariables:
                     block.add_arg(type_, variable.name)
 
     def bind(self, frame: FunctionFrame, values: Sequence[Value]) -> None:
-        """Let the names stand for the carried values."""
+        """Bind the names to the carried values."""
         frame.scope.update(self.state.dropped)
         remaining = iter(values)
         for variable in self.variables:
@@ -149,13 +148,13 @@ class CarriedVariables:
         leaf: object,
         final: object,
     ) -> NoReturn:
-        """The body gives a variable that began as a literal another type: begin with that type."""
+        """Retry with the type that the body gives a variable whose initial value is a literal."""
         initial = variable.parts[index]
         if not isinstance(initial, tensor):
             self._refuse_widening(frame, variable.name, leaf_type(initial), leaf_type(leaf))
         type_ = None if isinstance(initial, tensor) else common_type(initial, leaf)
         tried = self.state.types.setdefault((variable.name, index), [])
-        # A type tried twice would be tried for ever.
+        # A type tried twice would be tried forever.
         if type_ is None or type_ in tried:
             self._inconsistent(frame, variable, final)
         tried.append(type_)
@@ -164,7 +163,7 @@ class CarriedVariables:
     def _refuse_widening(
         self, frame: FunctionFrame, name: str, before: Type | None, after: Type | None
     ) -> None:
-        """Errors: BeyondTriton, where asked for: the types of carried variables do not change."""
+        """Under `strict_triton`, refuse a variable whose type changes. Errors: BeyondTriton."""
         if before is not None and after is not None:
             header = self.node.iter if isinstance(self.node, ast.For) else self.node.test
             construct = changed_in_loop(name, type_of(before), type_of(after))
@@ -184,7 +183,7 @@ class CarriedVariables:
 
 
 def changed_in_loop(name: str, before: object, after: object) -> str:
-    """What messages call a variable that has another type after an iteration."""
+    """Description, for messages, of a variable whose type an iteration changes."""
     return f"'{name}', which the loop changes from {before} to {after},"
 
 
@@ -195,11 +194,11 @@ def carried_variables(
     variables: list[CarriedVariable] = []
     for name in names:
         value = frame.scope.get(name, MISSING)
-        # A name first assigned inside has no value to begin with; reading it later is refused.
+        # A name first assigned inside has no initial value; reading it later is refused.
         if value is MISSING or isinstance(value, DeferredError) or name in state.dropped:
             continue
         parts = list(leaves(value))
-        # The last type tried is in force; without any, the leaf's own.
+        # The last type tried is in use; without any, the leaf's own.
         types = [state.types.get((name, i), [leaf_type(part)])[-1] for i, part in enumerate(parts)]
         variables.append(CarriedVariable(name, value, parts, types))
     return CarriedVariables(variables, node, f"loop of line {frame.loc(node).line}", state)

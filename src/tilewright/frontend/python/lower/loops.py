@@ -5,7 +5,7 @@ for k in range(K, 0, -16):        %n = sub %K, 0
                                     %k = sub %K, %t
                                     cf.yield (add %a, f(%k))
 
-A loop that a `break` may leave is a `cf.while`, as one over a range too; see `jump_flags`.
+A loop that a `break` may leave is a `cf.while`, also over a range; see `jump_flags`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ from tilewright.support import errors
 
 @statement(ast.For)
 def for_statement(frame: FunctionFrame, node: ast.For) -> Outcome:
-    """A loop over a range, or over what is known at compile time."""
+    """A loop over a range, or over compile-time items."""
     iterable = frame.expression(node.iter)
     if isinstance(iterable, language.range):
         if node.orelse:
@@ -83,7 +83,7 @@ def _unrolled(frame: FunctionFrame, node: ast.For, items: Iterable[object]) -> O
         outcome = _copies(frame, node, iter(items))
     except ContinuationUnknown:
         frame.unsupported(node, "a 'return' at run time inside a loop", "compute a flag instead")
-    # A flag that was not there must not be: an `if` around would join it with none.
+    # A flag that did not exist must be removed: an enclosing `if` could not join it.
     for flag in flags:
         frame.scope.pop(flag, None)
     frame.scope.update(outer)
@@ -91,11 +91,11 @@ def _unrolled(frame: FunctionFrame, node: ast.For, items: Iterable[object]) -> O
 
 
 def _copies(frame: FunctionFrame, node: ast.For, items: Iterator[object]) -> Outcome:
-    """Copies for the items that are left; behind a `break` at run time under a condition."""
+    """Copies for the remaining items; after a `break` at run time, under a condition."""
     for item in items:
         assign(frame, node.target, item)
         begin_iteration(frame)
-        # None: with copies of the body behind it, no side could run to the end of the function.
+        # None: with copies of the body after it, no side could run to the end of the function.
         outcome = lower_statements(frame, node.body, None)
         if isinstance(outcome, Returned):
             return outcome
@@ -110,14 +110,14 @@ def _copies(frame: FunctionFrame, node: ast.For, items: Iterator[object]) -> Out
 
 def _run_time_for(frame: FunctionFrame, node: ast.For, loop: language.range) -> None:
     """A `cf.for`. A loop variable that is used elsewhere is carried, so that it has its last value
-    after the loop; where it had none before, one that never ran leaves it at the range's start."""
+    after the loop; without a value before, a loop of no iterations leaves it at the start."""
     ctx = frame.at(node.iter)
     bounds = semantics.range_bounds(ctx, *semantics.integer_bounds(ctx, loop))
     targets = assigned_in([node.target])
-    # A variable of the loop alone is recomputed from the counter, which costs no carried value.
+    # A variable used in the loop only is computed from the counter, without a carried value.
     lasting = [name for name in targets if is_used_outside_loops(frame.source, name)]
     for name in lasting:
-        # A carried value needs an initial one, where Python leaves the name undefined.
+        # A carried value needs an initial one, where the name is undefined in Python.
         if name not in frame.scope or isinstance(frame.scope[name], DeferredError):
             frame.scope[name] = tensor(bounds.first)
     names = [n for n in assigned_in_loop(frame.source, node) if n not in targets] + lasting
@@ -152,8 +152,8 @@ def _counting_while(
     body: Block,
     iteration: Callable[[CarriedVariables, Value, Sequence[Value]], None],
 ) -> WhileOp:
-    """A loop over a range that a `break` may leave; its last values are the counter and whether it
-    has ended."""
+    """A loop over a range that a `break` may leave; its last carried values are the counter and
+    whether the loop has ended."""
     before = Block()
     for block in (before, body):
         carried.add_arguments(block)
@@ -190,7 +190,7 @@ def _hints(loop: language.range) -> dict[str, Any]:
 
 @statement(ast.While)
 def while_statement(frame: FunctionFrame, node: ast.While) -> Outcome:
-    """A loop as long as a scalar condition holds, or until a `break`, which its last value says."""
+    """A loop while a scalar condition holds; the last carried value: a `break` has occurred."""
     if node.orelse:
         frame.unsupported(node.orelse[0], "'else' of a run-time loop", "put it after the loop")
     names = assigned_in_loop(frame.source, node)
@@ -239,7 +239,7 @@ def _not(frame: FunctionFrame, left: Value) -> Value:
 def _goes_on(frame: FunctionFrame, node: ast.While, left: Value | None) -> Value | None:
     """Whether there is another iteration; None if the condition is false at compile time.
 
-    left: whether a `break` has happened, where one can: then the condition is not evaluated.
+    left: whether a `break` has occurred, in a loop with one: then the condition is not evaluated.
     """
     test = Block()
     with frame.into(test) if left is not None else nullcontext():
@@ -274,7 +274,7 @@ def _unless(
 
 
 def _condition(frame: FunctionFrame, node: ast.While) -> Value | bool:
-    """The condition of a while loop as i1; True or False where it is known."""
+    """The condition of a while loop as i1; True or False if it is a compile-time constant."""
     # A value bound in the test would exist in the `before` region only.
     for inner in ast.walk(node.test):
         if isinstance(inner, ast.NamedExpr):
@@ -313,7 +313,7 @@ def _emit_loop(
             op = attempt(carried, body)
             break
         except RetryLowering:
-            # The failed attempt uses values from before the loop; their use lists must forget it.
+            # The failed attempt uses values from before the loop; these uses are erased.
             erase_ops(body)
         finally:
             frame.loops -= 1
@@ -321,7 +321,7 @@ def _emit_loop(
     if op is None:
         return
     results = frame.at(node).emitter.emit(op).results
-    # strict=False: behind the variables come the counter and flag of a loop that may be left.
+    # strict=False: the counter and flag of a loop that may be left follow the variables.
     for name, result in zip(carried.names, results, strict=False):
         result.name = name
     carried.bind(frame, results)

@@ -1,4 +1,4 @@
-"""Functions inside functions, and lambdas: inlined where they are called, as those under `@jit`.
+"""Nested functions and lambdas: inlined where they are called, as those under `@jit`.
 
 def kernel(x, n):
     def inside(i):                    # reads n of the kernel, as it is when inside is called
@@ -24,7 +24,7 @@ from tilewright.language import DeviceFunction
 
 
 class EnclosingNames(Environment):
-    """The names that a nested function sees: those of the functions around it come first."""
+    """The names in the scope of a nested function: those of enclosing functions come first."""
 
     __slots__ = ("_frame",)
 
@@ -32,7 +32,7 @@ class EnclosingNames(Environment):
         self._frame = frame
 
     def binding(self, name: str) -> Binding | None:
-        """Where a name of the module is kept; those of enclosing frames are values."""
+        """The storage of a name of the module; names of enclosing frames are values."""
         return self._frame.environment.binding(name)
 
     def find(self, name: str) -> object:
@@ -40,7 +40,7 @@ class EnclosingNames(Environment):
         return self._frame.environment.find(name)
 
     def around(self, name: str) -> object:
-        """The value that the name has now in the functions around, or MISSING."""
+        """The current value of the name in the enclosing functions, or MISSING."""
         value = self._frame.scope.get(name, MISSING)
         return self._frame.environment.around(name) if value is MISSING else value
 
@@ -64,7 +64,7 @@ class NestedFunction(DeviceFunction):
         outer = frame.source
         key = ("nested", tree)
         source = outer.facts.get(key)
-        # One source for all activations: what is known of its tree is kept in it.
+        # One source for all activations: it caches the facts of its tree.
         if source is None:
             source = FunctionSource(outer.file, tree.name, outer.text, tree, outer.line_shift)
             outer.facts[key] = source
@@ -85,7 +85,7 @@ class NestedFunction(DeviceFunction):
 
 @statement(ast.FunctionDef)
 def nested_function(frame: FunctionFrame, node: ast.FunctionDef) -> Outcome:
-    """`def` inside a kernel; its decorators may be `jit` alone, which changes nothing."""
+    """`def` inside a kernel; its only decorator may be `jit`, which has no effect."""
     for decorator in node.decorator_list:
         if not ast.unparse(decorator).partition("(")[0].endswith("jit"):
             frame.unsupported(decorator, "a decorator of a function inside a function")

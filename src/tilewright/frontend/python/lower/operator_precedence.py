@@ -10,11 +10,11 @@ from tilewright.support import Diagnostic, Severity, SourceLoc, TilewrightWarnin
 
 _SYMBOLS: dict[type[ast.operator], str] = {ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"}
 _warned: dict[str | tuple[str, type[Warning], int], int] = {}
-"""Where Python remembers which lines it has warned of."""
+"""The registry of lines with a warning, as `warnings` uses it."""
 
 
 def misread_chain(source: FunctionSource, node: ast.Compare) -> str | None:
-    """What to warn of: a middle operand `a & b` (or |, ^) of a chain, without parentheses."""
+    """The cause of a warning: a middle operand `a & b` (or |, ^) of a chain, not in parentheses."""
     operands = (node.left, *node.comparators)
     # Only middle operands: `i & 1 < n` has two operands and is no chain.
     for before, operand in zip(operands, node.comparators[:-1], strict=False):
@@ -27,7 +27,7 @@ def misread_chain(source: FunctionSource, node: ast.Compare) -> str | None:
 
 
 def _in_parentheses(source: FunctionSource, before: ast.expr, operand: ast.expr) -> bool:
-    """Whether a parenthesis opens between two neighbouring operands."""
+    """Whether a parenthesis opens between two adjacent operands."""
     # Columns of syntax trees count UTF-8 bytes, hence encode().
     lines = source.text.encode().splitlines(keepends=True)
     first = (before.end_lineno or before.lineno) - source.tree.lineno
@@ -38,7 +38,7 @@ def _in_parentheses(source: FunctionSource, before: ast.expr, operand: ast.expr)
 
 
 def warn_of_precedence(message: str, loc: SourceLoc) -> None:
-    """Give the warning of `misread_chain`: once for a line, unless Python's filters differ."""
+    """Warn of `misread_chain`: once for a line, unless Python's filters differ."""
     hint = "put each comparison in parentheses"
     shown = render(Diagnostic(Severity.WARNING, message, loc, hint=hint))
     # The registry is our own, as the user's module is not the caller here.

@@ -96,7 +96,7 @@ def comparison(frame: FunctionFrame, node: ast.Compare) -> object:
         one = _compared(frame, node, COMPARISON_NAMES[type(op)], left, right)
         result = one if result is None else logical_connective(frame.ctx, "and", result, one)
         left = right
-    # A chain of constants is decided; the warning is for what is computed at run time.
+    # A chain of constants is evaluated; the warning is for run-time operands.
     message = None if is_static(result) else misread_chain(frame.source, node)
     if message is not None:
         warn_of_precedence(message, frame.loc(node))

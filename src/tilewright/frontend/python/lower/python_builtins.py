@@ -48,7 +48,7 @@ def at_compile_time(callee: Callable[..., object], args: Arguments, kwargs: Keyw
 def _builtin(
     function: Callable[..., object], least: int, most: int, *keywords: str
 ) -> Callable[[Handler], Handler]:
-    """Register a Python function as kernels run it.
+    """Decorator: the implementation of a Python builtin in kernels.
 
     It takes `least` to `most` arguments by position, and those named `keywords` by keyword.
     """
@@ -81,8 +81,8 @@ _MANY = 1 << 30
     "flatten", "warp_specialize", "disable_licm",
 )  # fmt: skip
 def _range(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
-    """A loop, or at compile time a sequence. Hints are those of `tl.range`; Triton has them here
-    without a meaning."""
+    """A loop, or at compile time a sequence. Hints are those of `tl.range`, which Triton accepts
+    here and ignores."""
     bounds = [cast("int", static_value(a) if is_static(a) else a) for a in args]
     first, second, third = (*bounds, None, None)[:3]
     assert first is not None
@@ -112,7 +112,7 @@ def _extreme(
 ) -> object:
     # Python's min takes one iterable or several operands.
     operands = tuple(iterate(frame, node, args[0])) if len(args) == 1 else args
-    # Compile-time operands follow Python, also in which of two equal operands is returned.
+    # Compile-time operands follow Python, also in the choice between equal operands.
     if is_static(operands):
         chosen = static_value(at_compile_time(python, operands, kwargs))
         return wrap(joined(chosen, map(static_value, operands)))
@@ -131,7 +131,7 @@ def _abs(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords
 
 @_builtin(builtins.len, 1, 1)
 def _len(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
-    """Items of a tuple; of a tile its first extent."""
+    """Number of items of a tuple; first extent of a tile."""
     (value,) = args
     if isinstance(value, language.tensor):
         if not value.shape:
@@ -217,7 +217,7 @@ def _enumerate(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Ke
 def _start(
     frame: FunctionFrame, node: ast.Call, name: str, args: Arguments, kwargs: Keywords
 ) -> object:
-    """The second argument of `sum` and `enumerate`, also by its name; 0 if there is none."""
+    """The second argument of `sum` and `enumerate`, by position or name; 0 if there is none."""
     if len(args) == 2 and kwargs:
         frame.fail(node, errors.RepeatedArgument(name, "start"))
     return args[1] if len(args) == 2 else kwargs.get("start", constexpr(0))
@@ -266,7 +266,7 @@ def _convert(
 
 
 def _plain(function: Callable[..., object]) -> None:
-    """A Python function that only compile-time values have."""
+    """A Python function for compile-time values only."""
     BUILTINS[function] = lambda frame, node, args, kwargs: at_compile_time(function, args, kwargs)
 
 

@@ -1,4 +1,4 @@
-"""Runs statement lists, with the rest of the function at hand for an early return.
+"""Lowering of statement lists, with the rest of the function for early returns.
 
 Control flow is structured, so a `return` under a run-time condition cannot leave the middle of a
 block:
@@ -7,9 +7,9 @@ block:
         return     ->       then {}
     work()                  else { work() }
 
-What follows a statement list is a chain of `Continuation`s. An `if` that returns on one side lowers
-that chain on its other side, up to the end of the function. A first attempt, to see whether the
-`if` returns at all, has no chain (None); needing it then raises `ContinuationUnknown`.
+The statements after a list are a chain of `Continuation`s. An `if` that returns on one side lowers
+that chain on its other side, up to the end of the function. A first attempt, which determines
+whether the `if` returns at all, has no chain (None); it raises `ContinuationUnknown` to need one.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from tilewright.support.fresh_stack import nested
 
 
 class ContinuationUnknown(Exception):
-    """A branch returns on some paths only, and what follows it is not known here."""
+    """A branch returns on some paths only, and its continuation is unknown here."""
 
 
 @nested
 def lower_statements(
     frame: FunctionFrame, statements: Sequence[ast.stmt], continuation: Continuation | None
 ) -> Outcome:
-    """Lower a statement list; an `if` in it that returns needs what follows, the continuation."""
+    """Lower a statement list; an `if` in it that returns needs the continuation."""
     for index, node in enumerate(statements):
         handler = STATEMENTS.get(type(node))
         if handler is None:
@@ -59,7 +59,7 @@ def lower_statements(
 
 
 def _unless_jumped(frame: FunctionFrame, node: ast.If, rest: Sequence[ast.stmt]) -> Outcome:
-    """What follows an `if`, where a jump in it is decided at run time."""
+    """The statements after an `if` in which a jump depends on a run-time condition."""
     jumped = has_jumped(frame, ITERATION_OVER)
     if isinstance(jumped, bool):
         return Ending.JUMP if jumped else None
@@ -71,14 +71,14 @@ def _unless_jumped(frame: FunctionFrame, node: ast.If, rest: Sequence[ast.stmt])
 
 
 def reaches_function_end(continuation: Continuation | None) -> bool:
-    """Whether a chain goes on to the end of the function."""
+    """Whether a chain extends to the end of the function."""
     while continuation is not None and continuation is not FUNCTION_END:
         continuation = continuation.following
     return continuation is FUNCTION_END
 
 
 def lower_to_function_end(frame: FunctionFrame, continuation: Continuation | None) -> Outcome:
-    """Lower all that is left of the function. Errors: ContinuationUnknown for None."""
+    """Lower the rest of the function. Errors: ContinuationUnknown for None."""
     while continuation is not FUNCTION_END:
         if continuation is None:
             raise ContinuationUnknown

@@ -1,4 +1,4 @@
-"""Assignments, `return`, `assert`, `pass`, and the statements that kernels do not have."""
+"""Assignments, `return`, `assert`, `pass`, and the statements that kernels do not support."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def augmented_assignment(frame: FunctionFrame, node: ast.AugAssign) -> Outcome:
 def annotated_assignment(frame: FunctionFrame, node: ast.AnnAssign) -> Outcome:
     """`a: tl.constexpr = value` makes a compile-time value a constexpr.
 
-    A run-time value stays one, as in Triton: whatever needs a compile-time value says so. Other
+    A run-time value remains one, as in Triton: uses that need a compile-time value fail. Other
     annotations are ignored.
     """
     if node.value is None:
@@ -88,8 +88,8 @@ def expression_statement(frame: FunctionFrame, node: ast.Expr) -> Outcome:
 
 
 def _refuse_unused(frame: FunctionFrame, function: ast.expr) -> None:
-    """Errors: UnusedResult."""
-    # Other expressions may have effects, and are evaluated once.
+    """Refuse a call whose result must be used. Errors: UnusedResult."""
+    # Other expressions may have side effects, and are evaluated once.
     if isinstance(function, ast.Name | ast.Attribute):
         reason = unused_result(frame.expression(function))
         if reason is not None:
@@ -97,7 +97,7 @@ def _refuse_unused(frame: FunctionFrame, function: ast.expr) -> None:
 
 
 def _keep_hint(frame: FunctionFrame, value: object) -> None:
-    """`tl.multiple_of(x, 16)` as a statement: x has the property from here on."""
+    """`tl.multiple_of(x, 16)` as a statement: later uses of x have the property."""
     op = value.handle.op if isinstance(value, tensor) else None
     if not isinstance(op, HintOp):
         return
@@ -109,7 +109,7 @@ def _keep_hint(frame: FunctionFrame, value: object) -> None:
 @statement(ast.Return)
 def return_statement(frame: FunctionFrame, node: ast.Return) -> Outcome:
     """The end of this function."""
-    # An op of a loop has no second exit; unrolled loops do not count here.
+    # A loop op has no second exit; unrolled loops may return.
     if frame.loops:
         instead = "let the loop end by its bounds or condition, and return after it"
         triton = "Cannot have `return` statements inside `while` or `for` statements in triton."
@@ -120,7 +120,7 @@ def return_statement(frame: FunctionFrame, node: ast.Return) -> Outcome:
 
 @statement(ast.Pass)
 def pass_statement(frame: FunctionFrame, node: ast.Pass) -> Outcome:
-    """Nothing."""
+    """`pass`."""
     return None
 
 
@@ -151,7 +151,7 @@ def assert_statement(frame: FunctionFrame, node: ast.Assert) -> Outcome:
 
 @statement(ast.Delete)
 def delete_statement(frame: FunctionFrame, node: ast.Delete) -> Outcome:
-    """Forget names."""
+    """`del`: unbind names."""
     for target in node.targets:
         if not isinstance(target, ast.Name):
             frame.unsupported(target, "deleting anything but a name")
@@ -162,13 +162,13 @@ def delete_statement(frame: FunctionFrame, node: ast.Delete) -> Outcome:
 
 @statement(ast.Import)
 def import_statement(frame: FunctionFrame, node: ast.Import) -> Outcome:
-    """Kernels see the modules that their own module imports."""
+    """Refuse `import`: the kernel's module imports for it."""
     _refuse_import(frame, node, [alias.name for alias in node.names])
 
 
 @statement(ast.ImportFrom)
 def import_from_statement(frame: FunctionFrame, node: ast.ImportFrom) -> Outcome:
-    """Kernels see the names that their own module imports."""
+    """Refuse `from ... import`: the kernel's module imports for it."""
     _refuse_import(frame, node, [node.module or ""])
 
 

@@ -1,7 +1,7 @@
-"""What `strict_triton=True` refuses in the text of a function: Python that Triton's kernels lack.
+"""Checks of `strict_triton=True` on a function's syntax: Python that Triton does not support.
 
-What depends on types and values (indices of tiles, their extents, functions of fp16) is refused by
-the semantics. The compiler and the interpreter both look here before a function runs.
+The semantics refuse extensions that depend on types and values (indices of tiles, their extents,
+functions of fp16). The compiler and the interpreter both run these checks before a function.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def refuse_extensions(
     options: FrontendOptions,
     caller: SourceLoc | None = None,
 ) -> None:
-    """Check the body of a function. Errors: BeyondTriton, for the first of what Triton lacks."""
+    """Check the body of a function. Errors: BeyondTriton, for the first extension."""
     if not options.strict_triton:
         return
     for node, construct in _extensions(source, environment):
@@ -48,7 +48,7 @@ def refuse_extensions(
 def _extensions(
     source: FunctionSource, environment: Environment
 ) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
-    """The nodes that Triton refuses, with what they are called, in the order of the text."""
+    """The nodes that Triton refuses, with their names in messages, in the order of the text."""
     local = local_names(source)
     found: list[tuple[ast.expr | ast.stmt, str]] = []
     for statement in source.tree.body:
@@ -64,7 +64,7 @@ def _extensions(
 
 
 def _global(name: str, environment: Environment) -> str | None:
-    """What a name from outside is called, if it is a plain value there, and no constexpr."""
+    """Description, for messages, of a global with a plain value that is no constexpr."""
     value = environment.find(name)
     if value is MISSING or isinstance(value, constexpr) or not isinstance(value, _PLAIN):
         return None

@@ -1,6 +1,6 @@
-"""Facts about a syntax tree before it is lowered: which names statements assign and use.
+"""Facts about a syntax tree before it is lowered: the names that statements assign and use.
 
-Each answer is kept in `FunctionSource.facts`, since a function is lowered many times.
+Results are cached in `FunctionSource.facts`, since a function is lowered many times.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ _OWN_SCOPE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 def assigned_in_loop(source: FunctionSource, loop: ast.For | ast.While) -> tuple[str, ...]:
     """Names that the body or the condition of a loop may assign, in the order of their first
-    assignment; the loop's own target is not among them unless the body assigns it too."""
+    assignment; not the loop's own target, unless the body assigns it."""
     key = ("assigned", loop)
     cached = source.facts.get(key)
     if cached is None:
         parts: list[ast.AST] = list(loop.body)
         if isinstance(loop, ast.While):
-            # A `:=` in the test would assign too, although lowering refuses it later.
+            # A `:=` in the test assigns, although lowering refuses it later.
             parts.append(loop.test)
         cached = source.facts[key] = tuple(dict.fromkeys(_assigned(parts)))
     return cast("tuple[str, ...]", cached)
 
 
 def has_break(source: FunctionSource, loop: ast.For | ast.While) -> bool:
-    """Whether a `break` of this loop is written in it."""
+    """Whether a loop contains a `break` of its own."""
     key = ("has break", loop)
     cached = source.facts.get(key)
     if cached is None:
@@ -39,7 +39,7 @@ def has_break(source: FunctionSource, loop: ast.For | ast.While) -> bool:
 
 
 def _breaks(statement: ast.AST) -> bool:
-    # Of a loop inside, `break` leaves that one, but for those in its `else`.
+    # In an inner loop, `break` leaves that loop, except in its `else`.
     inside = ast.iter_child_nodes(statement)
     if isinstance(statement, ast.For | ast.While):
         inside = iter(statement.orelse)
@@ -112,13 +112,13 @@ def _assigned(nodes: Iterable[ast.AST]) -> Iterator[str]:
             yield from _named_inside(node)
         elif isinstance(node, ast.FunctionDef):
             yield node.name
-        # What a nested function or class assigns is local to it.
+        # Names that a nested function or class assigns are local to it.
         elif not isinstance(node, _OWN_SCOPE):
             stack += parts_of(node)[::-1]
 
 
 def _named_inside(comprehension: ast.AST) -> Iterator[str]:
-    """Of the names in a comprehension, only those bound by `:=` belong to the function."""
+    """Names of the function in a comprehension: those bound by `:=`."""
     for node in ast.walk(comprehension):
         if isinstance(node, ast.NamedExpr):
             yield node.target.id

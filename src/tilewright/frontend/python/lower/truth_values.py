@@ -1,8 +1,8 @@
-"""`+`, `not`, `and`, `or`, comparisons, `is` and `in`, as they work in kernels.
+"""`+`, `not`, `and`, `or`, comparisons, `is` and `in` in kernels.
 
-Compile-time operands decide as in Python: `False and x` is False, and x is not looked at. A
-run-time operand decides nothing; two of them combine element by element to int1. The compiler
-applies this to syntax trees, the interpreter to the values of running code.
+Compile-time operands short-circuit as in Python: `False and x` is False, and x is not evaluated.
+Run-time operands do not; they combine element by element to int1. The compiler applies this to
+syntax trees, the interpreter to the values of running code.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ COMPARISON_NAMES: dict[type[ast.cmpop], str] = {
     ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
     ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
 }  # fmt: skip
-"""How `compare_values` calls the operators."""
+"""Names of the operators in `compare_values`."""
 
 
 def apply_operator(ctx: Context, name: str, left: object, right: object) -> object:
@@ -59,7 +59,7 @@ def short_circuits(connective: str, value: object) -> bool:
 
 
 def logical_connective(ctx: Context, connective: str, left: object, right: object) -> object:
-    """`left and right`, `left or right`, where `left` does not decide."""
+    """`left and right`, `left or right`, if `left` does not short-circuit."""
     return right if is_static(left) else semantics.logical(ctx, connective, left, right)
 
 
@@ -89,7 +89,7 @@ def _identical(left: object, right: object) -> bool:
     if isinstance(left, base_value) or isinstance(right, base_value):
         return left is right
     a, b = static_value(left), static_value(right)
-    # Not callables: equal functions may still be different objects. 1 is not True here.
+    # Except callables: equal functions may be different objects. 1 is not True here.
     return a is b or (type(a) is type(b) and not callable(a) and a == b)
 
 

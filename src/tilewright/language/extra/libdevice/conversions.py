@@ -1,7 +1,6 @@
 """Conversions with a rounding mode, and between floats and their bits.
 
-Conversions to integers give the nearest integer beyond the range, and for a NaN the result of a
-GPU's instruction.
+Conversions to integers saturate, and convert a NaN as a GPU's instruction does.
 """
 
 from __future__ import annotations
