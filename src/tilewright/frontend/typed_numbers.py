@@ -20,8 +20,8 @@ from tilewright.frontend.dtype_promotion import (
     OPERATORS,
     Literal,
     common_dtype,
-    operand_dtype,
     literal_dtype,
+    operand_dtype,
     promoted_dtype,
 )
 from tilewright.ir.types import DType, f32
