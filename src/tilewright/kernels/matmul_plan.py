@@ -129,7 +129,7 @@ part, and 512 columns are better than 256 (0 to 10 % faster from 1000^3 on, 512^
 
 _MOST_ROWS_OF_VECTORS = 128
 """Of fp32 and fp64, of which 256 push each other out of the L2 cache where they lie a power of two
-apart: see `backends/cpu/lower/product_groups.py`."""
+apart: see `backends/cpu/lower/gemm_groups.py`."""
 
 _DEPTH_STRIP = 24
 """Of K, as long as what each step needs beside its multiplication."""

@@ -41,7 +41,7 @@ def _affine_sum(math: LaneMath, op: Op, operands: list[Evaluated]) -> Evaluated 
     return math.add(x, y, "add" if isinstance(op, AddOp) else "sub")
 
 
-def _affine_product(math: LaneMath, op: Op, operands: list[Evaluated]) -> Evaluated | None:
+def _affine_matmul(math: LaneMath, op: Op, operands: list[Evaluated]) -> Evaluated | None:
     x, y = operands
     if isinstance(x, Address) or isinstance(y, Address) or dtype_of(op.results[0].type).is_float:
         return None
@@ -124,7 +124,7 @@ AFFINE: dict[type[Op], Affine] = {
     AndOp: _both_hold,
     AddOp: _affine_sum,
     SubOp: _affine_sum,
-    MulOp: _affine_product,
+    MulOp: _affine_matmul,
     CastOp: _affine_cast,
     SelectOp: _select_same,
 }

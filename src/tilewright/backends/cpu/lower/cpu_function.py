@@ -2,7 +2,7 @@
 
 The entry unpacks the arguments and runs program instances for a range of the grid, in a loop, as
 `driver.thread_pool` requires. What one program does stands in that loop; where programs are asked
-for their products, too (`product_groups.py`), it is a function of its own. A second function takes
+for their products, too (`gemm_groups.py`), it is a function of its own. A second function takes
 LLVM 1.9 ms (of 10.5 of an addition, 20.5 of a softmax, Intel).
 """
 
@@ -13,16 +13,16 @@ from functools import partial
 
 from tilewright.analysis import analyze_alignment
 from tilewright.backends.cpu.lower import (
+    gemm_groups,
     index_functions,
     non_fusible,
-    product_groups,
     structured_control,
 )
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering, lowering
 from tilewright.backends.cpu.lower.fused_loop_nest import emit_loop_nest
 from tilewright.backends.cpu.lower.fusion import FusionPlanner, LoopNest
 from tilewright.backends.cpu.lower.lane_values import Address, Lanes, uniform
-from tilewright.backends.cpu.lower.product_windows import loop_of_windows
+from tilewright.backends.cpu.lower.matmul_windows import loop_of_windows
 from tilewright.backends.cpu.lower.program_cost import programs_alone
 from tilewright.backends.cpu.lower.program_order import program_order
 from tilewright.backends.cpu.lower.region_functions import define_region_functions
@@ -111,7 +111,7 @@ def lower_function(
         head = f"define internal void @program({signature}) noinline {attributes}{place} {{"
         module.functions.append("\n".join([head, "entry:", *first, *body, "}"]))
         call = f"call void @program({signature})"
-        first = product_groups.record_lines()
+        first = gemm_groups.record_lines()
         loop, place = partial(loop_of_windows, state.group, call), ""
         # 8 of 116 ms less for LLVM; 64^3 ... 1024^3 take as long: what multiplies is optimized
         attributes = f"{attributes} noinline optnone"
@@ -138,7 +138,7 @@ def _passed(state: CpuLowering, parameters: Sequence[str]) -> str:
     ids = [v.typed for v in (*state.program, *state.grid)]
     flags = ("i1 %streaming", "i1 %fetching")
     waits = ("ptr %poll",) if state.waits else ()
-    rest = ("ptr noalias %scratch", "ptr %console", *waits, *flags, *product_groups.PARAMETERS)
+    rest = ("ptr noalias %scratch", "ptr %console", *waits, *flags, *gemm_groups.PARAMETERS)
     return ", ".join([*parameters, *ids, *rest])
 
 

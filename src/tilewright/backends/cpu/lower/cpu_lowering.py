@@ -25,8 +25,8 @@ from tilewright.support.data_class import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class ProductGroup:
-    """Programs whose products are done at once; see product_groups.py.
+class GemmGroup:
+    """Programs whose products are done at once; see gemm_groups.py.
 
     rows, columns: of each program; most_rows, most_columns: programs of a group
     by_tiles: whether AMX multiplies
@@ -90,7 +90,7 @@ class CpuLowering:
     program: tuple[Val, ...] = ()
     grid: tuple[Val, ...] = ()
     console: Val = field(default_factory=lambda: Val("%console", "ptr"))
-    group: ProductGroup | None = None
+    group: GemmGroup | None = None
     waits: Sequence[Op] = ()
     strings: int = 0
     split_section: list[str] = field(default_factory=list[str])

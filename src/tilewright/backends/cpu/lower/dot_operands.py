@@ -24,7 +24,7 @@ def dot_spec(unit: VectorUnit, op: DotOp) -> DotSpec:
     """The product of one pair of matrices, with the preferred strides."""
     m, k = shape_of(op.a.type)[-2:]
     n = shape_of(op.b.type)[-1]
-    return DotSpec(m, n, k, element_of_product(op), unit)
+    return DotSpec(m, n, k, element_of_dot(op), unit)
 
 
 def _column_major(spec: DotSpec, of_a: bool) -> DotSpec | None:
@@ -35,7 +35,7 @@ def _column_major(spec: DotSpec, of_a: bool) -> DotSpec | None:
     return replace(spec, b_columns=True) if packs_columns(spec) else None
 
 
-def element_of_product(op: DotOp) -> str:
+def element_of_dot(op: DotOp) -> str:
     """What the micro-kernel multiplies (`DotSpec.element`)."""
     kind = dtype_of(op.a.type)
     if isinstance(op, Bf16DotOp):

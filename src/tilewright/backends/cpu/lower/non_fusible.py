@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering, lowering
-from tilewright.backends.cpu.lower.dot_operands import element_of_product, is_zero
+from tilewright.backends.cpu.lower.dot_operands import element_of_dot, is_zero
 from tilewright.backends.cpu.lower.evaluate_lanes import Coords, Evaluator
 from tilewright.backends.cpu.lower.fused_loop_nest import emit_loop_nest
 from tilewright.backends.cpu.lower.fusion import LoopNest
@@ -96,16 +96,16 @@ def lower_dot(state: CpuLowering, op: DotOp) -> None:
         copy_into(state, op.acc, c)
     (m, k), n = a.shape[-2:], b.shape[-1]
     spec = DotSpec(
-        m, n, k, element_of_product(op), state.unit,
+        m, n, k, element_of_dot(op), state.unit,
         lda=max(a.strides[-2:]), ldb=max(b.strides[-2:]), ldc=c.strides[-2], accumulate=not fresh,
         a_columns=a.strides[-1] > 1, b_columns=b.strides[-1] > 1,
     )  # fmt: skip
-    whole = _same_product_from_memory(state, spec)
+    whole = _same_matmul_from_memory(state, spec)
     name = microkernel_function(state, whole or spec, op.loc)
     if whole is not None:
         size = spec.operand.bytes
         sizes = (spec.lda * size, spec.ldb * size, spec.k, spec.m, spec.n)
-        numbers = call_of_memory_product(whole, [integer_literal(n, "i64") for n in sizes], True)
+        numbers = call_of_memory_matmul(whole, [integer_literal(n, "i64") for n in sizes], True)
         matrices = f"ptr {c.pointer}, ptr {a.pointer}, ptr {b.pointer}"
         state.code.line(f"call void @{name}({matrices}, {numbers})")
     elif len(a.shape) == 2:
@@ -117,7 +117,7 @@ def lower_dot(state: CpuLowering, op: DotOp) -> None:
     state.env.buffers[op.result] = c
 
 
-def _same_product_from_memory(state: CpuLowering, spec: DotSpec) -> DotSpec | None:
+def _same_matmul_from_memory(state: CpuLowering, spec: DotSpec) -> DotSpec | None:
     """What does most iterations of the loop, if it can do one of those that are left, too: code for
     a few iterations alone would take as long to compile as that. Not that of a group of programs
     where a panel of rows may be of two programs."""
@@ -133,10 +133,10 @@ def _same_product_from_memory(state: CpuLowering, spec: DotSpec) -> DotSpec | No
     return whole if alike == spec else None
 
 
-def call_of_memory_product(
+def call_of_memory_matmul(
     spec: DotSpec, sizes: Sequence[Val], adds: bool, kept: Sequence[Val] = ()
 ) -> str:
-    """The last arguments of its function; kept: see `product_groups.kept_panels`."""
+    """The last arguments of its function; kept: see `gemm_groups.kept_panels`."""
     flag = [] if spec.accumulate else [integer_literal(int(adds), "i1")]
     null = Val("null", "ptr")
     keeping = (kept or (null, null, integer_literal(0, "i1"))) if spec.keeps else ()
@@ -149,7 +149,7 @@ def microkernel_function(state: CpuLowering, spec: DotSpec, loc: SourceLoc | Non
     if name is None:
         name = state.dots[spec] = f"dot{len(state.dots)}"
         # at the first product: most kernels have none
-        emitter = "tile_products" if spec.by_tiles else "blocked_loops"
+        emitter = "tile_matmuls" if spec.by_tiles else "blocked_loops"
         microkernel = import_late(f"tilewright.backends.cpu.microkernel.{emitter}")
         for line in microkernel.dot_declarations(spec):
             state.module.declare(line.split("@", 1)[1].split("(", 1)[0], line)

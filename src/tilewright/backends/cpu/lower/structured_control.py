@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering, lowering
-from tilewright.backends.cpu.lower.emit_memory_product import MemoryProductEmitter
+from tilewright.backends.cpu.lower.emit_memory_matmul import MemoryMatmulEmitter
 from tilewright.backends.cpu.lower.evaluate_lanes import Evaluated
 from tilewright.backends.cpu.lower.fusion import FusionPlanner
+from tilewright.backends.cpu.lower.gemm_groups import group_spec, sums_of_group
 from tilewright.backends.cpu.lower.lane_values import Address, Lanes
+from tilewright.backends.cpu.lower.matmuls_from_memory import MemoryMatmul, memory_matmul
 from tilewright.backends.cpu.lower.memory_order import reads_columns
 from tilewright.backends.cpu.lower.non_fusible import copy_into, microkernel_function
-from tilewright.backends.cpu.lower.product_groups import group_spec, sums_of_group
-from tilewright.backends.cpu.lower.products_from_memory import MemoryProduct, memory_product
 from tilewright.backends.cpu.lower.split_blocks import split_loop_rows
 from tilewright.backends.cpu.lower.vector_access import Buffer
 from tilewright.backends.cpu.microkernel import DotSpec
@@ -256,7 +256,7 @@ def lower_for(state: CpuLowering, op: ForOp) -> None:
     code = state.code
     yielded = _yielded(op.body)
     lower, upper, step = (_scalar(state, v) for v in (op.lower, op.upper, op.step))
-    product = memory_product(state, op)
+    product = memory_matmul(state, op)
     sums = None if product is None else sums_of_group(state, product)
     carried = [
         _carry(
@@ -306,7 +306,7 @@ def lower_for(state: CpuLowering, op: ForOp) -> None:
     _finish(state, carried, op.results)
 
 
-def _spec_of_group(state: CpuLowering, product: MemoryProduct, of_group: Buffer | None) -> DotSpec:
+def _spec_of_group(state: CpuLowering, product: MemoryMatmul, of_group: Buffer | None) -> DotSpec:
     if of_group is None or state.group is None:
         return product.spec
     return group_spec(product.spec, state.group.most_rows, state.group.most_columns)
@@ -314,17 +314,17 @@ def _spec_of_group(state: CpuLowering, product: MemoryProduct, of_group: Buffer 
 
 def _multiply_whole_iterations(
     state: CpuLowering,
-    found: MemoryProduct,
+    found: MemoryMatmul,
     carried: Sequence[_Carried],
     lower: Val,
     upper: Val,
     of_group: Buffer | None,
     whole: DotSpec,
 ) -> Val:
-    """See emit_memory_product.py: where the loop starts after that; whole: of the group."""
+    """See emit_memory_matmul.py: where the loop starts after that; whole: of the group."""
     name = microkernel_function(state, whole, found.loop.loc)
     starts = [lower, *(slot.init for slot in carried)]
-    emitter = MemoryProductEmitter(state, found, starts, upper, of_group is not None)
+    emitter = MemoryMatmulEmitter(state, found, starts, upper, of_group is not None)
     number, sums = next((n, s.buffer) for n, s in enumerate(carried) if s.buffer is not None)
 
     def fill() -> None:

@@ -2,7 +2,7 @@
 
 All sizes and row strides are compile-time constants; the operands are row-major scratch buffers.
 One description serves every vector unit (`register_blocking.py`); `blocked_loops.py`, which only
-kernels with products import, emits them (`assembled_product.py` some of them in assembly):
+kernels with products import, emits them (`assembled_matmul.py` some of them in assembly):
 
     for each panel of 32 columns                     # its slice of B stays in the L1 cache
         for each panel of 8 rows

@@ -14,7 +14,7 @@ ms for their text in assembly (ADR 0057). A function does the rows of a panel of
         C[panel] = sums, or += sums
 
 A row-major B's panel is copied while the first rows are multiplied (`_copying`), and the loops
-around these are assembly, too (`assembled_product.py`); panels of a column-major B are transposed
+around these are assembly, too (`assembled_matmul.py`); panels of a column-major B are transposed
 by LLVM IR, which calls a function of the rows.
 """
 

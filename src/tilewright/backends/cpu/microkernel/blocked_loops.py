@@ -7,7 +7,7 @@ from math import gcd
 from typing import NamedTuple
 
 from tilewright.backends.cpu.microkernel import panel_packing
-from tilewright.backends.cpu.microkernel.assembled_product import product_function
+from tilewright.backends.cpu.microkernel.assembled_matmul import matmul_function
 from tilewright.backends.cpu.microkernel.assembled_rows import call_of_rows, rows_function
 from tilewright.backends.cpu.microkernel.function_text import (
     Loop,
@@ -62,7 +62,7 @@ def dot_function(name: str, spec: DotSpec) -> str:
     packs = spec.operand.group > 1 or spec.b_columns
     kernel = _PackedKernel if packs else _Kernel
     if spec.is_assembled and not spec.b_columns:
-        return product_function(name, spec)
+        return matmul_function(name, spec)
     if spec.from_memory:
         kernel = _AssembledKernel if spec.is_assembled else _MemoryKernel
     return kernel(spec).text(name)

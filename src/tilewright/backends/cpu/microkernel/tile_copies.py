@@ -7,7 +7,7 @@ Such rows are copied, tile after tile, for each block of K:
     for each panel of 32 rows
         for each 64 bytes of K: 32 lines
 
-Panels of B are kept for the next product if that one is of the same columns (product_groups.py).
+Panels of B are kept for the next product if that one is of the same columns (gemm_groups.py).
 Copies of A are kept for those of the same rows, to which programs of a few columns come again after
 those of all other rows of their group.
 """

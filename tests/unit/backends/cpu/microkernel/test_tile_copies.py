@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.unit.backends.cpu.microkernel.test_products_from_memory import (
+from tests.unit.backends.cpu.microkernel.test_matmuls_from_memory import (
     AMX,
     BURSTS,
     KEEPS_NOTHING,

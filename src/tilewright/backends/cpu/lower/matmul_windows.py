@@ -17,14 +17,14 @@ and the grid make them from:
 So a group is wide as well as tall: its rows of A and columns of B come from memory once, and stay
 in the L2 cache while they are multiplied.
 
-A program that is asked notes addresses of A and B, their strides and lengths (`product_groups.py`).
+A program that is asked notes addresses of A and B, their strides and lengths (`gemm_groups.py`).
 The next one is in order if those are the addresses of the last one, of the first one in the column,
 or of the first one in the band, moved by one tile of rows, one of columns, or the band's rows.
 """
 
 from __future__ import annotations
 
-from tilewright.backends.cpu.lower.cpu_lowering import ProductGroup
+from tilewright.backends.cpu.lower.cpu_lowering import GemmGroup
 
 _MOST_PROGRAMS = 1 << 13
 """Of a window, which ends before anyone looks for signals."""
@@ -110,7 +110,7 @@ columns stand for its own."""
 _STEPS_OF_A_WINDOW = (_PLACE, _COMPLETE, _FOUND)
 
 
-def loop_of_windows(group: ProductGroup, call: str, at_end: list[str]) -> list[str]:
+def loop_of_windows(group: GemmGroup, call: str, at_end: list[str]) -> list[str]:
     """The loop over the programs %begin ... %end, which ends behind a window if *poll is set.
 
     call: of the program %pid0, %pid1, %pid2; at_end: lines behind the loop
@@ -162,7 +162,7 @@ def _at(number: str, name: str, call: str) -> str:
 {named}""".strip()
 
 
-def _asked(group: ProductGroup, asked: str) -> str:
+def _asked(group: GemmGroup, asked: str) -> str:
     """Ask the next program, and know all of those before.
 
     i, j, s: the place of the one before in its column, band and window; r, c: how many rows and
@@ -200,7 +200,7 @@ ask:
 """
 
 
-def _in_order(group: ProductGroup) -> str:
+def _in_order(group: GemmGroup) -> str:
     """Whether it is the next one (%is.one): %is.down in its column, %under.4 in the next band, or
     beside the column."""
     tall = -(-_ENOUGH_ROWS // group.rows)
@@ -262,7 +262,7 @@ def _in_order(group: ProductGroup) -> str:
 """
 
 
-def _groups_of_window(group: ProductGroup) -> str:
+def _groups_of_window(group: GemmGroup) -> str:
     """The rows and columns of each group."""
     long = _LONG_DEPTH // group.operand_bytes if group.by_tiles else 0
     half = max(1, group.most_columns // 2)
@@ -305,7 +305,7 @@ br label %run
 """
 
 
-def _programs_of_group(group: ProductGroup, run: str) -> str:
+def _programs_of_group(group: GemmGroup, run: str) -> str:
     """Run them."""
     return f"""
 run:

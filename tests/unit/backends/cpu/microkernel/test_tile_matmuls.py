@@ -14,7 +14,7 @@ from tests.unit.backends.cpu.textual import function_of
 from tilewright.backends.cpu.driver.cpu_launcher import CpuLauncher
 from tilewright.backends.cpu.lower.cpu_function import lower_function
 from tilewright.backends.cpu.microkernel import AVX512, TILE_CONFIGURATION, DotSpec, vector_unit
-from tilewright.backends.cpu.microkernel.tile_products import dot_declarations, dot_function
+from tilewright.backends.cpu.microkernel.tile_matmuls import dot_declarations, dot_function
 from tilewright.backends.cpu.passes.legalize import Legalize
 from tilewright.interp import run_function
 from tilewright.llvm import TargetCpu, TargetSpec, compile_ir, emit_assembly, host_cpu, host_target

@@ -24,7 +24,7 @@ _MOST_OPS = 64
 """That are looked at between a matrix and its stores, and that a mask is made of."""
 
 
-def kept_extents(state: CpuLowering, before: Op, matrix: Value) -> list[Val]:
+def live_extents(state: CpuLowering, before: Op, matrix: Value) -> list[Val]:
     """Rows and columns beyond which no element of a matrix is stored or otherwise used, as i32.
 
     before: the op in front of which they are evaluated

@@ -9,7 +9,7 @@ are linear in rows, columns and iterations, and masks hold, the loop is instead
     for k in K..K step 64 { ... }                      what is left, if anything
 
 What is linear is decided here, of the values; the strides, where masks end, and whether tiles wrap
-around, by the program (`emit_memory_product.py`). As elsewhere in this back end, index arithmetic
+around, by the program (`emit_memory_matmul.py`). As elsewhere in this back end, index arithmetic
 on signed integers is taken not to wrap.
 """
 
@@ -21,7 +21,7 @@ from math import gcd
 
 from tilewright.analysis import affine
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering
-from tilewright.backends.cpu.lower.dot_operands import element_of_product, is_zero
+from tilewright.backends.cpu.lower.dot_operands import element_of_dot, is_zero
 from tilewright.backends.cpu.lower.loop_clipping import IndexedValue
 from tilewright.backends.cpu.lower.memory_order import reads_columns
 from tilewright.backends.cpu.lower.wrapped_tiles import RunRemainder, run_remainders
@@ -65,7 +65,7 @@ class Operand:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryProduct:
+class MemoryMatmul:
     """A loop of products that may be done as one.
 
     depth: of an iteration along K; together: iterations that the micro-kernel does at once
@@ -88,9 +88,9 @@ class MemoryProduct:
         return next(v for v in self.loop.results if isinstance(v.type, TileType))
 
 
-def memory_product(state: CpuLowering, loop: ForOp) -> MemoryProduct | None:
+def memory_matmul(state: CpuLowering, loop: ForOp) -> MemoryMatmul | None:
     """The product that a loop is, if the values say so much."""
-    dot = _only_product(loop)
+    dot = _only_dot(loop)
     if dot is None or not _counts_up(loop):
         return None
     element = _element(state, dot)
@@ -116,14 +116,14 @@ def memory_product(state: CpuLowering, loop: ForOp) -> MemoryProduct | None:
     if wraps - {tile.op.result for tile in remainders}:
         return None
     remainders = tuple(tile for tile in remainders if tile.op.result in wraps)
-    return MemoryProduct(loop, spec, left, right, depth, together, known, remainders)
+    return MemoryMatmul(loop, spec, left, right, depth, together, known, remainders)
 
 
 def _conditions(load: LoadOp) -> tuple[IndexedValue, ...]:
     return () if load.mask is None else tuple(_conjuncts(IndexedValue(load.mask, (0, 1))))
 
 
-def _only_product(loop: ForOp) -> DotOp | None:
+def _only_dot(loop: ForOp) -> DotOp | None:
     """The product that a loop sums up, if it does nothing else with tiles or memory."""
     *ops, end = loop.body
     dots = [op for op in ops if isinstance(op, DotOp)]
@@ -150,7 +150,7 @@ def _element(state: CpuLowering, dot: DotOp) -> str:
     casts = [v.op for v in (dot.a, dot.b)]
     halves = all(isinstance(op, CastOp) and dtype_of(op.x.type) is f16 for op in casts)
     summed = dtype_of(dot.result.type) is f32
-    return "half" if halves and summed and "half" in state.unit.tiles else element_of_product(dot)
+    return "half" if halves and summed and "half" in state.unit.tiles else element_of_dot(dot)
 
 
 def _loaded(operand: Value, widened: bool) -> LoadOp | None:

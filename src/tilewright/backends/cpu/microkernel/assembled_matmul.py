@@ -44,7 +44,7 @@ _PANEL = -(-_SLOT * len(_NAMES) // CACHE_LINE) * CACHE_LINE
 _IN_REGISTERS = ("all_of_c", "a", "b", "a_row", "b_row", "all_depth")
 
 
-def product_function(name: str, spec: DotSpec) -> str:
+def matmul_function(name: str, spec: DotSpec) -> str:
     """LLVM IR text of the function of a product: see `blocked_loops.dot_function`."""
     adds = () if spec.accumulate else ("any_adds",)
     rest = ("rows", "columns", *adds, "key", "kept", "keep")

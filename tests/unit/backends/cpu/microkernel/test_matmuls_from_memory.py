@@ -25,7 +25,7 @@ from tilewright.backends.cpu.microkernel import (
     blocked_loops,
     memory_depth,
     memory_step,
-    tile_products,
+    tile_matmuls,
     vector_unit,
 )
 from tilewright.llvm import LoadedObject, compile_ir, host_cpu, host_target, load_object
@@ -48,7 +48,7 @@ ARGUMENTS = "ptr %c, ptr %a, ptr %b, i64 %x, i64 %y, i64 %k, i64 %m, i64 %n"
 
 
 def module(spec: DotSpec) -> str:
-    emitter = tile_products if spec.by_tiles else blocked_loops
+    emitter = tile_matmuls if spec.by_tiles else blocked_loops
     text = "\n".join([*emitter.dot_declarations(spec), emitter.dot_function("dot", spec)])
     if not spec.by_tiles and spec.operand.group > 1:
         declared = next(x for x in emitter.dot_declarations(spec) if "avx512" in x)

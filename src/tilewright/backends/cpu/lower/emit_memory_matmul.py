@@ -1,6 +1,6 @@
 """Emits the product of matrices in memory that stands for a loop of products.
 
-    rows, columns = as many of the result as are stored        (kept_extents.py)
+    rows, columns = as many of the result as are stored        (live_extents.py)
     K = as many as the masks along K leave, of all iterations
     if every other mask holds in the corners, tiles do not wrap, rows are dense, ...
         acc = product(a, b, strides, K, rows, columns)
@@ -26,18 +26,18 @@ from itertools import product
 
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering
 from tilewright.backends.cpu.lower.evaluate_lanes import Environment, Evaluator
-from tilewright.backends.cpu.lower.kept_extents import kept_extents
-from tilewright.backends.cpu.lower.lane_values import Address, Lanes, literal, uniform
-from tilewright.backends.cpu.lower.loop_clipping import ClippingBound, IndexedValue
-from tilewright.backends.cpu.lower.non_fusible import call_of_memory_product
-from tilewright.backends.cpu.lower.product_groups import (
+from tilewright.backends.cpu.lower.gemm_groups import (
     answer_if_asked,
     kept_panels,
     multiply_group,
     note_failure,
     unless_failed,
 )
-from tilewright.backends.cpu.lower.products_from_memory import MemoryProduct, Operand
+from tilewright.backends.cpu.lower.lane_values import Address, Lanes, literal, uniform
+from tilewright.backends.cpu.lower.live_extents import live_extents
+from tilewright.backends.cpu.lower.loop_clipping import ClippingBound, IndexedValue
+from tilewright.backends.cpu.lower.matmuls_from_memory import MemoryMatmul, Operand
+from tilewright.backends.cpu.lower.non_fusible import call_of_memory_matmul
 from tilewright.backends.cpu.lower.vector_access import memory_type
 from tilewright.backends.cpu.lower.wrapped_tiles import axes_of_remainders, shift_without_wrap
 from tilewright.backends.cpu.microkernel import DotSpec, memory_step
@@ -54,17 +54,17 @@ def _i64(value: int) -> Val:
     return integer_literal(value, "i64")
 
 
-class MemoryProductEmitter:
+class MemoryMatmulEmitter:
     """Emits a product in front of its loop, from the values of the loop's scalars there.
 
     starts: lower bound, then initial values; of tiles anything
-    fits: what has to hold for it; grouped: with those of the next programs (product_groups.py)
+    fits: what has to hold for it; grouped: with those of the next programs (gemm_groups.py)
     """
 
     def __init__(
         self,
         state: CpuLowering,
-        found: MemoryProduct,
+        found: MemoryMatmul,
         starts: Sequence[Val],
         upper: Val,
         grouped: bool = False,
@@ -76,7 +76,7 @@ class MemoryProductEmitter:
         self.fits: list[Val] = []
         self.trips = self._trips(upper)
         self.last_trip = self.code.binary("sub", self.trips, _i64(1))
-        self.kept = kept_extents(state, found.loop, found.result)
+        self.kept = live_extents(state, found.loop, found.result)
         last = [self.code.binary("sub", n, integer_literal(1)) for n in self.kept]
         self.last_of_a: list[Val | None] = [last[0], None]
         self.last_of_b: list[Val | None] = [None, last[1]]
@@ -111,7 +111,7 @@ class MemoryProductEmitter:
             rows, columns = multiply_group(self.state, ends[-1], there, (rows, columns))
         sizes = (a_row, b_row, depth, rows, columns)
         kept = kept_panels(self.state) if self.grouped else ()
-        numbers = call_of_memory_product(spec, sizes, adds=False, kept=kept)
+        numbers = call_of_memory_matmul(spec, sizes, adds=False, kept=kept)
         call = f"@{name}({sums.typed}, {a.typed}, {b.typed}, {numbers})"
         if may_fail:
             right = code.let_here(f"call i1 {call}", "i1")

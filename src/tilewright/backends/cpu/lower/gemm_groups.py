@@ -5,12 +5,12 @@
     ...
     program 8        rows   0 ...  31           columns 32 ... 63
 
-A product copies panels of B, for as many rows as its program has (`emit_memory_product.py`), and
+A product copies panels of B, for as many rows as its program has (`emit_memory_matmul.py`), and
 reads A, for as many columns: for 32 of them either takes longer than the multiplications, of fp32
 where A comes from the L3 cache. So the first program of a group multiplies for all of it, and
 leaves the sums in scratch memory that lasts from program to program; the others find theirs there.
 Where the next group multiplies by the same columns, too, the panels stay for it
-(`microkernel/tile_copies.py`). Which programs are a group says `product_windows.py`:
+(`microkernel/tile_copies.py`). Which programs are a group says `matmul_windows.py`:
 
     for each group of programs of the range:
         ask them for what they multiply: @program, which notes the addresses of its product in a
@@ -30,8 +30,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering, ProductGroup
-from tilewright.backends.cpu.lower.products_from_memory import MemoryProduct
+from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering, GemmGroup
+from tilewright.backends.cpu.lower.matmuls_from_memory import MemoryMatmul
 from tilewright.backends.cpu.lower.vector_access import Buffer
 from tilewright.backends.cpu.microkernel import KEY_NUMBERS, DotSpec, kept_bytes
 from tilewright.ir import Function, Op, Trait
@@ -71,7 +71,7 @@ def _field(name: str) -> str:
     return f"getelementptr i64, ptr %group, i64 {_FIELDS.index(name)}"
 
 
-def sums_of_group(state: CpuLowering, product: MemoryProduct) -> Buffer | None:
+def sums_of_group(state: CpuLowering, product: MemoryMatmul) -> Buffer | None:
     """Where the sums of this program are, if it may be one of a group."""
     shape, element = shape_of(product.result.type), element_of(product.result.type)
     spec, (m, n) = product.spec, shape
@@ -85,7 +85,7 @@ def sums_of_group(state: CpuLowering, product: MemoryProduct) -> Buffer | None:
     whole = group_spec(spec, down, across)
     kept = state.scratch.allocate(code.name("kept"), kept_bytes(whole)) if whole.keeps else None
     operand = spec.operand.bytes
-    state.group = ProductGroup(
+    state.group = GemmGroup(
         m, n, down, across, spec.by_tiles, operand, operand if spec.a_columns else 0,
         0 if spec.b_columns else operand, tile, down * tile, all_of_them, kept,
     )  # fmt: skip
