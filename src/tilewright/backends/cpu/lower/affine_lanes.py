@@ -1,7 +1,7 @@
-"""Integer arithmetic that keeps lanes affine, so that addresses stay contiguous.
+"""Affine arithmetic on lanes, so that addresses stay contiguous.
 
-Each rule takes evaluated operands and returns the evaluated result, or None where the lanes have
-to become a vector.
+Each rule takes evaluated operands and returns the evaluated result, or None where the lanes have to
+become a vector.
 """
 
 from __future__ import annotations

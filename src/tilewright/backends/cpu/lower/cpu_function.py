@@ -1,9 +1,9 @@
-"""From a tile IR function to the LLVM text of one CPU kernel.
+"""Lowering of a tile IR function to the LLVM text of one CPU kernel.
 
-The entry unpacks the arguments and runs program instances for a range of the grid, in a loop, as
-`driver.thread_pool` requires. What one program does stands in that loop; where programs are asked
-for their products, too (`gemm_groups.py`), it is a function of its own. A second function takes
-LLVM 1.9 ms (of 10.5 of an addition, 20.5 of a softmax, Intel).
+The entry unpacks the arguments and runs a range of program instances in a loop, as
+`driver.thread_pool` requires. The loop contains the code of one program, since LLVM compiles a
+second function slower. A kernel whose programs are batched into one GEMM (`gemm_groups.py`) has its
+program in a function of its own.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ HANDLER_MODULES = (index_functions, non_fusible, structured_control)
 
 @dataclass(frozen=True, slots=True)
 class LoweredKernel:
-    """LLVM text of a kernel and what its launch needs.
+    """LLVM text of a kernel and the properties that its launch needs.
 
     alone: see `program_cost`; together, waits: how programs run, and their spin loops, see
     `waiting_loops`
@@ -78,8 +78,8 @@ def lower_function(
     """Lower a prepared function.
 
     attributes: LLVM's function attributes for this machine; contract: a * b + c may round once;
-    stream_above: bytes that a grid works on from which stores go past the caches (0: never);
-    fetch_above: those from which reductions fetch ahead what they read (0: never)
+    stream_above: bytes that a grid touches above which stores are non-temporal (0: never);
+    fetch_above: bytes above which reductions prefetch their loads (0: never)
     """
     module = ModuleText()
     lines = DebugLines.of(function, LINE_TABLES)
@@ -99,30 +99,30 @@ def lower_function(
         for block in (state.group.sums, state.group.kept):
             if block is not None:
                 block.touch()
-    # After the body: only now is it known when each block is needed, and whether anything may be
-    # streamed.
+    # After the body: only now are the lifetimes of the blocks known, and whether there are
+    # streaming stores.
     addresses, scratch_bytes = state.scratch.assign_offsets()
     following = f"{_NEXT_PROGRAM} = add i32 %pid{order.axis}, 1"
     first, body = [*state.entry, *addresses], [following, *code.sections[0]]
     place = "" if lines is None else f" !dbg !{lines.function}"
     if state.group is not None:
         signature = _passed(state, parameters)
-        # to find out that it is too large to be inlined took LLVM 3 ms of 87
+        # LLVM takes longer to find that it is too large to be inlined
         head = f"define internal void @program({signature}) noinline {attributes}{place} {{"
         module.functions.append("\n".join([head, "entry:", *first, *body, "}"]))
         call = f"call void @program({signature})"
         first = gemm_groups.record_lines()
         loop, place = partial(loop_of_windows, state.group, call), ""
-        # 8 of 116 ms less for LLVM; 64^3 ... 1024^3 take as long: what multiplies is optimized
+        # LLVM takes longer to optimise the loop, whose micro-kernels are functions of their own
         attributes = f"{attributes} noinline optnone"
     else:
-        loop = partial(_program_loop, [*map(_going_on, body), f"{_RAN}:"], order.axis)
+        loop = partial(_program_loop, [*map(_to_next_program, body), f"{_RAN}:"], order.axis)
     head = f"{_head(function, attributes)}{place} {{"
     flags = _flags_of_grid(state, function, stream_above, fetch_above)
     entry = _entry(state, function, [*flags, *first], loop)
     module.functions.append("\n".join([head, *entry]))
     module.footer += lines.footer() if lines else ()
-    # No triple and layout: `compile_ir` sets those of its target.
+    # No triple and data layout: `compile_ir` sets those of its target.
     alone = programs_alone(function, unit.bits)
     together, waits = run_together(function), tuple(state.waits)
     return LoweredKernel(module.text("", ""), function.name, scratch_bytes, alone, together, waits)
@@ -130,11 +130,11 @@ def lower_function(
 
 _NEXT_PROGRAM = "%pid_next"
 _RAN = "ran"
-"""The label behind a program in the loop."""
+"""Label after a program in the loop."""
 
 
 def _passed(state: CpuLowering, parameters: Sequence[str]) -> str:
-    """The parameters of a program, which the entry has by the same names."""
+    """The parameters of a program, which have the same names in the entry."""
     ids = [v.typed for v in (*state.program, *state.grid)]
     flags = ("i1 %streaming", "i1 %fetching")
     waits = ("ptr %poll",) if state.waits else ()
@@ -142,8 +142,8 @@ def _passed(state: CpuLowering, parameters: Sequence[str]) -> str:
     return ", ".join([*parameters, *ids, *rest])
 
 
-def _going_on(line: str) -> str:
-    """A line of a program's, which goes on with the next program where it ends."""
+def _to_next_program(line: str) -> str:
+    """A line of a program, with a branch to the next program instead of a return."""
     return line.replace("ret void", f"br label %{_RAN}", 1) if line.startswith("ret void") else line
 
 
@@ -156,7 +156,7 @@ def _bind_program_ids(state: CpuLowering, function: Function, first_along: int) 
         if isinstance(op, (ProgramIdOp, NumProgramsOp)):
             axis = op.axis
             current = (state.program if isinstance(op, ProgramIdOp) else state.grid)[axis]
-            # At the end of a row the guess is wrong and the prefetch useless.
+            # At the end of a row the guess is wrong and the prefetch is useless.
             is_next = isinstance(op, ProgramIdOp) and axis == first_along
             state.this_program.scalars[op.result] = uniform(current)
             state.next_program.scalars[op.result] = uniform(following if is_next else current)
@@ -176,8 +176,9 @@ def _parameter(state: CpuLowering, index: int, arg: Value) -> str:
 def _flags_of_grid(
     state: CpuLowering, function: Function, stream_above: int, fetch_above: int
 ) -> list[str]:
-    """Compute %streaming and %fetching: whether what the whole grid works on exceeds the caches,
-    and what each core has of its own. A program may be passed them in any case."""
+    """Compute %streaming and %fetching: whether the grid touches more memory than the last-level
+    cache holds, and more than the caches of a core. A program may have the flags as parameters in
+    any case."""
     limits = {
         "%streaming": stream_above if state.streamed_nests else 0,
         "%fetching": fetch_above if state.fetching_nests else 0,
@@ -211,8 +212,8 @@ def _entry(
     first: Sequence[str],
     loop: Callable[[list[str]], list[str]],
 ) -> list[str]:
-    """The body of the entry; first: lines before the loop over programs, which is given those that
-    stand behind it."""
+    """The body of the entry. first: lines before the loop over programs; loop: gets the lines after
+    it"""
     lines = ["entry:"]
     for i, arg in enumerate(function.args):
         lines.append(f"%slot.{i} = getelementptr i64, ptr %args, i64 {i}")
@@ -233,7 +234,7 @@ def _entry(
         lines.append(f"%grid{axis} = load i32, ptr %grid.{axis}")
         lines.append(f"%wide.{axis} = zext i32 %grid{axis} to i64")
     fence = []
-    # Non-temporal stores are weakly ordered: a fence shows them to other threads.
+    # Non-temporal stores are weakly ordered: a fence publishes them to other threads.
     if state.streamed_nests:
         state.module.declare("llvm.x86.sse.sfence", "declare void @llvm.x86.sse.sfence()")
         fence = ["call void @llvm.x86.sse.sfence()"]
@@ -242,8 +243,8 @@ def _entry(
 
 
 def _tile_lines(state: CpuLowering) -> tuple[list[str], list[str]]:
-    """Before and after the programs, if products use tiles: released, or each switch to another
-    thread would save them."""
+    """Lines before and after the programs if dots use AMX tiles; released at the end, since
+    otherwise each context switch would save them."""
     if not any(spec.by_tiles for spec in state.dots):
         return [], []
     state.module.declare("llvm.x86.ldtilecfg", "declare void @llvm.x86.ldtilecfg(ptr)")
@@ -254,9 +255,9 @@ def _tile_lines(state: CpuLowering) -> tuple[list[str], list[str]]:
 
 
 def _program_loop(program: Sequence[str], first_along: int, at_end: list[str]) -> list[str]:
-    """The loop over the programs, which ends after one if *poll is set; program: lines that run
-    one and end in the block `_RAN`; first_along: the axis that runs fastest; at_end: lines behind
-    the loop."""
+    """The loop over the programs, which exits after one if *poll is set. program: lines that run
+    one program and continue in the block `_RAN`; first_along: the fastest axis; at_end: lines after
+    the loop"""
     axes = (first_along, *(axis for axis in range(3) if axis != first_along))
     place, ids, step = _counted_ids(program, axes)
     return [
@@ -272,7 +273,7 @@ def _program_loop(program: Sequence[str], first_along: int, at_end: list[str]) -
         *step,
         "%next = add i64 %id, 1",
         "%more = icmp slt i64 %next, %end",
-        # Monotonic: nothing else is read on account of the flag, so no order is needed.
+        # Monotonic: no other data depends on the flag, so no order is needed.
         "%polled = load atomic i32, ptr %poll monotonic, align 4",
         "%runs = icmp eq i32 %polled, 0",
         "%goes.on = and i1 %more, %runs",
@@ -288,16 +289,16 @@ def _program_loop(program: Sequence[str], first_along: int, at_end: list[str]) -
 def _counted_ids(
     program: Sequence[str], axes: Sequence[int]
 ) -> tuple[list[str], list[str], list[str]]:
-    """Where a program is in the grid, whose axes run in this order: of the first one, as phis, and
-    of the next one. Of as many axes as its lines need: to LLVM the other two are a twentieth of an
-    addition."""
+    """Program ids in a grid whose axes run in this order: those of the first program, phis, and
+    those of the next one. Only for the axes that the program uses, since LLVM takes time for the
+    others."""
     last = max(n for n, axis in enumerate(axes) if n == 0 or _mentions(program, f"%pid{axis}"))
     place, ids, step = list[str](), list[str](), list[str]()
     left, carry = "%begin", "1"
     for n, axis in enumerate(axes[: last + 1]):
         at, size = f"%at{axis}", f"%wide.{axis}"
         ids.append(f"%pid{axis} = phi i32 [ {at}.first, %place ], [ {at}.next, %{_RAN} ]")
-        if n == 2:  # which no program is beyond
+        if n == 2:  # no program is beyond the last axis
             place.append(f"{at}.first = trunc i64 {left} to i32")
             step.append(f"{at}.next = add i32 %pid{axis}, {carry}")
             break
@@ -338,15 +339,15 @@ def lower_block(state: CpuLowering, block: Block) -> None:
         else:
             state.prefetches = step.prefetches
             lowering.lower(state, step.sinks[0])
-        if not isinstance(step, ReturnOp):  # which has ended the last block
+        if not isinstance(step, ReturnOp):  # a return has ended the last block
             split_long_block(state)
-    # The op around the block goes on, at its own place.
+    # The op around the block continues at its own location.
     state.code.attachment = attachment
 
 
 def lower_scalar(state: CpuLowering, op: Op) -> None:
-    """An op without tiles."""
-    # The handler of loads is for volatile tiles; a scalar load is evaluated as any value.
+    """Lower an op without tiles."""
+    # The handler of loads is for volatile tiles; a scalar load is evaluated like any value.
     if lowering.has(op) and not isinstance(op, LoadOp):
         lowering.lower(state, op)
     elif isinstance(op, LoadOp) or Trait.PURE in op.traits:

@@ -1,4 +1,4 @@
-"""How the elements of a tile op's result are computed: one function of an index for each op.
+"""Index functions: how the elements of a tile op's result are computed, one function for each op.
 
 A function yields (operand, coordinates) for each element that it needs; the `yield` returns the
 evaluated element:
@@ -91,7 +91,7 @@ def _reshape(ev: Evaluator, op: ReshapeOp, value: Value, coords: Coords) -> Step
     source = op.operands[0]
     target_shape, source_shape = shape_of(value.type), shape_of(source.type)
     inner: list[Lanes] = []
-    # By groups, so that dimensions which both shapes have keep their affine coordinate.
+    # By groups, so that dimensions of both shapes keep their affine coordinate.
     for targets, sources in _matching_groups(target_shape, source_shape):
         index = _flatten(ev, [coords[d] for d in targets], [target_shape[d] for d in targets])
         inner += _unflatten(ev, index, [source_shape[d] for d in sources])
@@ -195,7 +195,7 @@ def _offset(ev: Evaluator, op: OffsetOp, value: Value, coords: Coords) -> Steps:
     assert isinstance(element, PointerType)
     kind = memory_type(element.element)
     signed = dtype_of(op.operands[1].type).is_signed
-    if isinstance(base, Lanes) and base.is_uniform:  # made of an integer
+    if isinstance(base, Lanes) and base.is_uniform:  # of an integer
         base = Address(base.base)
     if isinstance(base, Address):
         return ev.math.offset(base, amount, signed, kind)
@@ -206,7 +206,8 @@ def _offset(ev: Evaluator, op: OffsetOp, value: Value, coords: Coords) -> Steps:
 
 @index_function(DivOp, RemOp)
 def _index_quotient(ev: Evaluator, op: DivOp | RemOp, value: Value, coords: Coords) -> Steps:
-    """Of an index, `i // 256` and `i % 256`, as one number and as numbers that count up."""
+    """The quotient and remainder of an index, `i // 256` and `i % 256`, as uniform or affine
+    lanes."""
     x = yield op.lhs, coords
     y = yield op.rhs, coords
     divisor = _positive_constant(y)
@@ -217,7 +218,7 @@ def _index_quotient(ev: Evaluator, op: DivOp | RemOp, value: Value, coords: Coor
 
 
 def _positive_constant(x: Evaluated) -> int:
-    """An integer in all lanes; 0 for what is none, or not above 0."""
+    """An integer that is the same in all lanes; 0 for others, and below 1."""
     number = x.base.constant if isinstance(x, Lanes) and x.is_uniform else None
     return number if isinstance(number, int) and number > 0 else 0
 

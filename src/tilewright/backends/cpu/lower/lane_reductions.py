@@ -1,11 +1,11 @@
 """Reductions and scans over lane values.
 
-A reduction along the vector dimension keeps one accumulator vector, started with the first step,
-and folds its lanes at the end by halves: lane i with lane i + n/2, then n/4 ... That order is
-fixed for a given tile shape and vector width, so results repeat from run to run.
+A reduction along the vector dimension has one accumulator vector, initialised by the first step,
+and folds its lanes at the end by halves: lane i with lane i + n/2, then n/4 ... That order is fixed
+for a given tile shape and vector width, so that results repeat from run to run.
 
-A scan along it takes a vector, adds to each lane the one before it, then that two before, four ...,
-and at last, everywhere, what the vectors before it came to:
+A scan along it takes a vector, adds to each lane the lane before it, then two before, four ..., and
+finally the result of the vectors before it to all lanes:
 
     a b c d  ->  a a+b b+c c+d  ->  a a+b a+b+c a+b+c+d
 """
@@ -43,7 +43,7 @@ def apply_region(ev: Evaluator, block: Block, args: list[Lanes]) -> list[Lanes]:
 
 
 def _call(ev: Evaluator, function: RegionFunction, args: list[Lanes]) -> list[Lanes]:
-    """The function on each lane."""
+    """Call the function on each lane."""
     captured = [ev.lanes(value, ()) for value in function.captured]
     operands = [*args, *captured]
     if all(lanes.is_uniform for lanes in operands):
@@ -76,7 +76,8 @@ def _gathered(code: Code, lanes: list[Val]) -> Val:
 
 
 _LEAST_LANES = 4
-"""From which a vector is scanned by steps of 1, 2, 4 ... lanes and not element by element."""
+"""Lanes from which a vector is scanned by steps of 1, 2, 4 ... lanes instead of element by
+element."""
 
 EvaluatorOf = Callable[[int], Evaluator]
 
@@ -99,7 +100,8 @@ class Accumulators:
         """Combine one more step into the accumulators."""
         # Phis, not `vectors`: those are the values before the loop.
         current = [self.ev.math.wrap(phi) for phi in self.phis]
-        # The newcomer goes first where order is free: a NaN test is then off the carried chain.
+        # The new value comes first where order is free: a NaN test is then off the loop-carried
+        # chain.
         both = values + current if _is_one_commutative_op(self.op.combine) else current + values
         results = apply_region(self.ev, self.op.combine, both)
         for phi, result in zip(self.phis, results, strict=True):
@@ -114,7 +116,7 @@ class Accumulators:
         vectors, width = self.vectors, self.ev.math.width
         while width > 1:
             width //= 2
-            # An evaluator has one width, and remembers values of that width.
+            # An evaluator has one width, and caches values of that width.
             half = Evaluator(self.ev.code, self.ev.env, width)
             low = [self._part(v, 0, width) for v in vectors]
             high = [self._part(v, width, width) for v in vectors]
@@ -136,11 +138,11 @@ def _is_one_commutative_op(block: Block) -> bool:
 
 
 def scan_along(ev_of: EvaluatorOf, bits: int, op: ScanOp, outputs: list[Buffer]) -> None:
-    """Inclusive scan, of elements that lie in a row by vectors along them, of others one element
-    after the other along the axis, vectors across it.
+    """Inclusive scan: contiguous elements by vectors along the axis, others one element after the
+    other along the axis, with vectors across it.
 
-    ev_of: an evaluator of a number of lanes; bits: of a vector. Inputs are read where they are;
-    the running value is carried in registers.
+    ev_of: an evaluator of a number of lanes; bits: of a vector. The running value is carried in
+    registers.
     """
     shape = outputs[0].shape
     others, extent = [d for d in range(len(shape)) if d != op.axis], shape[op.axis]
@@ -175,7 +177,7 @@ def _scan_loops(
 
 
 class _ScanLine:
-    """The scan of one line, or of one for each lane; step: elements of a line at once."""
+    """The scan of one line, or of one line for each lane; step: elements of a line in one step."""
 
     __slots__ = ("coords", "ev", "op", "outputs", "step")
 
@@ -186,7 +188,7 @@ class _ScanLine:
         self.step = step
 
     def emit(self) -> None:
-        """The first step, and a loop over the others that carries what is last so far."""
+        """Emit the first step, and a loop over the others that carries the last result."""
         ev, extent = self.ev, self.outputs[0].shape[self.op.axis]
         running = self._last(self._scanned(integer_literal(0), None))
         if extent == self.step:
@@ -198,7 +200,7 @@ class _ScanLine:
                 opened.update(phi, ev.math.vector(value))
 
     def _scanned(self, index: Val, running: list[Lanes] | None) -> list[Lanes]:
-        """Read, scan and write the elements of a step; running: what came before them, scanned."""
+        """Read, scan and write the elements of a step. running: the result of the steps before"""
         ev, coords = self.ev, self._coords_at(index)
         values = [ev.lanes(v, coords) for v in self.op.inputs]
         distance = 1
@@ -206,7 +208,7 @@ class _ScanLine:
             values = self._with_earlier(values, distance)
             distance *= 2
         if running is not None:
-            # The running value first: a combine region need not be commutative.
+            # The running value comes first: a combine region need not be commutative.
             values = apply_region(ev, self.op.combine, running + values)
         for buffer, value in zip(self.outputs, values, strict=True):
             write_buffer(ev.math, buffer, coords, value)
@@ -222,7 +224,7 @@ class _ScanLine:
         return tuple(merged[d] for d in range(len(merged)))
 
     def _with_earlier(self, values: list[Lanes], distance: int) -> list[Lanes]:
-        """Each lane combined with the one that comes so many before it, if there is one."""
+        """Each lane combined with the one `distance` before it, if there is one."""
         ev, step = self.ev, range(self.step)
         back = -distance if self.op.reverse else distance
         vectors = [ev.math.vector(v) for v in values]
@@ -236,7 +238,7 @@ class _ScanLine:
         ]
 
     def _last(self, values: list[Lanes]) -> list[Lanes]:
-        """The element of a step that comes last, in all lanes."""
+        """The last element of a step, in all lanes."""
         if self.step == 1:
             return values
         lanes = [0 if self.op.reverse else self.step - 1] * self.step

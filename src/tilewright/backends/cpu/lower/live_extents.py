@@ -1,10 +1,10 @@
-"""How much of a matrix reaches memory.
+"""Rows and columns of a matrix that reach memory.
 
     for ... { acc = dot a, b, acc }
     m = (rows < M) & (columns < N)
-    store p, cast acc, m                 rows of acc from M - rows[0] on are nobody's concern
+    store p, cast acc, m                 rows of acc from M - rows[0] on are not stored
 
-The masks may be made after the matrix: what they are made of is evaluated early, if it can be.
+The masks may be computed after the matrix: their operands are evaluated early where possible.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from tilewright.llvm import Val, integer_literal
 from tilewright.ops import HintOp, LoadOp, StoreOp
 
 _MOST_OPS = 64
-"""That are looked at between a matrix and its stores, and that a mask is made of."""
+"""Limit of the ops between a matrix and its stores, and of those of a mask."""
 
 
 def live_extents(state: CpuLowering, before: Op, matrix: Value) -> list[Val]:
     """Rows and columns beyond which no element of a matrix is stored or otherwise used, as i32.
 
-    before: the op in front of which they are evaluated
+    before: the op before which they are evaluated
     """
     shape = shape_of(matrix.type)
     stores = _stores_of(matrix)
@@ -47,7 +47,7 @@ def live_extents(state: CpuLowering, before: Op, matrix: Value) -> list[Val]:
 
 
 def _stores_of(matrix: Value) -> list[StoreOp] | None:
-    """The stores that all elements go to, each to its own place; None if they have other uses."""
+    """The stores of all elements, each to its own address; None if they have other uses."""
     reached, stack, stores = {matrix}, [matrix], list[StoreOp]()
     while stack:
         value = stack.pop()
@@ -81,8 +81,8 @@ def _stored(state: CpuLowering, before: Op, store: StoreOp, dim: int, extent: in
 
 
 def _is_known(state: CpuLowering, before: Op, values: list[Value]) -> bool:
-    """Whether values can be evaluated in front of an op: from what exists, by what has no effect
-    and would be done anyway."""
+    """Whether values can be evaluated before an op: from existing values, by ops without effects
+    that run in any case."""
     blocks, reached, stack = set(_blocks_around(before)), set[Value](), list(values)
     while stack:
         value = stack.pop()
@@ -100,7 +100,7 @@ def _is_known(state: CpuLowering, before: Op, values: list[Value]) -> bool:
 
 
 def _blocks_around(op: Op) -> Iterator[Block]:
-    """The block of an op, and those around it."""
+    """The block of an op, and the enclosing blocks."""
     block = op.parent
     while block is not None:
         yield block

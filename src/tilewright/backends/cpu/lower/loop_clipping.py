@@ -1,23 +1,23 @@
-"""Ends a loop of a nest where a mask has become false for good.
+"""Clips the loop of a nest where a mask has become false for good.
 
-A row of 781 numbers is worked on as a tile of 1024 whose mask is `i < 781`. Of the 32 steps of 32
-lanes that the tile has, seven do nothing that could be seen:
+A row of 781 numbers is processed as a tile of 1024 with the mask `i < 781`. Of the 32 steps of 32
+lanes, seven have no visible effect:
 
     m = i < n
-    x = load p, m, -inf        from the first i with m false on: -inf, whatever i is
-    r = reduce max x           a step that takes in -inf again changes nothing
+    x = load p, m, -inf        from the first i with m false on: -inf for every i
+    r = reduce max x           another step of -inf changes nothing
     store q, exp(x), m         nothing
 
 A comparison of an index with a bound *clips* a nest along a dimension if, where it is false, stores
-store nothing and what reductions and buffers take does not depend on the coordinate (it is
-*independent*). A nest of stores does the steps that have a coordinate before the bound. Any other
-does one more, and then as many as it takes until one leaves the bits of the accumulators as they
-were: those that follow would too, since they take in the same. What buffers got in the last step
-then fills them to the end. The results are those of all steps, bit by bit.
+store nothing and the inputs of reductions and buffers are *independent* of the coordinate. A nest
+of stores runs the steps that have a coordinate before the bound. Any other nest runs one more, and
+then more steps until one leaves the bits of the accumulators unchanged: the following steps would
+too, since they have the same inputs. The buffers' values of the last step then fill them to the
+end. The results are those of all steps, bit by bit.
 
 An index that wraps within the tile is beyond the bound, and then below it again. Ranges prove that
-it does not, or the program tests its first element: one that wraps ends no loop, and no condition
-is assumed to hold.
+it does not wrap, or the program tests its first element: a wrapping index ends no loop, and no
+condition is assumed to hold.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ from tilewright.ops import (
 from tilewright.support.graph_fold import fold
 
 MIN_STEPS_TO_CLIP = 4
-"""Steps from which a loop is worth a test whether it can end."""
+"""Steps from which a test for an early exit pays."""
 
 MAX_CANDIDATES = 16
-"""Comparisons that are tried as the end of a loop; a nest with more of them is generated code."""
+"""Comparisons that are tried as the end of a loop; only generated code has more."""
 
 Axes = tuple[int | None, ...]
 """For each dimension of a value, the dimension of the nest that runs along it (None: extent 1)."""
 
 
 class IndexedValue(NamedTuple):
-    """A value, and how its dimensions run along those of the nest."""
+    """A value, and the dimensions of the nest along which its own run."""
 
     value: Value
     axes: Axes
@@ -81,11 +81,11 @@ class IndexedValue(NamedTuple):
         return IndexedValue(operand, axes)
 
     def coords(self, of_nest: Mapping[int, Lanes]) -> tuple[Lanes, ...]:
-        """Its coordinates at those of the nest."""
+        """The value's coordinates at those of the nest."""
         return tuple(literal(0) if axis is None else of_nest[axis] for axis in self.axes)
 
     def conjuncts(self) -> Sequence[IndexedValue]:
-        """The conditions that all hold where this one does, if it is made of others."""
+        """The conditions of which this one is the conjunction, if it is one."""
         inner = self.inner()
         if inner is not None:
             return (inner,)
@@ -94,8 +94,8 @@ class IndexedValue(NamedTuple):
 
 
 class ActiveExtent(NamedTuple):
-    """How many elements along a dimension have an effect, and for how many a condition holds, all
-    the others being without effect; as i32.
+    """How many elements along a dimension have an effect, and for how many a condition holds while
+    all others have no effect; as i32.
 
     The two differ where the index of the condition wraps, or may (`is_exact`).
     """
@@ -113,9 +113,9 @@ class ActiveExtent(NamedTuple):
 def active_extent(
     state: CpuLowering, nest: LoopNest, dim: int, coords: Mapping[int, Lanes]
 ) -> ActiveExtent | None:
-    """How far a nest has an effect along a dimension; None if that is not known.
+    """The extent to which a nest has an effect along a dimension; None if it is not known.
 
-    coords: of the loops that are open; none of them is along the dimension
+    coords: of the open loops; none of them is along the dimension
     """
     for bound in clipping_bounds(nest, dim):
         if bound.is_inside(dim, coords):
@@ -128,8 +128,8 @@ def active_extent(
 def holding_extent(
     state: CpuLowering, nest: LoopNest, dim: int, coords: Mapping[int, Lanes]
 ) -> ActiveExtent | None:
-    """For how many elements along a dimension a condition in what buffers get holds, from the first
-    one on; None if none is known."""
+    """For how many elements along a dimension, from the first one on, a condition in the inputs of
+    buffers holds; None if there is no such condition."""
     everywhere: Axes = tuple(range(len(nest.shape)))
     consumed = [IndexedValue(v, everywhere) for v in nest.materialized]
     for condition in islice(_BoundSearch(dim, consumed, []).candidates(), MAX_CANDIDATES):
@@ -142,7 +142,7 @@ def holding_extent(
 
 
 def clipping_bounds(nest: LoopNest, dim: int) -> Iterator[ClippingBound]:
-    """The comparisons that end a nest along a dimension; of the first `MAX_CANDIDATES`."""
+    """The comparisons that clip a nest along a dimension; of the first `MAX_CANDIDATES`."""
     consumed = list(nest.materialized)
     masks: list[Value] = []
     for sink in nest.sinks:
@@ -167,7 +167,7 @@ def clipping_bounds(nest: LoopNest, dim: int) -> Iterator[ClippingBound]:
 
 
 def store_bounds(mask: Value, dim: int) -> Iterator[ClippingBound]:
-    """The comparisons that end what a mask lets through along a dimension."""
+    """The comparisons that end the true lanes of a mask along a dimension."""
     everywhere: Axes = tuple(range(len(shape_of(mask.type))))
     search = _BoundSearch(dim, [], [IndexedValue(mask, everywhere)])
     yield from (
@@ -185,11 +185,11 @@ class ClippingBound:
 
     @staticmethod
     def sides(op: CompareOp) -> tuple[Value, Value]:
-        """What is to be smaller, and the other side."""
+        """The smaller side, and the larger one."""
         return (op.lhs, op.rhs) if op.predicate in ("lt", "le") else (op.rhs, op.lhs)
 
     def is_inside(self, dim: int, coords: Mapping[int, Lanes]) -> bool:
-        """Whether all lanes agree on it, and the loops of what it depends on are open."""
+        """Whether all lanes agree on it, and the loops that it depends on are open."""
         return all(
             axis is None or axis == dim or (axis in coords and coords[axis].is_uniform)
             for axis in self.condition.axes
@@ -198,7 +198,7 @@ class ClippingBound:
     def count(
         self, state: CpuLowering, dim: int, extent: int, coords: Mapping[int, Lanes]
     ) -> tuple[Val, Val] | None:
-        """min(high - low at 0, extent), at least 0, if low counts up by one and high is uniform.
+        """min(high - low at 0, extent), at least 0, if low is consecutive and high is uniform.
 
         Twice; if low wraps within the extent, the extent and 0.
         """
@@ -211,7 +211,7 @@ class ClippingBound:
         if low.stride != 1 or not high.is_uniform:
             return None
         code, kind = state.code, low.base.type
-        # Saturating, since bounds may lie far apart; the clamp below makes up for it.
+        # Saturating, since bounds may be far apart; the clamp below corrects it.
         count = code.intrinsic("ssub.sat", kind, high.base, low.base)
         count = code.intrinsic("smin", kind, count, integer_literal(extent, kind))
         if op.predicate in ("le", "ge"):
@@ -235,9 +235,9 @@ class ClippingBound:
 
 
 class _BoundSearch:
-    """Looks for a condition that ends a nest along a dimension.
+    """Search for a condition that clips a nest along a dimension.
 
-    consumed: the values that reductions fold and buffers keep; masks: of the stores
+    consumed: inputs of reductions and buffers; masks: of the stores
     """
 
     __slots__ = ("dim", "directions", "everywhere", "masks", "consumed")
@@ -248,7 +248,7 @@ class _BoundSearch:
         self.everywhere = _BeyondBound(dim, None)
 
     def candidates(self) -> Iterator[IndexedValue]:
-        """Comparisons of an index along the dimension, in what the nest needs."""
+        """Comparisons of an index along the dimension among the values that the nest evaluates."""
         reached: set[IndexedValue] = set()
         stack = [*self.consumed, *self.masks]
         while stack:
@@ -273,8 +273,8 @@ class _BoundSearch:
     def _is_bound(self, indexed: IndexedValue, op: CompareOp) -> bool:
         """Whether a comparison may hold for a number of indices and then for none.
 
-        Unsigned arithmetic wraps by definition, so such an index need not count up; `count` relies
-        on 32 bits or more.
+        Unsigned arithmetic wraps by definition, so such an index need not be monotonic; `count`
+        relies on 32 bits or more.
         """
         low, high = ClippingBound.sides(op)
         element = element_of(low.type)
@@ -288,7 +288,8 @@ class _BoundSearch:
         )
 
     def clips(self, condition: IndexedValue) -> bool:
-        """Whether, where the condition is false, nothing is stored and what is consumed stays."""
+        """Whether, where the condition is false, nothing is stored and the consumed values stay the
+        same."""
         beyond = _BeyondBound(self.dim, condition)
         return all(map(beyond.is_masked_off, self.masks)) and all(
             map(beyond.is_independent, self.consumed)
@@ -296,7 +297,8 @@ class _BoundSearch:
 
 
 class _BeyondBound:
-    """Which values are masked off, and which ignore the coordinate, where a condition is false."""
+    """Values that are masked off, and values that are independent of the coordinate, where a
+    condition is false."""
 
     __slots__ = ("condition", "dim", "masked_off", "independent")
 
@@ -326,7 +328,7 @@ class _BeyondBound:
         return fold(indexed, needs, combine, self.independent)
 
     def _needs(self, indexed: IndexedValue) -> Sequence[IndexedValue] | None:
-        """The values that have to be independent for this one to be; None if it cannot be."""
+        """The values that must be independent for this one to be; None if it cannot be."""
         value, axes = indexed
         inner = indexed.inner()
         op = value.op
@@ -336,7 +338,7 @@ class _BeyondBound:
             return (inner,)
         if isinstance(op, (SplatOp, ConstantOp)) or self.is_masked_off(indexed):
             return ()
-        # Unless its mask is false there, what is loaded changes with the address.
+        # Unless its mask is false there, a loaded value changes with the address.
         if isinstance(op, LoadOp):
             if (
                 op.volatile
@@ -345,7 +347,7 @@ class _BeyondBound:
             ):
                 return None
             return () if op.other is None else (IndexedValue(op.other, axes),)
-        # Beyond the bound only the other alternative is taken.
+        # Beyond the bound only the other value is selected.
         if isinstance(op, SelectOp) and self.is_masked_off(IndexedValue(op.condition, axes)):
             return (IndexedValue(op.y, axes),)
         if op is None or not op.traits >= {Trait.ELEMENTWISE, Trait.PURE}:

@@ -3,10 +3,10 @@
     with loop(code, extent=128, step=16) as i:      for (i = 0; i < 128; i += 16)
         ...                                             instructions at level of i go here
 
-A loop that runs once is no loop. Values carried around a loop are phis: `carry` gives the current
-one, `Loop.update` sets what the next iteration sees, `Loop.final` is valid after it.
+A loop that runs once is no loop. Loop-carried values are phis: `carry` gives the current value,
+`Loop.update` sets that of the next iteration, `Loop.final` is valid after the loop.
 
-A loop may end early, where its iterations have become all alike (see loop_clipping.py):
+A loop may exit early, where its iterations have the same effect (see loop_clipping.py):
 
     latch:  if (i + 16 < end) goto head; goto check
     check:  if (i + 16 < 128 and a carried value changed) goto head
@@ -41,7 +41,7 @@ class Loop:
     def carry(self, init: Val) -> Val:
         """A value that the loop carries, starting at `init`."""
         if self.runs_once:
-            phi = replace(init)  # a Val of its own: two values may start alike
+            phi = replace(init)  # a Val of its own: two values may have the same initial one
         else:
             phi = Val(self.code.name("c"), init.type, self.code.level)
         self.phis.append(phi)
@@ -70,11 +70,11 @@ def loop(
     start: int | Val = 0,
     active: Val | None = None,
 ) -> Generator[Loop]:
-    """Open a counted loop; `extent - start` is positive and a multiple of `step`, or where one of
-    them is a value, perhaps not positive: then the loop runs no iteration.
+    """Open a counted loop. `extent - start` is positive and a multiple of `step`; if one of them is
+    a value, it may not be positive, and the loop then runs no iteration.
 
-    active: an i32, from which on iterations do the same as each other: one of them is done, and
-    then as many as it takes until what the loop carries stays as it is
+    active: an i32 from which on iterations have the same effect: one of them runs, and then as many
+    as it takes until the loop-carried values stay the same
     """
     known = isinstance(start, int) and isinstance(extent, int)
     if isinstance(start, int) and isinstance(extent, int) and start + step >= extent:
@@ -84,7 +84,7 @@ def loop(
         code.label(h) for h in ("head", "latch", "check", "done", "before")
     )
     first, end = (integer_literal(n) if isinstance(n, int) else n for n in (start, extent))
-    # What does not depend on the loop goes to the sections below, and so in front of its head.
+    # Code that does not depend on the loop goes to the sections below, and so before its head.
     code.sections.append([])
     opened = Loop(code, Val(code.name("i"), "i32", code.level))
     yield opened
@@ -100,7 +100,7 @@ def loop(
         code.line(f"{check}:")
         again = code.binary("and", more, _changed(opened))
         code.line(f"br i1 {again}, label %{head}, label %{done}")
-    # The phis of the head name values of the body, so the body is put behind them afterwards.
+    # The phis of the head name values of the body, so the body is inserted after them at the end.
     body = code.sections.pop()
     ends = (latch,) if active is None else (latch, check)
     # A block of its own: the phis need the label of the one block that enters the loop.
@@ -125,7 +125,7 @@ def loop(
 
 
 def _merge(opened: Loop, start: Val, before: str, last: str) -> None:
-    """Phis behind a loop that may have run no iteration, of all that is used after it."""
+    """Phis, after a loop that may have run no iteration, of all values that are used after it."""
 
     def after(value: Val, otherwise: str) -> Val:
         sources = f"[ {otherwise}, %{before} ], [ {value}, %{last} ]"
@@ -143,13 +143,13 @@ def _end(code: Code, active: Val, extent: Val, step: int) -> Val:
     if step > 1:
         end = code.binary("add", end, integer_literal(step - 1))
         end = code.binary("and", end, integer_literal(-step))
-    # One step more: the first of those that are alike, whose effect the check compares.
+    # One step more: the first of those with the same effect, which the check compares.
     end = code.binary("add", end, integer_literal(step))
     return code.intrinsic("smin", "i32", end, extent)
 
 
 def _changed(opened: Loop) -> Val:
-    """Whether an iteration changed any bit of what the loop carries."""
+    """Whether an iteration changed any bit of the loop-carried values."""
     code, any_changed = opened.code, integer_literal(0, "i1")
     for phi, value in zip(opened.phis, opened.nexts, strict=True):
         # As bits: a NaN equals itself, and -0.0 is not 0.0.
@@ -167,7 +167,7 @@ def _changed(opened: Loop) -> Val:
 @contextmanager
 def steps_between(code: Code, first: Val, end: Val, step: int) -> Generator[Val]:
     """Open a loop over the steps from `first` on that begin before `end`, perhaps none; gives the
-    index. Code that is hoisted out of it runs in any case."""
+    index. Hoisted code runs in any case."""
     head, latch, done, before = (code.label(h) for h in ("head", "latch", "done", "before"))
     left = code.let_here(f"icmp ult {first.typed}, {end}", "i1")
     code.sections.append([])

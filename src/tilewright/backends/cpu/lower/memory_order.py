@@ -1,4 +1,4 @@
-"""Which way memory holds the elements that a tile is computed from."""
+"""Memory order of the elements of which a tile is computed."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tilewright.ops import LoadOp, SplatOp
 def reads_columns(
     value: Value, alignments: Mapping[Value, Alignment], carried: Collection[Value] = ()
 ) -> bool:
-    """Whether a matrix is computed from loads, and memory holds their columns in order.
+    """Whether a matrix is computed from loads whose columns are contiguous in memory.
 
-    carried: matrices that lie as this one does, whichever way; masks lie in no memory
+    carried: matrices with the same order; masks have none
     """
     reached, stack, loads = {value, *carried}, [value], 0
     while stack:

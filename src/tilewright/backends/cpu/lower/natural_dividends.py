@@ -1,12 +1,12 @@
-"""Tests at run time that tile indices are not negative, where ranges do not prove it.
+"""Run-time tests that tile indices are not negative, where ranges do not prove it.
 
     %at = (splat %start) + tile.range 0, 256      start, start + 1, ...
-    %q = arith.div %at, 16                        one quotient for 16 lanes, unless below zero
+    %q = arith.div %at, 16                        one quotient for 16 lanes, unless negative
 
 Division truncates, so 16 numbers from a multiple of 16 on have one quotient by 16 if they are not
-negative: lanes stay uniform, and an address made of them takes one load. A start that is only known
-at run time may be negative, or so large that the tile wraps. So a nest that gets cheaper without
-negative dividends is emitted twice, and the program chooses by the first element.
+negative: lanes stay uniform, and the address needs one load. A start that is only known at run time
+may be negative, or so large that the tile wraps. So a nest that is cheaper without negative
+dividends is emitted twice, and the program selects by the first element.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ _MAX_DIVIDENDS = 4
 
 
 class CountingDividend(NamedTuple):
-    """A signed dividend that counts up along each dim; span: from its first element to its last."""
+    """A signed dividend that is consecutive along each dim. span: from its first element to its
+    last"""
 
     value: Value
     span: int
@@ -43,7 +44,8 @@ class CountingDividend(NamedTuple):
 
 
 def counting_dividends(state: CpuLowering, values: Iterable[Value]) -> list[CountingDividend]:
-    """The dividends of constants whose sign is not proved, among what values are evaluated from."""
+    """The dividends of constants without a proved sign, among the values that some values depend
+    on."""
     found: list[CountingDividend] = []
     for value in _dividends(state, values):
         span = _span(state, value)
@@ -72,9 +74,10 @@ def _is_index(op: DivOp | RemOp) -> bool:
 
 
 def _span(state: CpuLowering, value: Value) -> int | None:
-    """From the first element of a tile to its last; None where it does not count up along each dim.
+    """From the first element of a tile to its last; None where it is not consecutive along each
+    dim.
 
-    Emitted into a module that is thrown away: only what is known of the lanes counts.
+    Emitted into a module that is discarded: only the facts about the lanes matter.
     """
     shape, span = shape_of(value.type), 0
     for dim, extent in enumerate(shape):

@@ -1,55 +1,16 @@
-"""Emits prefetches: lines that a later nest stores to, that the next program instance loads, or
-that the nest itself loads or stores to some steps later.
+"""Prefetches of lines that a later nest stores to, that the next program instance loads, or that a
+later step of the nest loads or stores.
 
-The last depends on what a step computes. A CPU runs ahead of a load that misses the caches by the
-hundreds of instructions that it holds at once. Where these reach far, they fetch what is loaded,
-and hold up stores: a line that is not in the L1 cache holds up those behind it, since CPUs retire
-stores in order, and hardware fetches lines ahead for loads sooner than for stores. Where a line of
-what is loaded takes more instructions, the next line is not reached in time, and hardware stops
-ahead of it at the end of each page. Emerald Rapids, one thread, tiles of 1024, interleaved calls:
+The last kind depends on the computation of a step. A CPU runs ahead of a load that misses the
+caches by the hundreds of instructions of its reorder buffer. Where these reach far, they fetch the
+loaded lines, and stores limit the speed: a store that misses the L1 cache delays those after it,
+since CPUs retire stores in order, and hardware prefetches for loads sooner than for stores. Where a
+loaded line takes more instructions, the next line is not reached in time, and hardware stops
+prefetching at the end of each page.
 
-    elements             2^14         2^16          2^18         2^20         2^22          2^24
-    add fp32     1.78 -> 1.62 7.13 -> 6.43 96.0 -> 100.2 741 -> 758 2645 -> 2186 14700 -> 13970 us
-    scale        1.52 -> 1.40 6.09 -> 5.57 41.0 -> 34.4  430 -> 316 1971 -> 1389 11010 -> 10010
-    add, tiles of 256         6.98 -> 5.84
-
-    elements                       2^14             2^18             2^21             2^24
-    stores   Adam fp32   0.494 -> 0.489   1.014 -> 0.995   1.394 -> 1.219   2.179 -> 1.958 ns each
-    loads    GELU bf16   0.447 -> 0.447   0.430 -> 0.431   0.554 -> 0.435   0.977 -> 0.442
-             tanh bf16   0.378 -> 0.369   0.317 -> 0.323   0.350 -> 0.324   0.713 -> 0.383
-             exp fp32    0.202 -> 0.206   0.204 -> 0.197   0.291 -> 0.290   0.778 -> 0.682
-             scale bf16  0.154 -> 0.155   0.105 -> 0.102   0.151 -> 0.146   0.228 -> 0.178
-    carried  Welford's sums of 32 times 50,176 fp32, in tiles of 2048: 432 -> 391 us
-             sum of 8 MB fp32, in a tile of 2048: 361 -> 328 us (torch 330), of 1 MB 13.0 -> 15.0
-    with less than is asked for here:
-             scale fp16  0.095 -> 0.101   0.048 -> 0.051   0.149 -> 0.152   0.307 -> 0.331
-             add fp32    0.155 -> 0.187   0.386 -> 0.406   0.430 -> 0.421   0.887 -> 0.893
-             row sums of 8 MB 287 -> 254 us, of 1 MB 9.0 -> 14.6
-
-So what would not pay in a core's own caches asks the program how much its grid works on: rows that
-are summed, and the next program's part of each row of a matrix (an Intel Xeon with AMX, one thread,
-of two programs compiled side by side that took turns; torch):
-
-    row sums             1024 x 1024          4096 x 781          2048 x 12672
-             fp16        62.4 ->  58.8  88    301 -> 271  347     5868 -> 5090  6457 us
-             bf16        61.7 ->  59.8  84    310 -> 288  325     6122 -> 5560  6722
-             fp32       152.4 -> 149.5 155    509 -> 495  487     8705 -> 8457  9689
-    half of each row, copied by tiles of 32 x 64
-             fp32         180 ->   162 203    856 -> 640  922    14360 -> 9505  9279
-             bf16          80 ->    84  84    452 -> 417  422     5738 -> 4522  4596
-    rows by number, by tiles of 16 x 128
-             fp32         301 ->   312 321   1413 -> 1271 1619   15525 -> 13664 15710
-             bf16         146 ->   137 142    814 -> 602  603     7175 -> 6318  7370
-
-Short rows of what a loop sums, below those that are loaded (rows of 512 bytes and more: 0.7 to 1.2
-times as fast, what hardware fetches being more than what it does not):
-
-    sums of columns      1000 x 1000          4096 x 781          2048 x 12672
-    16 x 128 bf16         144 -> 110 123      790 -> 585 567      10325 -> 5801 12499 us
-    32 x 32  bf16         154 -> 145 123      686 -> 543 549      15620 -> 13134 15314
-             fp32         178 -> 174 157      805 -> 843 826      17788 -> 14348 17089
-    gradients of a norm's weight and bias, 32 x 128
-             bf16         255 -> 194         1303 -> 809          17413 -> 7274
+A prefetch that does not pay in a core's own caches is guarded by a test of how much memory the grid
+touches: rows of reductions, and the next program's part of each row of a matrix. The figures are in
+ADR 0033.
 """
 
 from __future__ import annotations
@@ -73,33 +34,33 @@ from tilewright.llvm import Code, Val
 from tilewright.ops import StoreOp, pointee
 
 _STORES_AHEAD = 8 * CACHE_LINE
-"""Bytes from a store to the line fetched for a later one; 256 to 2048 do the same."""
+"""Bytes from a store to the line fetched for a later one; 256 to 2048 have the same effect."""
 
 _ROWS_AHEAD = 4
-"""From a row of a result to the one fetched for its store: 2 to 8 do the same. Rows of a tile lie
-far apart, and hardware fetches none ahead; fp32 1024^3 1.02 times as fast, 512^3 1.04 (Intel)."""
+"""Rows from a row of a result to the one fetched for its store; 2 to 8 have the same effect. Rows
+of a tile are far apart, and hardware prefetches none of them."""
 
 _LOADS_AHEAD = 32 * CACHE_LINE
-"""Bytes from a load: half a page (GELU of 2^24 bf16: 512 bytes 0.490 ns, 2048 0.442)."""
+"""Bytes from a load to the line fetched for a later one: half a page."""
 
 _COMPUTES = 16
-"""Instructions for a line from which on a CPU does not reach the next ones in time: of the 512 that
-it holds, 32 lines, less than what its L2 cache fetches at once."""
+"""Instructions for a line from which on a CPU does not reach the next ones in time: of the 512 of
+its reorder buffer, 32 lines, less than its L2 cache fetches concurrently."""
 
 
 class RunAhead:
-    """What a nest of stores fetches ahead of its steps: what it loads if it computes much, else
-    what it stores to.
+    """Prefetches of a nest ahead of its steps: of its loads if it computes much, else of its
+    stores.
 
-    For nests of one dimension that go on in memory for longer than they fetch ahead: what follows
-    such a tile is mostly the next program's. Of two dimensions the next program's part of each row,
-    if it lies beside this one's, or rows that are stored to, where little is computed from what is
-    in the caches, as sums of products are.
+    For nests of one dimension that are contiguous for longer than the prefetch distance: the memory
+    after such a tile is mostly the next program's. For two dimensions, the next program's part of
+    each row if it is adjacent, or rows that are stored to, where little is computed from cached
+    values, as for accumulators of dots.
 
-    A nest that computes the tiles of a loop's next iteration fetches what it loads, however little
-    it computes: it loads and stores a line of each tile beside each line. Rows of the next
-    iteration go on where those of this one end; short ones lie below them. A reduction of a row
-    does so where the grid works on more than the caches of a core hold.
+    A nest that computes the tiles of a loop's next iteration prefetches its loads, however little
+    it computes: it loads and stores a line of each tile for each line. Rows of the next iteration
+    follow those of this one; short ones are below them. A reduction of a row does so where the grid
+    touches more than the caches of a core hold.
     """
 
     __slots__ = ("always", "below", "beside", "loads", "rows", "state", "stored", "stores")
@@ -126,7 +87,7 @@ class RunAhead:
             self.rows = [pointer for pointer in sums if pointer not in self.beside]
 
     def _fetch_long_rows(self, nest: LoopNest) -> None:
-        """Of what a reduction reads, or a nest that computes a loop's tiles."""
+        """Prefetch the loads of a reduction, or of a nest that computes a loop's tiles."""
         reduces = nest.axis is not None
         if reduces and not (self.state.fetches and len(nest.shape) == 1):
             return
@@ -138,12 +99,12 @@ class RunAhead:
             self.below = {p: _LOADS_AHEAD // row for p, row in rows.items() if row < _STORES_AHEAD}
 
     def emit(self, ev: Evaluator, coords: Coords, computed: int, streaming: bool) -> None:
-        """Ahead of a whole step that has computed its values by so many instructions.
+        """Emit the prefetches of a whole step with `computed` instructions.
 
-        streaming: whether it stores past the caches
+        streaming: whether its stores are non-temporal
         """
         lines = sum(map(_bytes, self.loads or self.stores)) / CACHE_LINE
-        # of numbers of 32 bits, as most are computed
+        # for 32-bit elements, the most frequent
         if self.always or computed * 32 / self.state.vector_bits >= _COMPUTES * lines:
             pointers, ahead = self.loads, _LOADS_AHEAD
         else:
@@ -155,7 +116,7 @@ class RunAhead:
             self._fetch_in_matrix(ev, coords, streaming)
 
     def _fetch_in_matrix(self, ev: Evaluator, coords: Coords, streaming: bool) -> None:
-        """Rows below the step's, and the next program's parts of its own."""
+        """Prefetch rows below the step's, and the next program's parts of its own rows."""
         down = {p: (rows, False) for p, rows in self.below.items()}
         if not streaming:
             down |= {p: (_ROWS_AHEAD, True) for p in self.rows}
@@ -170,7 +131,8 @@ class RunAhead:
                     _fetch(ev.math.code, line, for_store=pointer in self.stored)
 
     def _to_next_program(self, pointer: Value) -> Val:
-        """Bytes to its part of the same row; none where the caches hold what the grid works on."""
+        """Bytes to the next program's part of the same row; 0 where the caches hold the grid's
+        memory."""
         step = min(self.state.steps[pointer], _LOADS_AHEAD)
         return self.state.code.let(f"select i1 %fetching, i64 {step}, i64 0", "i64")
 
@@ -182,7 +144,7 @@ def _differs_by_iteration(pointer: Value) -> bool:
 
 
 def _bytes(pointer: Value) -> int:
-    """Of an element that a pointer is to."""
+    """Bytes of an element that a pointer points to."""
     return element_of(pointee(pointer.type)).bytes
 
 
@@ -197,23 +159,22 @@ class Prefetcher:
         self.soon = Evaluator(state.code, state.next_program, width)
 
     def emit(self, prefetch: Prefetch, coords: Coords) -> None:
-        """One prefetch for each cache line of a step, if the step is contiguous.
+        """Emit one prefetch for each cache line of a step, if the step is contiguous.
 
-        To the L2 cache: a tile of 64 KB would push what the nest works on out of the L1 (a
-        transposition of 4096 x 4096: 5.9 ms so, 3.4 ms to the L2).
+        To the L2 cache: a tile of 64 KB would evict the nest's own lines from the L1.
         """
         ev = self.now if prefetch.for_store else self.soon
         for line in _lines(ev, prefetch.pointer, coords):
             if prefetch.for_store and may_stream(self.state):
-                # The lines of a streaming store should not be cached. Scratch memory instead,
-                # which is cached anyway, needs no branch.
+                # The lines of a streaming store should not be cached. Scratch memory, which is
+                # cached anyway, is prefetched instead and needs no branch.
                 text = f"select i1 %streaming, ptr %scratch, {line.typed}"
                 line = self.code.let(text, "ptr", line)
             _fetch(self.code, line, prefetch.for_store)
 
 
 def _lines(ev: Evaluator, pointer: Value, coords: Coords, ahead: int | Val = 0) -> Iterator[Val]:
-    """The addresses of the lines so many bytes ahead of a step; none if it is not contiguous."""
+    """The addresses of the lines `ahead` bytes after a step; none if it is not contiguous."""
     addresses = ev.at(pointer, coords)
     if isinstance(addresses, Lanes) or addresses.offset is None or addresses.offset.stride != 1:
         return

@@ -1,9 +1,8 @@
-"""Estimates how many programs the caller runs sooner alone than with threads that it has to wake.
+"""Estimate of how many programs the caller runs sooner alone than with threads that it has to wake.
 
-The estimate counts the vector instructions of one program: each load, store and op on what is
-loaded once for each vector of its tile, a quotient or root as several; indices and addresses are
-scalars. It needs no more precision than a factor of two, since near the limit both ways take the
-same.
+The estimate counts the vector instructions of one program: each load, store and op on loaded values
+once for each vector of its tile, a quotient or root as several; indices and addresses are scalars.
+A precision of a factor of two is enough, since near the limit both ways take the same time.
 """
 
 from __future__ import annotations
@@ -25,13 +24,12 @@ from tilewright.ops import (
 __all__ = ["programs_alone"]
 
 _WORTH_WAKING = 1 << 14
-"""Instructions: 4 us at 4 a nanosecond. A second thread saves half of that, and is awake after 3
-where it spins, 5 where it sleeps."""
+"""Instructions above which waking a second thread pays: half of their time exceeds the wake-up."""
 
 
 def programs_alone(function: Function, vector_bits: int) -> int:
-    """Grids of at most so many programs run on the caller; 0 where the work is not known, as of
-    loops and products, and where programs may wait for each other."""
+    """The number of programs up to which a grid runs on the caller; 0 where the work is unknown, as
+    of loops and dots, and where programs may wait for each other."""
     ops = [op for op in function.body if op.parent is function.body]
     if not all(map(_is_counted, ops)):
         return 0
@@ -53,10 +51,7 @@ def _is_counted(op: Op) -> bool:
 
 
 def _instructions(op: Op, vector_bits: int) -> int:
-    """For each vector of the largest tile that is no tile of addresses what the op costs.
-
-    Quotients of 2^16 numbers take the caller alone 18 us on Emerald Rapids, torch's two threads 11.
-    """
+    """The cost of an op for each vector of the largest tile that is no tile of addresses."""
     values = (*op.operands, *op.results)
     vectors = max((_vectors(v, vector_bits) for v in values if not _is_address(v)), default=0)
     return vectors * OP_COSTS.get(type(op), 1)

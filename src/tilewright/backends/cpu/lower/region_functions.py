@@ -1,4 +1,5 @@
-"""Combine and mapped functions that branch or loop: LLVM functions of scalars, one call per lane.
+"""Combine and mapped functions with branches or loops: LLVM functions of scalars, one call per
+lane.
 
 Those without control flow need none: lane_reductions.py emits their ops on whole vectors.
 """
@@ -18,7 +19,7 @@ from tilewright.ops import ConstantOp, MapOp, ReduceOp, ScanOp
 
 
 def define_region_functions(state: CpuLowering, function: Function) -> None:
-    """A function for each region that is not straight-line code."""
+    """Define a function for each region that is not straight-line code."""
     for op in function.walk():
         for block in op.regions if isinstance(op, ReduceOp | ScanOp | MapOp) else ():
             if any(inner.regions for inner in block):
@@ -38,7 +39,7 @@ def _defined(state: CpuLowering, block: Block) -> RegionFunction:
         inner.env.scalars[value] = uniform(operand) if is_number else Address(operand)
     ev = inner.evaluator()
     for value in outside:
-        # Control flow reads its operands from the environment, where no evaluator puts them.
+        # Control flow reads its operands from the environment, which evaluators do not write.
         if value not in captured:
             inner.env.scalars[value] = ev.at(value, ())
     state.lower_block(inner, block)

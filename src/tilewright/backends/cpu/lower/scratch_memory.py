@@ -1,9 +1,10 @@
-"""Scratch memory of a function: blocks that get their places when all code is emitted.
+"""Scratch memory of a function: blocks whose offsets are assigned after all code is emitted.
 
-Code is emitted in the order in which it runs, apart from loops, so it is enough to note when a
-block is touched: a clock counts the steps of the plan, and what is touched in a loop but exists
-before it is needed until the loop ends. Blocks that are not needed at one time may share a place.
-(Tiles are computed where they are used, so the uses in the IR do not tell when a buffer is read.)
+Code is emitted in the order in which it runs, except for loops, so it is enough to record when a
+block is touched: a clock counts the steps of the plan, and a block that is touched in a loop but
+exists before it is live until the loop ends. Blocks that are not live at the same time may share
+memory. (Tiles are computed where they are used, so uses in the IR do not show when a buffer is
+read.)
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ ALIGNMENT = 64
 
 @dataclass(slots=True, eq=False)
 class ScratchBlock:
-    """Some bytes, and when they were touched; `name` is the LLVM value of their address."""
+    """A number of bytes, and when they were touched; `name` is the LLVM value of their address."""
 
     scratch: Scratch
     name: str
@@ -30,7 +31,7 @@ class ScratchBlock:
     last: int
 
     def touch(self) -> None:
-        """The block is read, written or passed on by the code that is being emitted."""
+        """Record that the code that is being emitted reads, writes or passes the block."""
         self.last = max(self.last, self.scratch.clock)
 
 
@@ -42,7 +43,7 @@ class Scratch:
     blocks: list[ScratchBlock] = field(default_factory=list[ScratchBlock])
 
     def allocate(self, name: str, size: int) -> ScratchBlock:
-        """A block that is needed from now on."""
+        """Allocate a block that is live from now on."""
         rounded = -(-size // ALIGNMENT) * ALIGNMENT
         self.blocks.append(ScratchBlock(self, name, rounded, self.clock, self.clock))
         return self.blocks[-1]
@@ -53,9 +54,9 @@ class Scratch:
 
     @contextmanager
     def loop(self) -> Generator[None]:
-        """The code emitted inside runs again and again."""
+        """The code emitted inside runs repeatedly."""
         self.step()
-        # After a step, so that blocks made before the loop are older than all in it.
+        # After a step, so that blocks of before the loop are older than all blocks in it.
         start = self.clock
         yield
         for block in self.blocks:
@@ -65,7 +66,7 @@ class Scratch:
         self.step()
 
     def assign_offsets(self) -> tuple[list[str], int]:
-        """Instructions that compute the addresses, and the bytes of the whole."""
+        """Instructions that compute the addresses, and the total bytes."""
         lives = [LiveRange(block.first, block.last) for block in self.blocks]
         requests = [
             Request(block.bytes, live, ALIGNMENT)

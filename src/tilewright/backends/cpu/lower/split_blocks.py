@@ -1,17 +1,15 @@
-"""Divides long straight-line code into basic blocks, and long rows of loops into stretches.
+"""Splits long straight-line code into basic blocks, and long sequences of loops into stretches.
 
 LLVM's scheduler and instruction selection compare every access to memory of a block with those
-before it: 3,000 stores in one block take 3 s, in blocks of 500 lines 0.3. LLVM joins blocks that
-follow each other, so a condition parts them that is never true, but of which LLVM does not
-know that:
+before it, in quadratic time (figures in ADR 0033). LLVM joins blocks that follow each other, so a
+condition separates them that is never true, which LLVM cannot prove:
 
     %never = icmp eq i32 %grid0, -7        a grid has no negative size
     br i1 %never, label %out, label %on
 
-To bound how often a loop runs, LLVM examines all conditions above it, up to a block with two
-predecessors: 400 loops behind each other take 14 s. So such a block is put between them, whose
-second predecessor is never executed; that one holds inline assembly without instructions, which
-keeps LLVM from removing it. They take 0.2 s then.
+To bound the iterations of a loop, LLVM examines all conditions above it, up to a block with two
+predecessors. So such a block is inserted between loops, whose second predecessor is never executed;
+it contains inline assembly without instructions, which keeps LLVM from removing it.
 
     br i1 %never, label %apart, label %on
     apart:
@@ -32,11 +30,11 @@ LONG = 500
 """Lines of straight-line code from which it is split; the comparison and branch cost nothing."""
 
 LOOPS = 16
-"""Loops of a function from one such block to the next; ordinary kernels have fewer."""
+"""Loops of a function between two such blocks; ordinary kernels have fewer."""
 
 
 def split_long_block(state: CpuLowering) -> None:
-    """End the block if much has been emitted, and stored, since the last time."""
+    """End the block if many lines and stores have been emitted since the last time."""
     code = state.code
     section = code.sections[-1]
     start = state.split_line if state.split_section is section else 0
@@ -55,12 +53,12 @@ def split_long_block(state: CpuLowering) -> None:
 
 
 def split_loop_rows(state: CpuLowering, starts: Sequence[Val]) -> Sequence[Val]:
-    """Begin a block with two ways into it before every LOOPS-th loop.
+    """Begin a block with two predecessors before every LOOPS-th loop.
 
-    Gives what the loop starts from, as phis: LLVM would find it from the loops above.
+    Returns the initial values of the loop as phis: LLVM would find them from the loops above.
     """
     state.loops_emitted += 1
-    # Counted over the function, so nested loops count as well as those in a row.
+    # Counted over the function, so nested loops count as well as consecutive ones.
     if state.loops_emitted % LOOPS:
         return starts
     code = state.code

@@ -1,4 +1,4 @@
-"""How many lanes a step of a loop nest has."""
+"""The number of lanes of a step of a loop nest."""
 
 from __future__ import annotations
 
@@ -10,40 +10,39 @@ from tilewright.ir.types import PointerType, dtype_of, element_of
 from tilewright.ops import ReduceOp, StoreOp
 
 _MOST_SUMS = 2
-"""Of which a nest may keep four vectors each in registers."""
+"""Reductions for each of which a nest may keep four vectors in registers."""
 
 _MOST_VALUES = 256
-"""Of an expression that are searched for tables."""
+"""Values of an expression that are searched for tables."""
 
 _LOOKUP = "arith.lookup"
-"""By its name: what functions expand to is imported where there are functions only."""
+"""By its opcode: the op's module is imported only for kernels with functions."""
 
 
 def lanes_along(state: CpuLowering, nest: LoopNest, dim: int) -> int:
     """Lanes of a step along a dimension."""
     extent, width = nest.shape[dim], full_width(state, nest)
-    # Not in short rows, whose steps beyond a mask could not be left out then.
+    # Not in short rows, whose steps beyond a mask could not be clipped then.
     if dim == nest.axis and extent >= 2 * MIN_STEPS_TO_CLIP * width and _waits_for_sums(nest):
         width *= 2
-    # The power of two in the extent: no step is then a partial one.
+    # The power of two in the extent, so that no step is partial.
     return min(width, extent & -extent)
 
 
 def _waits_for_sums(nest: LoopNest) -> bool:
-    """Whether a step of reductions takes less time than the next one waits for its sum: 4 cycles,
-    in which two vectors are read and added twice."""
+    """Whether a step of reductions takes less time than the latency of an addition, 4 cycles, in
+    which two vectors are read and added twice."""
     inputs = [v for op in nest.sinks if isinstance(op, ReduceOp) for v in op.inputs]
     cheap = all(recompute_cost(value, load=0) < EXPENSIVE for value in inputs)
     return cheap and len(inputs) <= _MOST_SUMS
 
 
 def full_width(state: CpuLowering, nest: LoopNest) -> int:
-    """Lanes of two full vectors of the widest number, or of one of bytes.
+    """Lanes of two full vectors of the widest number, or of one vector of bytes.
 
-    Of the widest that is stored; but of what is looked up, too: tables fill a fourth of the
-    registers, and four vectors do not fit beside them (of 2^16 numbers on Emerald Rapids: GELU of
-    bf16 28.8 us in fours, 25.2 in twos, of fp16 25.6 and 22.3, erf of bf16 24.1 and 22.0). Without
-    tables fours are as fast or faster (exp of fp16 11.9 and 12.9).
+    The widest number that is stored or looked up: tables fill a fourth of the registers, and four
+    vectors do not fit together with them. Without tables four vectors are as fast or faster
+    (figures in ADR 0033).
     """
     bits = 8
     for value in (*nest.materialized, *(v for s in nest.sinks for v in s.operands)):
@@ -57,7 +56,8 @@ def full_width(state: CpuLowering, nest: LoopNest) -> int:
 
 
 def _bits_looked_up(value: Value) -> int:
-    """Of the widest number that is read from a table to compute a value in its nest; else 0."""
+    """Bits of the widest number that is read from a table to compute a value in its nest; else
+    0."""
     bits, seen, stack = 0, {value}, [value]
     while stack and len(seen) < _MOST_VALUES:
         op = stack.pop().op

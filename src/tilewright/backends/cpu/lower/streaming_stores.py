@@ -1,13 +1,14 @@
-"""Decides which stores may go past the caches.
+"""Decides which stores may be non-temporal.
 
-Where a grid works on more memory than the caches hold, an ordinary store first reads the line that
-it then overwrites. A non-temporal store does not (fp32 addition of 2^24 elements on Zen 5: 1.25
-times as fast), but it costs where the output would still be in the cache for its reader. So the
-whole steps of a nest of stores (`fused_loop_nest.py`) are emitted twice, and the program chooses:
+Where a grid touches more memory than the caches hold, an ordinary store first reads the line that
+it then overwrites. A non-temporal store does not, but it costs where the output would still be in
+the cache for its reader. So the whole steps of a nest of stores (`fused_loop_nest.py`) are emitted
+twice, and the program selects:
 
-    br (grid works on more than the caches hold), streaming steps, ordinary steps
+    br (grid touches more than the caches hold), streaming steps, ordinary steps
 
-What a grid works on is what its tiles load and store at addresses that depend on the program.
+A grid touches the memory that its tiles load and store at addresses that depend on the program. The
+figures are in ADR 0033.
 """
 
 from __future__ import annotations
@@ -27,18 +28,18 @@ from tilewright.ops import (
 )
 
 STREAM_ALIGNMENT = 16
-"""Bytes; LLVM splits a non-temporal store that is wider than it is aligned, which is as fast."""
+"""Bytes; LLVM splits a non-temporal store that is wider than its alignment, which is as fast."""
 
 MAX_NESTS = 128
-"""Nests of a function that may stream. Each branches on one condition, and LLVM's combination of
-instructions looks at all branches on it wherever it is used: 10,000 take 65 s, without them 1."""
+"""Nests of a function that may stream. Each branches on one condition, and LLVM's instruction
+combiner visits all branches on it at each of its uses, in quadratic time."""
 
 _MIN_OPS_OF_COMPUTE_BOUND = 256
 """Computed values from which on a nest is bound by computation, not by memory."""
 
 
 def nest_may_stream(state: CpuLowering, nest: LoopNest) -> bool:
-    """Whether the stores of a nest of nothing else may go past the caches, where no mask cuts."""
+    """Whether the stores of a nest of stores may be non-temporal in whole steps."""
     stores = [s for s in nest.sinks if isinstance(s, StoreOp)]
     return (
         may_stream(state)
@@ -63,7 +64,7 @@ def differs_by_program(pointer: Value) -> bool:
 
 
 def depends(value: Value, on: Callable[[Value], bool]) -> bool:
-    """Whether a value, or any that it is computed from, is such a one."""
+    """Whether a value, or any that it is computed from, satisfies a predicate."""
     reached, stack = {value}, [value]
     while stack:
         value = stack.pop()
@@ -81,9 +82,9 @@ def may_stream(state: CpuLowering) -> bool:
 
 
 def is_compute_bound(stores: Sequence[StoreOp]) -> bool:
-    """Whether what is stored takes so long to compute that memory does not matter.
+    """Whether the stored values take so long to compute that memory does not matter.
 
-    Nor would the code of such a nest be made twice.
+    The code of such a nest is not emitted twice.
     """
     seen: set[Value] = set()
     stack = [store.stored for store in stores]
@@ -107,7 +108,7 @@ def _aligned(state: CpuLowering, pointer: Value) -> bool:
 
 
 def nontemporal_hint(state: CpuLowering) -> str:
-    """The metadata of a streaming store, as it follows the instruction."""
+    """The metadata of a streaming store, after the instruction."""
     line = "!0 = !{i32 1}"
     if line not in state.module.footer:
         state.module.footer.append(line)
