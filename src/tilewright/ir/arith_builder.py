@@ -5,8 +5,8 @@
     x, y = b.expr(x), b.expr(y)    # the same with Python's operators
     b.select(x < n, x * 2 + y, 0)
 
-`ArithmeticBuilder` is the base of everything that takes ops in: `Builder`, the context of rewrite
-rules, the context of the front ends' semantics, the interpreter. The op classes are declared in
+`ArithmeticBuilder` is the base class of all consumers of ops: `Builder`, the contexts of rewrite
+rules and of the front ends' semantics, the interpreter. The op classes are declared in
 `tilewright.ops`, a layer above, and found here by opcode.
 """
 
@@ -22,7 +22,7 @@ Number = int | float
 
 
 class ArithmeticBuilder:
-    """Emits arithmetic op by op. A subclass says where ops go (`value`)."""
+    """Methods that emit arithmetic ops. A subclass defines their destination (`value`)."""
 
     __slots__ = ()
 
@@ -44,7 +44,7 @@ class ArithmeticBuilder:
         return self.constant(x, other.type)
 
     def expr(self, x: Value) -> Expr:
-        """`x` with Python's operators, whose ops go to this builder."""
+        """`x` with Python's operators, which emit ops to this builder."""
         return Expr(self, x)
 
     def _emit(self, opcode: str, *fields: Any) -> Value:
@@ -70,7 +70,7 @@ class ArithmeticBuilder:
         return self._pair("arith.mul_high", x, y)
 
     def div(self, x: Operand, y: Operand, rounding: str = "by_use") -> Value:
-        """x / y, of integers truncated; rounding: see `DivOp`."""
+        """x / y, truncated for integers; rounding: see `DivOp`."""
         return self._pair("arith.div", x, y, rounding)
 
     def rem(self, x: Operand, y: Operand) -> Value:
@@ -153,7 +153,7 @@ class ArithmeticBuilder:
     def cast(
         self, x: Value | Expr, type_: Type, rounding: str = "rtne", in_range: bool = False
     ) -> Value:
-        """`x` with the element type of `type_`, and in its own shape; `x` itself if it has it."""
+        """`x` cast to the element type of `type_`; `x` itself if it has that type."""
         x = plain(x)
         target = with_element(x.type, element_of(type_))
         if target is x.type:
@@ -187,7 +187,7 @@ class ArithmeticBuilder:
 
 
 class Expr:
-    """A value with Python's operators. `==` stays identity: equality is `b.eq`."""
+    """A value with Python's operators. `==` is identity; equality is `b.eq`."""
 
     __slots__ = ("builder", "value")
 
@@ -210,11 +210,11 @@ class Expr:
         return self._of(self.builder.mul, other)
 
     def __floordiv__(self, other: Operand) -> Expr:
-        """Truncating, as integers of the IR divide: the same as Python's where none is negative."""
+        """Truncating division, as in the IR; equal to Python's if no integer is negative."""
         return self._of(self.builder.div, other)
 
     def __mod__(self, other: Operand) -> Expr:
-        """With the sign of the dividend, as the IR's."""
+        """The remainder with the sign of the dividend, as in the IR."""
         return self._of(self.builder.rem, other)
 
     def __and__(self, other: Operand) -> Expr:
@@ -257,4 +257,4 @@ def plain(x: Value | Expr) -> Value:
 
 
 Operand = Value | Number | Expr
-"""An operand: a value, a number that takes the type of the other operand, an expression."""
+"""A value, an expression, or a number, which takes the type of the other operand."""

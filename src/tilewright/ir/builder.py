@@ -22,19 +22,19 @@ class Emitter(ArithmeticBuilder):
     loc: SourceLoc | None
 
     def emit(self, op: OpT) -> OpT:
-        """Take a detached op in; its results are valid from now on."""
+        """Insert or evaluate a detached op; its results are valid afterwards."""
         raise NotImplementedError
 
     def value(self, op: Op) -> Value:
         return self.emit(op).result
 
     def known(self, value: Value) -> int | float | None:
-        """The number in a scalar: of constants, and of all that is evaluated; else None."""
+        """The number of a scalar that is a constant, or evaluated; otherwise None."""
         raise NotImplementedError
 
 
 class Builder(Emitter):
-    """Inserts ops at a point of a block, giving each the current source location."""
+    """Insertion of ops at a point of a block, each with the current source location."""
 
     __slots__ = ("before", "block", "loc")
 
@@ -68,13 +68,13 @@ class Builder(Emitter):
 
 
 class Rewriter:
-    """Replaces and erases ops, keeping use lists right."""
+    """Replacement and removal of ops, with their use lists."""
 
     __slots__ = ()
 
     @staticmethod
     def replace_uses(old: Value, new: Value) -> None:
-        """Every use of `old` becomes a use of `new`, which inherits its name if it has none."""
+        """Replace all uses of `old` by `new`, which inherits its name if it has none."""
         assert old is not new
         # A copy, since `set_operand` changes the uses.
         for op in list(old.uses):
@@ -84,7 +84,7 @@ class Rewriter:
 
     @staticmethod
     def replace_operand(op: Op, old: Value, new: Value) -> None:
-        """Let one op use `new` instead of `old`."""
+        """Replace `old` by `new` in the operands of one op."""
         for index, value in enumerate(op.operands):
             if value is old:
                 op.set_operand(index, new)

@@ -1,9 +1,10 @@
 """The data structures of tile IR: values, ops, blocks, functions, modules.
 
-Control flow is structured (`cf.for`, `cf.while`, `cf.if`), so a region is exactly one block and the
-two notions are one class, `Block`. There is no CFG and no phi. A block links its ops, which makes
-insertion and removal O(1). Use lists name the ops that sit in a block; a detached op uses nothing,
-so that the interpreter can evaluate ops without ever building a program.
+Control flow is structured (`cf.for`, `cf.while`, `cf.if`), so a region is exactly one block, and
+both are the class `Block`. There is no CFG and no phi. A block is a linked list of ops, with O(1)
+insertion and removal. Use lists contain the ops that are in a block; a detached op uses nothing, so
+that the interpreter can evaluate ops without building a program.
+
 Only `Builder` and `Rewriter` (builder.py) change IR.
 """
 
@@ -30,14 +31,14 @@ from tilewright.support.fresh_stack import nested
 from tilewright.support.init_at_first_use import InitAtFirstUse
 
 MAX_REGIONS = 1024
-"""Regions inside each other. Each early `return` or `elif` puts what follows into one more; texts,
-and some passes, take time that grows as the square of the depth."""
+"""The maximum depth of nested regions. Each early `return` or `elif` nests the rest of a function
+in another region; the time of texts and of some passes grows as the square of the depth."""
 
 
 class Value:
     """One SSA value: the result of an op, or an argument of a block.
 
-    uses: the ops that use it, each with how often; facts: promises about an argument.
+    uses: the ops that use it, with the number of uses; facts: promises about an argument.
     """
 
     __slots__ = ("facts", "index", "name", "owner", "type", "uses")
@@ -47,13 +48,13 @@ class Value:
         self.owner = owner
         self.index = index
         self.name = name
-        # a dictionary, not a set: the order of a set, and with it the code, would vary by address
+        # a dictionary: the order of a set, and with it the generated code, would vary by address
         self.uses: dict[Op, int] = {}
         self.facts: dict[str, int] | None = None
 
     @property
     def op(self) -> Op | None:
-        """The op that defines it; None for a block argument."""
+        """The defining op; None for a block argument."""
         owner = self.owner
         return owner if isinstance(owner, Op) else None
 
@@ -78,7 +79,7 @@ class OpMeta(type):
         traits: tuple[Trait, ...] = (),
         effects: tuple[Effect, ...] = (),
     ) -> OpMeta:
-        # without slots of its own a class would give each op a __dict__
+        # without its own slots a class would give each op a __dict__
         namespace.setdefault("__slots__", ())
         if not opcode:
             return super().__new__(mcls, name, bases, namespace)
@@ -129,7 +130,7 @@ class Op(metaclass=OpMeta):
         raise NotImplementedError(self.opcode)
 
     def verify(self) -> str | None:
-        """What is wrong with this op beyond the declared constraints, or None."""
+        """The error of this op beyond its declared constraints, or None."""
         return None
 
     @property
@@ -140,11 +141,11 @@ class Op(metaclass=OpMeta):
 
     @property
     def type(self) -> Type:
-        """Type of the only result."""
+        """The type of the only result."""
         return self.result.type
 
     def set_operand(self, index: int, value: Value) -> None:
-        """Replace one operand, keeping use lists right."""
+        """Replace one operand and update the use lists."""
         # A detached op is in no use list.
         if self.parent is not None:
             _drop_use(self.operands[index], self)
@@ -152,15 +153,15 @@ class Op(metaclass=OpMeta):
         self.operands[index] = value
 
     def walk(self) -> Iterator[Op]:
-        """This op and every op in its regions, outer before inner."""
+        """This op and every op in its regions, in pre-order."""
         yield self
         for region in self.regions:
             yield from region.walk()
 
     def clone(self, mapping: dict[Value, Value]) -> Self:
-        """A detached copy; operands found in `mapping` are replaced; results are added to it."""
+        """A detached copy, whose operands are mapped by `mapping`; its results are added there."""
         cls = type(self)
-        # Past the constructor, which would infer the types of the results again.
+        # Without the constructor, which would infer the types of the results again.
         copy = cls.__new__(cls)
         copy.operands = [mapping.get(value, value) for value in self.operands]
         copy.attrs = dict(self.attrs)
@@ -220,8 +221,8 @@ class Block:
             arg.index = i
 
     def insert(self, op: Op, before: Op | None = None) -> None:
-        """Put a detached op before `before`, or at the end."""
-        assert op.parent is None, f"{op.opcode} sits in a block already"
+        """Insert a detached op before `before`, or at the end."""
+        assert op.parent is None, f"{op.opcode} is already in a block"
         preceding = self.last if before is None else before.prev
         op.parent, op.prev, op.next = self, preceding, before
         if preceding is None:
@@ -233,12 +234,12 @@ class Block:
         else:
             before.prev = op
         for value in op.operands:
-            # `_add_use`, inlined: each op that is made comes through here
+            # `_add_use`, inlined, since every new op is inserted here
             uses = value.uses
             uses[op] = uses.get(op, 0) + 1
 
     def detach(self, op: Op) -> None:
-        """Take an op out; its operands lose their uses, its regions stay as they are."""
+        """Unlink an op and remove its uses of operands; its regions are unchanged."""
         assert op.parent is self
         if op.prev is None:
             self.first = op.next
@@ -269,15 +270,15 @@ class Block:
         return copy
 
     def walk(self) -> Iterator[Op]:
-        """Every op, also in the regions of its ops, outer before inner."""
+        """Every op, regions included, in pre-order."""
         pending: list[Op | Block | None] = [self]
         while pending:
             op = pending.pop()
             if isinstance(op, Block):
                 op = op.first
             while op is not None:
-                # Noted before the yield, since the caller may remove the op; its regions after it,
-                # since the caller may change them.
+                # The next op is read before the yield, since the caller may remove this one; its
+                # regions after it, since the caller may change them.
                 following = op.next
                 yield op
                 if op.regions:
@@ -287,7 +288,7 @@ class Block:
 
 
 class Function:
-    """A kernel: a name, a body whose arguments are the parameters, and attributes of the whole."""
+    """A kernel: a name, a body whose arguments are the parameters, and attributes."""
 
     __slots__ = ("attrs", "body", "loc", "name")
 

@@ -1,7 +1,7 @@
-"""Tokens of tile IR text, and where each one is.
+"""Tokens of tile IR text, and their positions.
 
-Tokens are plain strings; the first character tells the kind. Positions are computed only when they
-are asked for, by scanning again: an error or `parse_module(locate=True)` pays for them.
+Tokens are plain strings, whose first character determines the kind. Positions are computed on
+demand, by scanning again: only for errors and for `parse_module(locate=True)`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ END = ""
 def tokens_of(text: str) -> list[str]:
     """The tokens of a text without its comments, then END."""
     tokens = cast("list[str]", _TOKEN.findall(text))
-    # comments are matched as tokens, and not cut out before, since a string may hold "//"
+    # comments are matched as tokens, not removed before, since a string may contain "//"
     if "//" in text:
         tokens = [token for token in tokens if not token.startswith("//")]
     tokens.append(END)
@@ -41,7 +41,7 @@ def tokens_of(text: str) -> list[str]:
 
 
 class Positions:
-    """Places of the tokens of one text."""
+    """Positions of the tokens of one text."""
 
     __slots__ = ("_file", "_lines", "_spans", "_starts")
 
@@ -57,11 +57,11 @@ class Positions:
 
     @property
     def sources(self) -> dict[str, list[str]]:
-        """The text by lines, for the renderer of diagnostics."""
+        """The lines of the text, for the renderer of diagnostics."""
         return {self._file: self._lines}
 
     def loc(self, index: int) -> SourceLoc:
-        """Where token number `index` is."""
+        """The position of token number `index`."""
         start, end = self._spans[index]
         line = bisect_right(self._starts, start) - 1
         first = self._starts[line]

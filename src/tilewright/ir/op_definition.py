@@ -1,4 +1,4 @@
-"""How an op is declared: its fields, traits, effects and constraints; `core.Op` is the base class.
+"""Declaration of ops: fields, traits, effects and constraints; `core.Op` is the base class.
 
     class SubOp(Op, opcode="arith.sub", traits=(Trait.PURE, Trait.ELEMENTWISE)):
         '''result = lhs - rhs'''
@@ -8,13 +8,12 @@
         def infer(self) -> Type:
             return self.lhs.type
 
-`SubOp(x, y)` infers its result types and returns a detached op; the constructor's parameters are
-the fields in the order of their declaration: what has no default first. Optional operands may be
-absent only from the end; an op has optional operands or one variadic (passed as a tuple), not both.
+`SubOp(x, y)` infers its result types and returns a detached op. The constructor's parameters are
+the fields in the order of their declaration, those without a default first. Only trailing optional
+operands may be absent; an op has optional operands or one variadic (passed as a tuple), not both.
 An op whose result types do not follow from its operands declares them as an attribute named
-`result_type` or `result_types`; the text form shows those after the colon and not among the
-attributes.
-The constructor is generated source, as for dataclasses: 1-2 us per op.
+`result_type` or `result_types`; the text form prints those after the colon, not among the
+attributes. The constructor is generated source, as for dataclasses: 1-2 us per op.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from tilewright.support.init_at_first_use import Fill, bound_arguments
 
 
 class Trait(Enum):
-    """What generic code may assume of an op."""
+    """A property of an op that generic code may rely on."""
 
     PURE = "no effects, may be removed, duplicated, reordered"
     ELEMENTWISE = "result[i] depends on operands[i] only; all operands and results have one shape"
@@ -39,11 +38,11 @@ class Trait(Enum):
     CONSTANT = "its value is known"
     ENDLESS = "may run for ever"
 
-    __hash__ = object.__hash__  # Enum's is Python, and each check of a trait would call it
+    __hash__ = object.__hash__  # Enum's is Python code, which each check of a trait would call
 
 
 class Effect(Enum):
-    """What an op may do besides computing its results."""
+    """An effect of an op besides its results."""
 
     READ = "reads global memory"
     WRITE = "writes global memory"
@@ -107,7 +106,7 @@ def operand(constraint: Constraint = any_type) -> Any:
 
 
 def optional_operand(constraint: Constraint = any_type, *, default: None = None) -> Any:
-    """An operand that may be absent (None); only trailing ones can be."""
+    """An operand that may be absent (None), if all later ones are absent."""
     return Field("optional", constraint=constraint, has_default=True, default=default)
 
 
@@ -132,7 +131,7 @@ def region() -> Any:
 
 
 def declared_fields(namespace: dict[str, Any]) -> tuple[Field, ...]:
-    """Take the fields out of the body of an op class, in the order of their declaration."""
+    """Remove the fields from the body of an op class, in the order of their declaration."""
     # in the order of the namespace, which is that of the class body
     fields = tuple(
         replace(f, name=n, annotation=str(namespace["__annotations__"][n]))
@@ -147,7 +146,7 @@ def declared_fields(namespace: dict[str, Any]) -> tuple[Field, ...]:
 def class_facts(
     opcode: str, fields: tuple[Field, ...], traits: tuple[Trait, ...], effects: tuple[Effect, ...]
 ) -> dict[str, object]:
-    """The class attributes that state the declaration of an op."""
+    """The class attributes of an op's declaration."""
     assert not (Trait.PURE in traits and effects), f"{opcode} is pure and has effects"
     return {
         "opcode": opcode,
@@ -161,7 +160,7 @@ def class_facts(
 
 
 def accessors(fields: tuple[Field, ...]) -> dict[str, property]:
-    """Each field as a property that reads the operands, attributes or regions of an op."""
+    """A property for each field, which reads the operands, attributes or regions of an op."""
     properties: dict[str, property] = {}
     position = regions = 0
     for field in fields:
@@ -203,7 +202,7 @@ def _get_region(position: int) -> Callable[[Any], Any]:
 
 
 def filler(fields: tuple[Field, ...], value_class: type) -> Fill:
-    """What `constructor` does, by a loop over the fields."""
+    """The constructor as a loop over the fields, until `constructor` generates one."""
 
     names = tuple(f.name for f in fields)
     known = frozenset(names)
@@ -240,7 +239,7 @@ def filler(fields: tuple[Field, ...], value_class: type) -> Fill:
 def constructor(cls: type, fields: tuple[Field, ...], value_class: type) -> Callable[..., None]:
     """Generate `__init__(operands, attributes, regions)` of one op class.
 
-    value_class: of the results; an argument, since this module lies below the data structures.
+    value_class: the class of results; an argument, since the data structures import this module.
     """
     names = {
         role: [f.name for f in fields if f.role == role]

@@ -8,10 +8,9 @@
     value   = integer | float | string | true | false | none | type | "[" [value {"," value}] "]"
     loc     = "@" "file" ":" line [":" column [":" last column]] ["in" "function"] ["from" loc]
 
-Comments run from `//` to the end of the line. A value is defined above its uses and once in a
-function. The parser builds what the text says and checks no more than
-that, and that it does not nest too deeply for what follows; verifier.py judges it.
-Opcodes are those of the op modules that have been imported.
+Comments extend from `//` to the end of the line. A value is defined above its uses and once in a
+function. The parser checks the syntax, definitions and the depth of nesting; verifier.py checks
+the rest. Opcodes are those of the op modules that have been imported.
 """
 
 from __future__ import annotations
@@ -47,29 +46,29 @@ _NAMED_LITERALS: dict[str, object] = {
 _DIGITS = frozenset("-0123456789")
 _MISSING = object()
 _MAX_DIGITS = 1000
-"""Of an integer; Python refuses to read more than 4300, and to print what is as long."""
+"""The most digits of an integer; Python neither reads nor prints more than 4300."""
 
 _MAX_TUPLES = 16
 _MAX_CALLERS = 1000
-"""Calls of a location: it is a tuple in a tuple, which is hashed and compared by recursion."""
+"""The most calls of a location: nested tuples, which are hashed and compared by recursion."""
 _types: dict[str, Type] = {dtype.name: dtype for dtype in all_dtypes()}
 
 
 def parse_module(text: str, file: str = "<tile IR>", *, locate: bool = False) -> Module:
-    """The module that a text describes.
+    """The module of a text.
 
-    locate: give ops without a location their place in `file`. Raises TileIRSyntaxError.
+    locate: give ops without a location their position in `file`. Raises TileIRSyntaxError.
     """
     return _Parser(text, file, locate).module()
 
 
 def parse_function(text: str, file: str = "<tile IR>", *, locate: bool = False) -> Function:
-    """As `parse_module`, for a text with one function."""
+    """The function of a text with one function, as `parse_module`."""
     return parse_module(text, file, locate=locate).kernel
 
 
 def parse_type(text: str) -> Type:
-    """The type of a text such as `tile<8xf32>`; ValueError if it is none."""
+    """The type of a text such as `tile<8xf32>`; ValueError for other texts."""
     type_ = _types.get(text)
     if type_ is None:
         type_ = _types[text] = _build_type(text)
@@ -107,10 +106,10 @@ def _parse_layout(text: str) -> object:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """What the text of an op class may hold."""
+    """The operands, attributes and regions that the text of an op class may have."""
 
     attrs: dict[str, object]
-    """Default of each attribute, or _MISSING, in the order of the fields."""
+    """The default of each attribute, or _MISSING, in the order of the fields."""
     required: tuple[str, ...]
     result_attr: str
     regions: int
@@ -167,7 +166,7 @@ class _Parser:
         return Function(name, body, attrs, self._location(start))
 
     def _attrs_follow(self) -> bool:
-        """Whether `{` opens attributes and not a body: `{name =`; opcodes have a dot."""
+        """Whether `{` opens attributes, `{name =`, not a body; opcodes have a dot."""
         opening, name, equals = (*self.tokens[self.at : self.at + 3], END, END)[:3]
         return opening == "{" and equals == "=" and name.isidentifier()
 
@@ -194,7 +193,7 @@ class _Parser:
         self.at += 1
 
     def _value_name(self) -> str:
-        """The current token, which must name a new value."""
+        """The current token, which must be the name of a new value."""
         token = self.tokens[self.at]
         if token[:1] != "%" or len(token) == 1:
             self._fail("a value name such as %x")
@@ -207,7 +206,7 @@ class _Parser:
         """`{ ops }`."""
         self.depth += 1
         if self.depth > MAX_REGIONS:
-            self._fail(f"at most {MAX_REGIONS} regions inside each other", "one more")
+            self._fail(f"at most {MAX_REGIONS} nested regions", "one more")
         self._expect("{")
         tokens = self.tokens
         while tokens[self.at] != "}":
@@ -225,7 +224,7 @@ class _Parser:
             self._unknown_opcode()
         shape = _shapes.get(cls.opcode) or _shape_of(cls)
         self.at += 1
-        # past the constructor, which would infer result types: the text states them, right or not
+        # without the constructor, which would infer the result types: the text has them
         op = cls.__new__(cls)
         op.parent = op.prev = op.next = op.loc = None
         op.operands = self._operands() if cls.operand_fields else []
@@ -345,7 +344,7 @@ class _Parser:
         return int(token)
 
     def _nan(self, bits: int) -> float:
-        """The double with these bits, which must be those of a NaN."""
+        """The double with these bits, which must be a NaN."""
         value = 0.0
         if bits < 1 << 64:
             (value,) = struct.unpack("<d", struct.pack("<Q", bits))
@@ -361,7 +360,7 @@ class _Parser:
 
     def _tuple(self, depth: int) -> tuple[object, ...]:
         if depth > _MAX_TUPLES:
-            self._fail(f"at most {_MAX_TUPLES} tuples inside each other", "one more")
+            self._fail(f"at most {_MAX_TUPLES} nested tuples", "one more")
         self._expect("[")
         items: list[object] = []
         while self.tokens[self.at] != "]":
@@ -400,7 +399,7 @@ class _Parser:
         return tuple(regions)
 
     def _location(self, token: int) -> SourceLoc | None:
-        """An explicit location, or that of a token if those are wanted."""
+        """An explicit location, or with `locate` that of a token."""
         if self.tokens[self.at] == "@":
             return self._frames()
         return self._positions().loc(token) if self.locate else None
@@ -414,7 +413,7 @@ class _Parser:
             self.at += 1
             frames.append(self._frame())
         loc: SourceLoc | None = None
-        # from the outermost call, since each frame holds its caller
+        # from the outermost call, since each frame contains its caller
         for frame in reversed(frames):
             loc = frame._replace(caller=loc)
         assert loc is not None
@@ -429,7 +428,7 @@ class _Parser:
             numbers.append(self._integer())
         if not numbers:
             self._fail("':' and a line number")
-        # what is left out: column 0 becomes -1 below, which is "unknown", as is an end of -1
+        # absent columns: 0 becomes -1 below, which means "unknown", as does an end of -1
         line, col, end = numbers + [0, -1][len(numbers) - 1 :]
         function = ""
         if tokens[self.at] == "in":
@@ -497,5 +496,5 @@ class _Parser:
 
 
 def _kept(name: str) -> str:
-    """The name that a value keeps: numbers are made by the printer."""
+    """The name of a value, without the numbers that the printer adds."""
     return "" if name[1:].isdigit() else name[1:]

@@ -1,6 +1,6 @@
-"""Where each pass is, by name: its module is imported when a text of a pipeline names it.
+"""The module of each pass by name, imported when the text of a pipeline names the pass.
 
-Compiling a kernel does not look here: pipelines import their passes.
+Compilation does not use this table: pipelines import their passes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ PASS_MODULES = {
     "nvidia-specialize-warps": f"{_NVIDIA}.specialize_warps",
     "nvidia-split-dot-k": f"{_NVIDIA}.split_dot_k",
     "nvidia-split-reductions": f"{_NVIDIA}.split_reductions",
+    "nvidia-strip-mine-tiles": f"{_NVIDIA}.strip_mine_tiles",
     "nvidia-decompose-tiles": f"{_NVIDIA}.decompose_tiles",
     "nvidia-version-loop-body": f"{_NVIDIA}.version_loop_body",
 }
-"""Passes of other packages are known when their modules have been imported."""
+"""Passes of other packages are registered when their modules are imported."""

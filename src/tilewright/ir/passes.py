@@ -1,4 +1,4 @@
-"""Passes and pipelines: what is done to IR, and in which order.
+"""Passes, and pipelines that order them.
 
     @dataclass(frozen=True)
     class Unroll(Pass, name="unroll"):
@@ -10,12 +10,13 @@
     pipeline.run(module)
 
 A pass is a frozen dataclass; its fields are its options, and the text of both is `unroll{limit=4}`.
-A pipeline is data: steps, each of which says what it does and which properties of the IR it needs,
-gives and ends (pipeline_order.py); one in a wrong order cannot be made. Running it verifies the IR
-before the first pass and after the last, or (setting `compilation.verify`) after each that changes
-it, and with it the latest contract among the properties; with that setting, too, each property that
-the pipeline ensures. Every pass is reported to the recorder of support/event_stream.py. The text
-`a,b{x=1}` of a pipeline parses back, so that a failure names the passes that repeat it.
+A pipeline is a list of steps, each with a sentence that describes it and the properties of the IR
+that it needs, gives and ends (pipeline_order.py); a pipeline in a wrong order raises an error when
+it is built. Running it verifies the IR, against the latest contract among the properties, before
+the first pass and after the last. With the setting `compilation.verify`, it verifies after each
+pass that changes the IR, and checks the properties that the pipeline ensures. Every pass is
+reported to the recorder of support/event_stream.py. The text `a,b{x=1}` of a pipeline parses, so
+that a failure names the passes that reproduce it.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ _STEP = re.compile(r"\s*([\w-]+)\s*(?:\{([^{}]*)\})?\s*(?:,|$)")
 
 @dataclass(frozen=True)
 class Pass:
-    """Base of all passes. Those with options are frozen dataclasses; each field is an option."""
+    """Base class of passes. A pass with options is a frozen dataclass; each field is an option."""
 
     name: ClassVar[str] = ""
 
@@ -67,7 +68,7 @@ class Pass:
             PASSES[name] = cls
 
     def run(self, function: Function) -> bool:
-        """Change a function in place; whether anything changed."""
+        """Change a function in place; return whether anything changed."""
         raise NotImplementedError(self.name)
 
     def __str__(self) -> str:
@@ -82,8 +83,8 @@ class Pass:
 class Step:
     """One entry of a pipeline.
 
-    does: one sentence; needs: properties that hold before it; gives, ends: those that hold, or may
-    no longer hold, after it
+    does: one sentence; needs: properties that must hold before it; gives, ends: properties that
+    hold, or may no longer hold, after it
     """
 
     work: Pass
@@ -94,7 +95,7 @@ class Step:
 
     @property
     def contract(self) -> Contract | None:
-        """The ops and types that are legal from its end on, if it changes that."""
+        """The ops and types that are legal after it, if it changes them."""
         return _latest_contract(self.gives)
 
 
@@ -102,7 +103,7 @@ class Step:
 class Pipeline:
     """Steps in order.
 
-    given: properties that hold before the first; ensures: those that hold after the last.
+    given: properties that hold before the first; ensures: properties that hold after the last.
     Raises InternalCompilerError where a step needs a property that does not hold.
     """
 
@@ -127,11 +128,11 @@ class Pipeline:
         )
 
     def __str__(self) -> str:
-        """The passes, as `parse_pipeline` reads them."""
+        """The passes in the syntax of `parse_pipeline`."""
         return ",".join(str(step.work) for step in self.steps)
 
     def describe(self) -> str:
-        """One line for each pass, with what it does."""
+        """One line for each pass, with its description."""
         width = max((len(str(step.work)) for step in self.steps), default=0)
         lines = [
             f"{i:>3}. {step.work!s:<{width}}  {step.does}".rstrip()
@@ -140,12 +141,13 @@ class Pipeline:
         return "\n".join([f"{self.name}:", *lines])
 
     def run(self, ir: Function | Module) -> bool:
-        """Run all passes on a function, or on each function of a module; whether any changed it.
+        """Run all passes on a function, or on each function of a module; return whether any did
+        change it.
 
         Raises InternalCompilerError if a pass fails or leaves invalid IR.
         """
         functions = (ir,) if isinstance(ir, Function) else tuple(ir.functions.values())
-        # a list, not a generator: each function is to be run
+        # a list, not a generator: every function must be run
         return any([self._run_on(function) for function in functions])
 
     def _run_on(self, function: Function) -> bool:
@@ -158,7 +160,7 @@ class Pipeline:
             changes = self._run_step(step, function, recorder, index)
             changed |= changes
             contract = step.contract or met
-            # IR that was valid, and has not changed, is valid for the same contract
+            # unchanged IR is valid for the same contract
             unverified |= changes or contract is not met
             met = contract
             if unverified and after_each:
@@ -188,7 +190,7 @@ class Pipeline:
             recorder.record(PassStarted(str(work), function.name, lambda: print_function(function)))
         try:
             changed = work.run(function)
-        # A mistake of the user that a pass found, such as a kernel that needs too much memory.
+        # A user error that a pass detects, such as a kernel that needs too much memory.
         except TilewrightError:
             raise
         except synchronous(Exception) as error:
@@ -224,7 +226,7 @@ def _require_valid(function: Function, contract: Contract | None, when: str, pas
 def parse_pipeline(text: str) -> Pipeline:
     """The pipeline of a text such as `canonicalize,unroll{limit=4},cse`.
 
-    Raises UnknownName for an unknown pass or option, InvalidOption for text that is no pipeline.
+    Raises UnknownName for an unknown pass or option, InvalidOption for other texts.
     """
     steps: list[Step] = []
     at = 0
@@ -264,7 +266,7 @@ def _build(cls: type[Pass], text: str) -> Pass:
 
 
 def _option_value(cls: type[Pass], field: Field[Any], text: str) -> object:
-    """The value of an option, of the type of its default."""
+    """The value of an option, which has the type of its default."""
     default = field.default
     try:
         if text == "none":
@@ -289,5 +291,5 @@ def pipeline_of(
     name: str,
     steps: Iterable[tuple[Pass, str]],
 ) -> Pipeline:
-    """A pipeline of passes, each with what it does; they need no order."""
+    """A pipeline of passes with their descriptions, without properties that order them."""
     return Pipeline(name, tuple(Step(work, does) for work, does in steps))

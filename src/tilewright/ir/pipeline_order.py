@@ -5,10 +5,10 @@
     Step(AssignLayouts(), "choose a layout for each tile", gives=(LAYOUTS,))
     Step(SplitReductions(), "reduce within warps first", needs=(LAYOUTS,))
 
-A step that needs a property stands after one that gives it, and before any that ends it: a pipeline
-in another order cannot be made. What a property says of the IR is checked where it can be: by a
-contract, which judges each op alone, from the step on that gives it, and by a check of the whole
-function at the end of the pipeline, both wherever passes are verified.
+A step that needs a property must be after one that gives it, and before any that ends it; a
+pipeline in another order raises an error when it is built. Where passes are verified, properties
+are checked on the IR: by a contract on single ops, after each step from the one that gives the
+property, and by a check of the whole function at the end of the pipeline.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ __all__ = ["Property", "require_order"]
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """A fact about tile IR. Two with one name are equal.
+    """A fact about tile IR. Properties with one name are equal.
 
     name: a statement, such as "every tile has a layout"; contract: the ops and types that are legal
-    while it is the latest with one; check: the breaches in a function, one text each
+    until a later property has one; check: the violations in a function, one text each
     """
 
     name: str
@@ -39,7 +39,7 @@ class Property:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A step as far as its order is concerned. work: its pass, whose text messages need alone."""
+    """The part of a step that concerns its order. work: its pass, for messages."""
 
     work: object
     needs: Sequence[Property]

@@ -8,11 +8,11 @@
       cf.return
     }
 
-An op is `results = opcode operands {attributes} : types regions @ location`. Parts that are empty
-are left out, and so are attributes equal to their defaults. `result_type` and `result_types` are
-shown as the types only. A region is `(arguments) { ops }`. Absent optional operands are the last.
+An op is `results = opcode operands {attributes} : types regions @ location`. Empty parts and
+attributes equal to their defaults are omitted. `result_type` and `result_types` are printed as the
+types only. A region is `(arguments) { ops }`. Absent optional operands are the last.
 An SSA name is the value's own name, made unique within the function by `_1`, `_2` ...; values
-without a name are numbered. Printing, parsing and printing again gives the same text.
+without a name are numbered. Printing, parsing and printing again yields the same text.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.$]")
 _ABSENT = object()
 _DEFAULT_NAN = 0x7FF8000000000000
 RESULT_TYPE_ATTRS = ("result_type", "result_types")
-"""Attributes that the text shows as the types after the colon."""
+"""Attributes that are printed as the types after the colon."""
 
 Notes = Mapping[object, Sequence[str]]
-"""Lines to print below an op, or below the head of a function."""
+"""Lines to print below an op, or below the header of a function."""
 
 _attrs_to_show: dict[type[Op], tuple[tuple[str, bool, object], ...]] = {}
 _type_texts: dict[Type, str] = {}
 
 
 class Names(dict[Value, str]):
-    """Names of values, with their `%`, unique; a value is named when it is first looked up."""
+    """Unique names of values, with `%`; a value is named at its first look-up."""
 
     __slots__ = ("_anonymous", "_taken")
 
@@ -69,7 +69,7 @@ class Names(dict[Value, str]):
         if proposed not in taken:
             taken[proposed] = 0
             return proposed
-        # on from the last number: many values of one name would else take quadratic time
+        # from the last number on; otherwise many values of one name would take quadratic time
         number, name = taken[proposed], proposed
         while name in taken:
             number += 1
@@ -89,12 +89,12 @@ def print_module(module: Module) -> str:
 def print_function(
     function: Function, *, locations: bool = False, notes: Notes | None = None
 ) -> str:
-    """One function; `notes` are printed as marks below the ops they belong to."""
+    """One function; `notes` are printed below their ops."""
     return "\n".join(Printer(locations, notes).function(function)) + "\n"
 
 
 class Printer:
-    """Appends the lines of one function after another."""
+    """The lines of functions."""
 
     def __init__(self, locations: bool = False, notes: Notes | None = None) -> None:
         self.locations = locations
@@ -103,7 +103,7 @@ class Printer:
         self.lines: list[str] = []
 
     def function(self, function: Function) -> list[str]:
-        """The lines of one function; names start afresh."""
+        """The lines of one function, with new names."""
         self.names = Names()
         self.lines = lines = list[str]()
         attrs = _attrs_text(function.attrs.items())
@@ -140,7 +140,7 @@ class Printer:
             self._note(op, indent)
 
     def _regions(self, op: Op, indent: str, parts: list[str]) -> None:
-        """Print all regions; leaves the text of the last line in `parts`."""
+        """Print all regions; the text of the last line remains in `parts`."""
         for number, block in enumerate(op.regions):
             parts.append(f" ({self._args(block)}) {{")
             self.lines.append("".join(parts))
@@ -172,12 +172,12 @@ class Printer:
 
 
 def symbol_text(name: str) -> str:
-    """A function's name as it is written: `@add`, `@"a name"`."""
+    """A function's name in text form: `@add`, `@"a name"`."""
     return "@" + (name if _SYMBOL.fullmatch(name) else _string(name))
 
 
 def type_text(type_: Type) -> str:
-    """The text of a type; remembered, because types are interned."""
+    """The text of a type, cached, since types are interned."""
     text = _type_texts.get(type_)
     if text is None:
         text = _type_texts[type_] = str(type_)
@@ -185,7 +185,7 @@ def type_text(type_: Type) -> str:
 
 
 def attr_text(value: object) -> str:
-    """One attribute value; the parser gives back an equal value of the same Python type."""
+    """The text of an attribute; the parser returns an equal value of the same Python type."""
     kind = type(value)
     if kind is int:
         return int.__repr__(cast("int", value))
@@ -202,7 +202,7 @@ def _float(value: object) -> str:
     number = cast("float", value)
     if not isnan(number):
         return repr(number)
-    # repr would drop the sign and the payload
+    # repr would omit the sign and the payload
     (bits,) = struct.unpack("<Q", struct.pack("<d", number))
     return "nan" if bits == _DEFAULT_NAN else f"nan<{bits:#x}>"
 
@@ -253,7 +253,7 @@ def _shown_attrs(cls: type[Op]) -> tuple[tuple[str, bool, object], ...]:
 
 
 def _same(value: object, default: object) -> bool:
-    """Equal and of the same type all through: 0, 0.0 and False differ."""
+    """Whether values are equal and of the same types: 0, 0.0 and False differ."""
     return value == default and attr_text(value) == attr_text(default)
 
 

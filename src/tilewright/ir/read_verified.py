@@ -1,4 +1,4 @@
-"""Tile IR from a text that anybody may have written: judged before it is used."""
+"""Tile IR from untrusted text, verified before use."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tilewright.support.errors import InvalidTileIR, TileParameter
 
 
 def parse_valid_module(text: str, contract: Contract | None = None) -> Module:
-    """The module that a text describes. Errors: TileIRSyntaxError, InvalidTileIR."""
-    # the parser is imported here: most modules come from a front end
+    """The module of a text. Errors: TileIRSyntaxError, InvalidTileIR."""
+    # imported here: most modules come from a front end
     module = ir.parse_module(text)
     mistakes = report(module, contract)
     if mistakes is not None:
@@ -20,7 +20,7 @@ def parse_valid_module(text: str, contract: Contract | None = None) -> Module:
 
 
 def valid_kernel(module: Module) -> Function:
-    """The only function of a module, which a launch can call.
+    """The only function of a module, if a launch can call it.
 
     Errors: NotOneFunction, TileParameter.
     """

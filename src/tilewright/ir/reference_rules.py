@@ -1,11 +1,11 @@
-"""The registry of NumPy rules: what each op computes, by definition.
+"""The registry of NumPy rules: the reference semantics of ops.
 
     @reference(AddOp)
     def add(op: AddOp, x: Array, y: Array) -> Array:
         return x + y
 
-The interpreter runs these, and every rewrite and backend is tested against them. A backend that has
-ops of its own registers theirs.
+The interpreter runs these rules, and every rewrite and backend is tested against them. A backend
+registers the rules of its own ops.
 """
 
 from __future__ import annotations

@@ -5,10 +5,10 @@
         '''x + 0 -> x'''
         return op.lhs if is_constant(op.rhs, 0) else None
 
-A rule gets an op and answers with what replaces its results: a value, or a tuple of values (empty
-for an op without results, which is then erased). None means that it does not match, and then it has
-not changed anything. New ops are made through `ctx`, which puts them before the op. The docstring
-states the identity. What else a rule owes is written in transforms/rules/README.md.
+A rule takes an op and returns the replacement of its results: a value, or a tuple of values (empty
+for an op without results, which is then erased). None means that the rule does not match; it has
+changed nothing then. New ops are emitted through `ctx`, before the op. The docstring states the
+identity. transforms/rules/README.md has further requirements.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RewriteFunction = Callable[[Any, "RuleContext"], RuleResult]
 
 
 class RuleContext(ArithmeticBuilder):
-    """What a rule may do: make ops in front of the one that it matches."""
+    """The context of a rule: emits ops before the one that it matches."""
 
     __slots__ = ("builder",)
 
@@ -65,7 +65,7 @@ class Rule:
     matches: tuple[type[Op], ...]
     function: RewriteFunction
     identity: str
-    """First line of the docstring."""
+    """The first line of the docstring."""
     file: str
     """`file:line` of the function."""
 
@@ -74,7 +74,7 @@ class Rule:
 
 
 def rule(*op_classes: type[Op]) -> Callable[[RewriteFunction], Rule]:
-    """Make a function a rule for ops of these classes."""
+    """Declare a function as a rule for ops of these classes."""
 
     def decorate(function: RewriteFunction) -> Rule:
         code = function.__code__
@@ -87,7 +87,7 @@ def rule(*op_classes: type[Op]) -> Callable[[RewriteFunction], Rule]:
 
 
 class RuleSet:
-    """Rules indexed by op class; `+` joins sets. For one class they are tried in order."""
+    """Rules indexed by op class; `+` joins sets. Those of a class are tried in order."""
 
     __slots__ = ("by_class", "rules")
 
@@ -106,7 +106,7 @@ class RuleSet:
 
 
 def rewrite(function: Function, rules: RuleSet) -> bool:
-    """Apply rules, and remove pure ops without uses, until nothing matches. Whether any did.
+    """Apply rules, and remove pure ops without uses, until nothing matches. Return whether any did.
 
     Raises InternalCompilerError, naming the busiest rules, if they do not come to an end.
     """
@@ -119,7 +119,7 @@ _FIRINGS_AT_LEAST = 4096
 
 
 class _Driver:
-    """The worklist: each op whose surroundings changed is looked at again."""
+    """The worklist: an op is visited again when its operands, users or regions change."""
 
     __slots__ = ("budget", "context", "fired", "queue", "queued", "recorder", "rules")
 
@@ -132,8 +132,8 @@ class _Driver:
         self.queue: list[Op] = ops[::-1]
         self.queued: set[Op] = set(ops)
         self.fired: Counter[str] = Counter()
-        # Rules that undo each other would run for ever; small functions may need many firings per
-        # op.
+        # A bound, since rules that undo each other would not terminate; small functions may need
+        # many rewrites per op.
         self.budget = max(_FIRINGS_AT_LEAST, _FIRINGS_PER_OP * len(ops))
 
     def run(self) -> bool:
@@ -142,7 +142,7 @@ class _Driver:
         while queue:
             op = queue.pop()
             queued.discard(op)
-            # It was erased while it waited.
+            # erased since it was queued
             if op.parent is None:
                 continue
             results = op.results
@@ -159,7 +159,7 @@ class _Driver:
         """Apply the first rule that matches."""
         context, before = self.context, op.prev
         builder = context.builder
-        # one builder is moved from op to op: most ops match no rule and need none
+        # one builder for all ops, since most ops match no rule
         builder.block, builder.before, builder.loc = block, op, op.loc
         for candidate in candidates:
             result = candidate.function(op, context)
@@ -174,7 +174,7 @@ class _Driver:
     def _replace(self, op: Op, block: Block, values: tuple[Value, ...], before: Op | None) -> None:
         self._push_new(before.next if before is not None else block.first, op)
         self._push_users(op.results)
-        # Noted before they are forgotten: their definitions may have become dead.
+        # Read before they are dropped: their definitions may be dead now.
         operands = _all_operands(op)
         Rewriter.replace(op, values)
         self._push_around(block)
@@ -202,12 +202,12 @@ class _Driver:
             self.queue.append(op)
 
     def _push_around(self, block: Block | None) -> None:
-        """Queue the op that a block belongs to: it may have lost its last effect."""
+        """Queue the owner of a block, which may have lost its last effect."""
         if block is not None and isinstance(block.owner, Op):
             self._push(block.owner)
 
     def _push_new(self, first: Op | None, op: Op) -> None:
-        """Queue the ops from `first` up to `op`, with what is in their regions."""
+        """Queue the ops from `first` up to `op`, regions included."""
         while first is not op:
             assert first is not None
             for inner in first.walk():
@@ -220,7 +220,7 @@ class _Driver:
                 self._push(user)
 
     def _push_definitions(self, values: Iterable[Value]) -> None:
-        """Queue the ops that define some values, which may be dead now, or match otherwise."""
+        """Queue the defining ops of values, which may be dead now or match another rule."""
         for value in values:
             if isinstance(value.owner, Op):
                 self._push(value.owner)
@@ -231,7 +231,7 @@ def _is_dead(op: Op) -> bool:
 
 
 def _all_operands(op: Op) -> list[Value]:
-    """What an op and its regions use."""
+    """The operands of an op and of all ops in its regions."""
     if not op.regions:
         return list(op.operands)
     return [value for inner in op.walk() for value in inner.operands]
@@ -240,17 +240,18 @@ def _all_operands(op: Op) -> list[Value]:
 def removable(op: Op) -> bool:
     """Whether an op may be removed once its results are unused.
 
-    So it is if the op, and all in its regions, at most reads (not `volatile`) and comes to an end.
+    It may if the op and all ops in its regions have no effects but reads that are not `volatile`,
+    and terminate.
     """
     return _only_reads(op) and (
         not op.regions
-        # the last op of a block is its terminator, which `_only_reads` refuses
+        # the last op of a block is its terminator, which `_only_reads` rejects
         or all(_only_reads(inner) for inner in op.walk() if inner is op or inner.next is not None)
     )
 
 
 def _only_reads(op: Op) -> bool:
-    """What `removable` demands of each op, except of the terminators of its regions."""
+    """The requirement of `removable` on each op, terminators of its regions excepted."""
     traits, effects = op.traits, op.effects
     if effects - _READ or Trait.ENDLESS in traits or op.attrs.get("volatile"):
         return False

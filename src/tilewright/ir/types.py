@@ -1,6 +1,6 @@
-"""Types of tile IR: scalars, pointers, tiles, buffers. Interned, so that equality is identity.
+"""Types of tile IR: scalars, pointers, tiles, buffers. They are interned: equality is identity.
 
-Signedness is part of an integer type: `div`, `compare`, `shr` ... need no signed and unsigned form.
+Signedness is part of an integer type, so `div`, `compare`, `shr` ... have one form.
 Text: `i32`, `u8`, `bf16`, `ptr<f32>`, `ptr<f32, const>`, `tile<128x64xf32>`, `tile<128xptr<f16>>`,
 and with a layout `tile<128x64xf32, blocked(...)>`. A buffer is memory, not a value: `buffer<3 *
 128x64xf16, offset=...>` has three slots for a tile each.
@@ -13,9 +13,11 @@ from typing import Literal, Self
 
 Kind = Literal["bool", "int", "uint", "float"]
 Specials = Literal["ieee", "fn", "fnuz", "none"]
-"""Codes of a float format that are no numbers. ieee: infinities and NaNs have the highest exponent;
-fn: the NaN is all ones, no infinity; fnuz: the NaN is where -0 would be, no infinity; none: all
-codes are numbers (Triton's fp8e4b15)."""
+"""Codes of a float format that are not numbers.
+
+ieee: infinities and NaNs have the highest exponent; fn: the NaN is all ones, no infinity; fnuz: the
+NaN is where -0 would be, no infinity; none: all codes are numbers (Triton's fp8e4b15).
+"""
 
 
 class DType:
@@ -42,7 +44,7 @@ class DType:
 
     @property
     def bytes(self) -> int:
-        """Bytes of one element in memory."""
+        """The size of an element in memory."""
         return (self.bits + 7) // 8
 
     @property
@@ -68,26 +70,26 @@ class DType:
 
     @property
     def infinity_bits(self) -> int:
-        """The bits of +infinity, in a float format that has it as IEEE 754 does."""
+        """The bits of +infinity in a float format with IEEE 754's infinities."""
         return (2 * self.bias + 1) << self.mantissa
 
     @property
     def largest_bits(self) -> int:
-        """The bits of the largest number that a cast to a float format gives."""
+        """The bits of the largest result of a cast to a float format."""
         if self.specials == "ieee":
             return self.infinity_bits - 1
-        # Triton's casts to fp8e4b15 stop one short of its last code, as those to an fn format must
+        # Triton's casts to fp8e4b15 do not use its last code, as those to an fn format must not
         return (1 << (self.bits - 1)) - (1 if self.specials == "fnuz" else 2)
 
     @property
     def largest(self) -> float:
-        """The largest number that a cast to a float format gives."""
+        """The largest result of a cast to a float format."""
         exponent, fraction = divmod(self.largest_bits, 1 << self.mantissa)
         return ldexp((1 << self.mantissa) + fraction, exponent - self.bias - self.mantissa)
 
     @property
     def nan_bits(self) -> int:
-        """The bits that a cast of a NaN to a float format gives."""
+        """The bits of a NaN that is cast to a float format."""
         if self.specials == "ieee":
             return self.infinity_bits | 1 << (self.mantissa - 1)
         all_ones = (1 << (self.bits - 1)) - 1
@@ -100,12 +102,12 @@ class DType:
 
     @property
     def min_int(self) -> int:
-        """Smallest value of an integer or bool type."""
+        """The smallest value of an integer or bool type."""
         return -(1 << (self.bits - 1)) if self.kind == "int" else 0
 
     @property
     def max_int(self) -> int:
-        """Largest value of an integer or bool type."""
+        """The largest value of an integer or bool type."""
         return (1 << (self.bits - 1)) - 1 if self.kind == "int" else (1 << self.bits) - 1
 
     def wrap(self, value: int) -> int:
@@ -116,7 +118,7 @@ class DType:
         return self.name
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        # by name, since equality is identity: a copy in another process must be the type there
+        # by name, since equality is identity: a copy in another process must be its interned type
         return dtype_named, (self.name,)
 
     def __copy__(self) -> Self:
@@ -139,7 +141,7 @@ def all_dtypes() -> tuple[DType, ...]:
 def _stored(
     name: str, kind: Kind, bits: int, mantissa: int = 0, bias: int = 0, specials: Specials = "ieee"
 ) -> DType:
-    """Make the IR type of a name; float formats are those of IEEE 754, OCP OFP8, AMD and Triton."""
+    """Define the IR type of a name; float formats are of IEEE 754, OCP OFP8, AMD and Triton."""
     dtype = DType(name, kind, bits, mantissa, bias, specials)
     DType._interned[name] = dtype  # pyright: ignore[reportPrivateUsage]
     return dtype
@@ -171,11 +173,11 @@ ARRAY_NAMES: dict[DType, str] = {
     f8e5b16: "float8_e5m2fnuz", f8e4b15: "float8e4b15",
     f16: "float16", bf16: "bfloat16", f32: "float32", f64: "float64",
 }  # fmt: skip
-"""The name that NumPy, ml_dtypes, CuPy and torch share; f8e4b15 is known to Triton alone."""
+"""The common names in NumPy, ml_dtypes, CuPy and torch; f8e4b15 exists in Triton only."""
 
 
 class PointerType:
-    """Address of elements of one scalar type; `const` ones are never stored through."""
+    """An address of elements of a scalar type; no store uses a `const` pointer."""
 
     __slots__ = ("const", "element")
     _interned: dict[tuple[DType, bool], PointerType] = {}
@@ -247,10 +249,10 @@ class TileType:
 
 
 class BufferType:
-    """Memory on the chip for one tile in each of its slots; ops read it and write it in place.
+    """On-chip memory with slots for one tile each; ops read it and write it in place.
 
-    layout: from the offset in a slot, in elements, to the tile's coordinates; None: rows of any
-    length one behind the other, of which the first elements are the tile's.
+    layout: the map from the offset in a slot, in elements, to the tile's coordinates; None:
+    consecutive rows of any length, whose first elements are the tile's.
     """
 
     __slots__ = ("element", "layout", "shape", "slots")
@@ -274,12 +276,12 @@ class BufferType:
 
     @property
     def slot_bytes(self) -> int:
-        """Bytes of one slot."""
+        """The size of one slot."""
         return prod(self.shape) * self.element.bytes
 
     @property
     def bytes(self) -> int:
-        """Bytes of all slots."""
+        """The size of all slots."""
         return self.slots * self.slot_bytes
 
     def __repr__(self) -> str:
@@ -295,7 +297,7 @@ class BufferType:
 Scalar = DType | PointerType
 Type = DType | PointerType | TileType | BufferType
 
-# made once: `A | B` inside a function is made at each call
+# built once: `A | B` inside a function is evaluated at each call
 _WITH_ELEMENTS = (TileType, BufferType)
 
 
@@ -305,26 +307,26 @@ def element_of(type_: Type) -> DType | PointerType:
 
 
 def dtype_of(type_: Type) -> DType:
-    """As `element_of`, for a type whose elements are not pointers."""
+    """The element type of a type whose elements are numbers."""
     element = element_of(type_)
     assert isinstance(element, DType), f"expected a number type, found {type_}"
     return element
 
 
 def nan_as_integer(source: DType, target: DType) -> int:
-    """The integer that a NaN of a float type becomes: see the table of `arith.cast`."""
+    """The integer for a NaN of a float type; see the table of `arith.cast`."""
     if source is not f64 and target.bits < 64:
         return 0
     return target.min_int if target.is_signed else 1 << (target.bits - 1)
 
 
 def shape_of(type_: Type) -> tuple[int, ...]:
-    """Shape of a tile or of a slot of a buffer, () of a scalar."""
+    """The shape of a tile or of a slot of a buffer; () for a scalar."""
     return type_.shape if isinstance(type_, _WITH_ELEMENTS) else ()
 
 
 def with_element(type_: Type, element: DType | PointerType) -> Type:
-    """The same shape and layout, of a tile, with another element type."""
+    """The same shape, and for a tile the same layout, with another element type."""
     if isinstance(type_, TileType):
         return TileType(type_.shape, element, type_.layout)
     return element

@@ -1,27 +1,27 @@
-"""The invariants of tile IR. `verify` collects every breach; `report` shows each under its op.
+"""The invariants of tile IR. `verify` collects all violations; `report` prints each below its op.
 
 Structure
-  * a block knows its owner; its ops know their block, and their links agree in both directions
-  * a block ends with a terminator (trait TERMINATOR) and has no other
+  * owners of blocks and parents of ops are right, and the links of ops agree in both directions
+  * the last op of a block, and no other, is a terminator (trait TERMINATOR)
 Values
-  * a result or block argument knows its owner and its index
+  * the owner and the index of results and block arguments are right
   * an operand is defined above its use, in the same block or in one that encloses it
-  * a value's use list holds exactly the ops that use it, each with how often
+  * a value's use list has exactly the ops that use it, with the number of uses
 Ops
   * operands: as many as declared, and each type satisfies its constraint
   * attributes: exactly the declared ones, each of its declared type and among its choices
   * regions: as many as declared
   * ELEMENTWISE ops: operands and results have one shape
-  * result types are those that `infer` gives
-  * `verify` of the op itself reports nothing; the op modules state there what blocks of `for`,
-    `while`, `if`, `reduce` and `scan` take and yield, and which terminator ends them
+  * result types are those of `infer`
+  * the op's own `verify` reports nothing; for `for`, `while`, `if`, `reduce` and `scan` it checks
+    the arguments, results and terminators of blocks
 Types
   * extents of tiles are positive, and a tile has less than 2**31 elements
   * facts are positive integers: `aligned` of pointers, `multiple_of` and `non_negative` of integers
 Contract of a stage, where one is given
-  * only the legal ops occur, and every value's type and every op is as the contract wants it
+  * all ops are legal, and every value's type and every op satisfies the contract
 
-What depends only on an op's class, types and attributes is remembered: a valid op costs 1-2 us.
+Results that depend only on an op's class, types and attributes are cached: a valid op takes 1-2 us.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ from tilewright.support.data_class import dataclass
 from tilewright.support.fresh_stack import nested
 
 _MAX_REMEMBERED = 1 << 14
-"""Kinds of ops per contract: a process may compile kernels without end, with new constants each."""
+"""The most cached kinds of ops per contract: new kernels have new constants."""
 
 
 _OpShape = tuple[object, ...]
 
 
 def _shape_of(op: Op) -> _OpShape:
-    """What the checks of an op without blocks look at, beside its class: types and attributes."""
+    """The input of the checks of an op without blocks, besides its class: types and attributes."""
     values = op.attrs.values()
-    # None separates operands from results: both may vary in number. Types, since 1 == True == 1.0.
+    # None separates operands from results, whose numbers vary. Types, since 1 == True == 1.0.
     return (
         *[v.type for v in op.operands],
         None,
@@ -77,11 +77,11 @@ def _types_in(value: object) -> object:
 
 @dataclass(frozen=True)
 class Contract:
-    """What is legal after a pass of a pipeline, until a later one has a contract of its own.
+    """The legal ops and types after a pass of a pipeline, until a later pass has a contract.
 
-    name: the pass; ops: the legal op classes, None for all; type_problem, op_problem: what is wrong
-    with the type of a value, or with a well-formed op of a legal class; None if nothing is. An op
-    is judged by its class, attributes, and types alone: ops alike in these are looked at once.
+    name: the pass; ops: the legal op classes, None for all; type_problem, op_problem: the error in
+    the type of a value, or in a well-formed op of a legal class, or None. The verdict on an op
+    depends on its class, attributes and types alone, and is cached by them.
     """
 
     name: str
@@ -93,7 +93,7 @@ class Contract:
     )
 
     def problem(self, op: Op, shape: _OpShape) -> str | None:
-        """What of a well-formed op breaks the contract. shape: see `_shape_of`."""
+        """The violation of the contract by a well-formed op, or None. shape: see `_shape_of`."""
         if (type(op), shape) in self._legal:
             return None
         if self.ops is not None and type(op) not in self.ops:
@@ -108,7 +108,7 @@ class Contract:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One breach of an invariant, in a function."""
+    """One violation of an invariant, in a function."""
 
     where: Op | Function
     message: str
@@ -116,7 +116,7 @@ class Problem:
 
 
 def verify(ir: Function | Module, contract: Contract | None = None) -> list[Diagnostic]:
-    """Every breach of the invariants, in the order of the text."""
+    """All violations of the invariants, in the order of the text."""
     return [
         Diagnostic(Severity.ERROR, problem.message, problem.where.loc)
         for problem in problems(ir, contract)
@@ -124,7 +124,7 @@ def verify(ir: Function | Module, contract: Contract | None = None) -> list[Diag
 
 
 def report(ir: Function | Module, contract: Contract | None = None) -> str | None:
-    """The text of the invalid functions with each message below its op; None if all is well."""
+    """The text of the invalid functions with each message below its op; None if all are valid."""
     notes: dict[Function, dict[object, list[str]]] = {}
     for problem in problems(ir, contract):
         lines = notes.setdefault(problem.function, {}).setdefault(problem.where, [])
@@ -134,7 +134,7 @@ def report(ir: Function | Module, contract: Contract | None = None) -> str | Non
 
 
 def problems(ir: Function | Module, contract: Contract | None = None) -> list[Problem]:
-    """As `verify`, with the op or function that each breach belongs to."""
+    """All violations, as `verify`, each with its op or function."""
     functions = (ir,) if isinstance(ir, Function) else ir.functions.values()
     collected: list[Problem] = []
     for function in functions:
@@ -171,12 +171,11 @@ _KINDS: dict[str, Callable[[object], bool]] = {
     "Type": _is_type,
     "tuple[Type, ...]": _is_tuple_of(_is_type),
 }
-"""Whether a value is of the type that an attribute is declared with."""
+"""Predicates on values by the declared type of an attribute."""
 
 
 class _Plan:
-    """What is checked for one op class, and what was right before: type signatures, and whole ops
-    without blocks around them that their checks look at."""
+    """The checks of one op class, and its verified type signatures and ops without blocks."""
 
     __slots__ = ("attrs", "choices", "is_local", "kinds", "regions", "right", "terminator",
                  "verified")  # fmt: skip
@@ -215,7 +214,7 @@ class _Verifier:
         self.contract = contract
         self.collected: list[Problem] = []
         self.values: list[Value] = []
-        self.opened: list[Value] = []  # visible, in the order in which they became so
+        self.opened: list[Value] = []  # visible values, in the order of their definition
         self.visible: set[Value] = set()
         self.legal_types: set[Type] = set()
         self.operands = 0
@@ -228,7 +227,7 @@ class _Verifier:
         for value in self.values:
             if value.uses:
                 uses += sum(value.uses.values())
-        # each operand was found in its use list, so an equal sum leaves no room for stale uses
+        # each operand is in its use list, so an equal number leaves no stale uses
         if uses != self.operands:
             self._stale_uses()
         return self.collected
@@ -244,7 +243,7 @@ class _Verifier:
             allowed = ("multiple_of", "non_negative") if element.is_integer else ()
         for fact, amount in (arg.facts or {}).items():
             if fact not in allowed:
-                self._fail(self.function, f"{fact} is no fact about {name}: {element}")
+                self._fail(self.function, f"{fact} is not a fact about {name}: {element}")
             elif type(amount) is not int or not 0 < amount < 1 << 31:
                 message = f"{fact} of {name} must be a positive integer, not {attr_text(amount)}"
                 self._fail(self.function, message)
@@ -252,7 +251,7 @@ class _Verifier:
     @nested
     def _block(self, block: Block, owner: Op | Function) -> None:
         if block.owner is not owner:
-            self._fail(owner, "the block does not know its owner")
+            self._fail(owner, "the block has a wrong owner")
         first_value = len(self.opened)
         self._define(block.args, block, owner)
         previous: Op | None = None
@@ -268,7 +267,7 @@ class _Verifier:
             self._fail(owner, "the block's last op is not the end of its list")
         if previous is None:
             self._fail(owner, "the block has no terminator")
-        # values of a block are not visible behind it
+        # values of a block are not visible after it
         self.visible.difference_update(self.opened[first_value:])
         del self.opened[first_value:]
 
@@ -277,7 +276,7 @@ class _Verifier:
     ) -> None:
         for index, value in enumerate(values):
             if value.owner is not owner or value.index != index:
-                self._fail(where, f"value {index} does not know its owner and index")
+                self._fail(where, f"value {index} has a wrong owner or index")
             if self.contract is not None and value.type not in self.legal_types:
                 self._check_type(value.type, where)
             self.values.append(value)
@@ -302,11 +301,11 @@ class _Verifier:
         self._define(results, op, op)
 
     def _alone(self, op: Op, plan: _Plan) -> None:
-        """All that is checked of an op but its place among others."""
+        """The checks of an op that do not depend on its position."""
         shape = _shape_of(op)
         try:
             known = shape in plan.right
-        except TypeError:  # an attribute that cannot be hashed is none of the declared types
+        except TypeError:  # an attribute that cannot be hashed has none of the declared types
             self._well_formed(op, plan)
             return
         if not known:
@@ -322,7 +321,7 @@ class _Verifier:
             self._fail_if(op, lambda contract=self.contract: contract.problem(op, shape))
 
     def _well_formed(self, op: Op, plan: _Plan) -> bool:
-        """Attributes and regions are there, so that the op's own methods can be called."""
+        """Whether attributes and regions exist, so that the op's own methods can be called."""
         if op.attrs.keys() != plan.attrs:
             self._fail(op, f"expected the attributes {list(plan.attrs)}, found {list(op.attrs)}")
             return False
@@ -341,7 +340,7 @@ class _Verifier:
         return True
 
     def _op_itself(self, op: Op) -> None:
-        """What the op's class says, its `verify` and the result types that it infers."""
+        """The checks of the op's class: `verify`, and the result types that it infers."""
         self._fail_if(op, lambda: op.verify() or self._wrong_result(op))
 
     def _fail_if(self, op: Op, check: Callable[[], str | None]) -> None:
@@ -349,7 +348,7 @@ class _Verifier:
             message = check()
         except synchronous(
             Exception
-        ) as error:  # malformed ops may raise anything; that is a finding as well
+        ) as error:  # a malformed op may raise anything, which is reported
             message = f"cannot be checked: {type(error).__name__}: {error}"
         if message is not None:
             self._fail(op, message)
@@ -366,7 +365,7 @@ class _Verifier:
         return f"expected result types ({_listed(expected)}), found ({_listed(actual)})"
 
     def _right_types(self, op: Op, plan: _Plan) -> bool:
-        """Check a combination of types that was not met before; remember it if it is right."""
+        """Check a new combination of types, and cache it if it is valid."""
         signature = (*[v.type for v in op.operands], None, *[v.type for v in op.results])
         if signature in plan.verified:
             return True
@@ -374,7 +373,7 @@ class _Verifier:
         self._check_operands(op)
         for type_ in signature:
             if isinstance(type_, TileType) and min(type_.shape) <= 0:
-                self._fail(op, f"extents must be positive: {type_}")
+                self._fail(op, f"dimensions must be positive: {type_}")
             elif isinstance(type_, TileType) and type_.numel > _MAX_ELEMENTS:
                 self._fail(op, f"a tile has at most {_MAX_ELEMENTS} elements: {type_}")
         if Trait.ELEMENTWISE in op.traits:
@@ -445,5 +444,5 @@ def _operand_count(fields: tuple[Field, ...]) -> str:
 
 
 def _without_layouts(types: tuple[Type, ...]) -> tuple[Type, ...]:
-    """Layouts are chosen, not inferred: which ones fit is the contract of a back end's stage."""
+    """Layouts are chosen, not inferred; the contract of a backend's stage checks them."""
     return tuple(TileType(t.shape, t.element) if isinstance(t, TileType) else t for t in types)

@@ -29,7 +29,7 @@ def test_regions_inside_each_other() -> None:
     assert report(module) is None
     assert print_module(parse_module(print_module(module))) == print_module(module)
     for levels in (MAX_REGIONS, 5_000):
-        with pytest.raises(errors.TileIRSyntaxError, match="at most 1024 regions in") as caught:
+        with pytest.raises(errors.TileIRSyntaxError, match="at most 1024 nested regions") as caught:
             parse_module(nested(levels))
         assert caught.value.loc is not None and caught.value.loc.line == MAX_REGIONS + 2
 
@@ -50,7 +50,7 @@ def test_ten_thousand_ops_in_a_row() -> None:
         ("%x = arith.constant {value = nan<0x7ff0000000000000>} : f32", "the 64 bits of a NaN"),
         ("%x = arith.constant {value = nan<0x" + "f" * 17 + ">} : f32", "the 64 bits of a NaN"),
         ("%x = arith.constant {value = nan<0x" + "f" * 9000 + ">} : f32", "the 64 bits of a NaN"),
-        ("%x = tile.splat %n {shape = [" + "[" * 5000 + "} : i32", "at most 16 tuples inside"),
+        ("%x = tile.splat %n {shape = [" + "[" * 5000 + "} : i32", "at most 16 nested tuples"),
         ("%x = mem.load %p : tile<" + "9" * 5000 + "xf32>", "expected a type"),
         ('mem.barrier @ "a":1' + ' from "a":1' * 5000, "at most 1000 calls"),
         ('mem.barrier @ "a":' + "1" * 5000, "at most 1000 digits"),
@@ -76,7 +76,7 @@ def test_payloads_of_nans_are_kept() -> None:
         (
             function("%x = arith.constant {value = 300} : i8"),
             errors.InvalidTileIR,
-            "no value of i8",
+            "not a value of i8",
         ),
         (function(args="%p: ptr<f32> {aligned = nan}"), errors.InvalidTileIR, "positive integer"),
         (function(args="%t: tile<8xf32>"), errors.TileParameter, "tile<8xf32>, a tile"),

@@ -140,9 +140,9 @@ BREACHES: list[tuple[Callable[[Function], None], str]] = [
     (_wrong_parent, "links and its block do not agree"),
     (_wrong_prev, "links and its block do not agree"),
     (_wrong_last, "last op is not the end of its list"),
-    (_wrong_owner_of_block, "does not know its owner"),
-    (_wrong_owner_of_value, "value 0 does not know its owner and index"),
-    (_wrong_index, "value 1 does not know its owner and index"),
+    (_wrong_owner_of_block, "has a wrong owner"),
+    (_wrong_owner_of_value, "value 0 has a wrong owner or index"),
+    (_wrong_index, "value 1 has a wrong owner or index"),
     (_missing_use, "%x is used 2 times, its use list says 0"),
     (_wrong_count, "%x is used 2 times, its use list says 1"),
     (_stale_use, "the use list names a arith.neg outside the function"),
@@ -153,7 +153,7 @@ BREACHES: list[tuple[Callable[[Function], None], str]] = [
     (_extra_attribute, "expected the attributes"),
     (_missing_region, "expected 1 regions, found 0"),
     (_wrong_result_type, "expected result types (i32), found (f32)"),
-    (_empty_extent, "extents must be positive"),
+    (_empty_extent, "dimensions must be positive"),
 ]
 
 
@@ -200,12 +200,12 @@ def test_an_op_that_raises_while_it_is_checked_is_reported(monkeypatch: pytest.M
         ("ptr<f32>", "aligned = nan", "aligned of %x must be a positive integer, not nan"),
         ("ptr<f32>", "aligned = 0", "aligned of %x must be a positive integer, not 0"),
         ("ptr<f32>", "aligned = true", "aligned of %x must be a positive integer, not true"),
-        ("ptr<f32>", "multiple_of = 4", "multiple_of is no fact about %x: ptr<f32>"),
-        ("i32", "aligned = 4", "aligned is no fact about %x: i32"),
-        ("ptr<f32>", "non_negative = 1", "non_negative is no fact about %x: ptr<f32>"),
+        ("ptr<f32>", "multiple_of = 4", "multiple_of is not a fact about %x: ptr<f32>"),
+        ("i32", "aligned = 4", "aligned is not a fact about %x: i32"),
+        ("ptr<f32>", "non_negative = 1", "non_negative is not a fact about %x: ptr<f32>"),
         ("i32", "multiple_of = -4", "multiple_of of %x must be a positive integer, not -4"),
-        ("f32", "multiple_of = 4", "multiple_of is no fact about %x: f32"),
-        ("i1", "multiple_of = 4", "multiple_of is no fact about %x: i1"),
+        ("f32", "multiple_of = 4", "multiple_of is not a fact about %x: f32"),
+        ("i1", "multiple_of = 4", "multiple_of is not a fact about %x: i1"),
     ],
 )
 def test_facts_are_positive_integers_about_what_has_them(
