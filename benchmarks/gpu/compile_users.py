@@ -65,7 +65,8 @@ def _compiled(case: Case, arch: int) -> Any:
     words = dict(case.words)
     options = {name: words.pop(name) for name in OPTIONS if name in words}
     if IS_TRITON:
-        words = {name: value for name, value in words.items() if name in case.kernel.arg_names}
+        known = (name for name in words if name in case.kernel.arg_names)
+        words = {name: _for_cuda(words[name]) for name in known}
     names = list(inspect.signature(case.kernel.fn).parameters)
     signature: dict[str, str] = {}
     constants: dict[str, Any] = words
@@ -85,6 +86,13 @@ def _compiled(case: Case, arch: int) -> Any:
     by_place = {(names.index(name),): value for name, value in constants.items()}
     source = ASTSource(case.kernel, signature, by_place if IS_TRITON else constants, facts)
     return triton.compile(source, target=GPUTarget("cuda", arch, 32), options=options)
+
+
+def _for_cuda(value: Any) -> Any:
+    """A libdevice function that Triton's front end would take from CUDA's module by its name."""
+    if getattr(value, "__module__", "") != "triton.language.extra.libdevice":
+        return value
+    return getattr(import_module("triton.language.extra.cuda.libdevice"), value.__name__)
 
 
 def _our_facts(kind: str, multiple: str) -> list[Any]:

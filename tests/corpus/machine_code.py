@@ -120,28 +120,83 @@ def parse(text: str) -> list[Instruction]:
 
 
 def loops(code: Sequence[Instruction]) -> list[list[Instruction]]:
-    """The innermost loops that work: from a branch's target up to the branch back to it.
+    """The innermost natural loops that work, each in the order of its code.
 
     Loops that only wait, as for an mbarrier, are none, alone or within others.
     """
-    backward = [
-        (one.target, at)
-        for at, one in enumerate(code)
-        if one.target is not None and one.target <= at and _work(code[one.target : at + 1])
-    ]
-    inner = [
-        (start, end)
-        for start, end in backward
-        if not any(start <= s and e <= end and (s, e) != (start, end) for s, e in backward)
-    ]
-    return [list(code[start : end + 1]) for start, end in inner]
+    graph = _Graph(code)
+    bodies = [body for body in graph.loops() if _work(graph.instructions(body))]
+    inner = [body for body in bodies if not any(other < body for other in bodies)]
+    return [graph.instructions(body) for body in inner]
 
 
 def hot_loop(code: Sequence[Instruction]) -> list[Instruction] | None:
-    """The innermost loop with the most MMAs, else the most work in memory, else the longest."""
-    return max(
-        loops(code), key=lambda loop: (_count(loop, "mma"), _work(loop), len(loop)), default=None
-    )
+    """The innermost loop with the most MMAs, else the most work in memory, else the longest.
+
+    It has MMAs, or half of the kernel's stores or loads: the loop of a rare case, as in an argument
+    reduction, is not hot.
+    """
+    _, stored, loaded = _work_by_kind(code)
+
+    def is_hot(loop: Sequence[Instruction]) -> bool:
+        mma, stores, loads = _work_by_kind(loop)
+        return mma > 0 or 2 * stores > stored or 2 * loads > loaded
+
+    hot = [loop for loop in loops(code) if is_hot(loop)]
+    return max(hot, key=lambda loop: (_count(loop, "mma"), _work(loop), len(loop)), default=None)
+
+
+class _Graph:
+    """Basic blocks by the index of their first instruction, with what follows each."""
+
+    def __init__(self, code: Sequence[Instruction]) -> None:
+        ends = {at + 1 for at, one in enumerate(code) if _leaves(one)}
+        targets = {one.target for one in code if one.target is not None}
+        starts = sorted((ends | targets | {0}) & set(range(len(code))))
+        self.code = code
+        self.end = dict(zip(starts, [*starts[1:], len(code)], strict=True))
+        self.next = {start: self._successors(self.end[start]) for start in starts}
+
+    def instructions(self, blocks: Iterable[int]) -> list[Instruction]:
+        return [one for block in sorted(blocks) for one in self.code[block : self.end[block]]]
+
+    def loops(self) -> Iterator[frozenset[int]]:
+        """The blocks of each natural loop; back edges to one header make one loop."""
+        before = {block: {b for b in self.next if block in self.next[b]} for block in self.next}
+        dominators = self._dominators(before)
+        for header in self.next:
+            latches = {block for block in before[header] if header in dominators[block]}
+            body, reached = {header}, [*latches]
+            while reached:
+                block = reached.pop()
+                if block not in body:
+                    body.add(block)
+                    reached += before[block]
+            if latches:
+                yield frozenset(body)
+
+    def _successors(self, end: int) -> set[int]:
+        last = self.code[end - 1]
+        jumps = {last.target} if last.target is not None else set[int]()
+        falls = _leaves(last) and last.predicate is None
+        return jumps if falls or end >= len(self.code) else jumps | {end}
+
+    def _dominators(self, before: dict[int, set[int]]) -> dict[int, set[int]]:
+        """Blocks on every way from the entry to a block, by iteration to a fixpoint."""
+        dominators = {block: set(self.next) for block in self.next} | {0: {0}}
+        changed = True
+        while changed:
+            changed = False
+            for block in list(self.next)[1:]:
+                ways = [dominators[b] for b in before[block]]
+                found = {block} | (set[int].intersection(*ways) if ways else set[int]())
+                changed |= found != dominators[block]
+                dominators[block] = found
+        return dominators
+
+
+def _leaves(one: Instruction) -> bool:
+    return one.name.startswith(("BRA", "EXIT", "RET", "BRX", "JMP"))
 
 
 def _target(name: str, operands: str, labels: dict[str, int]) -> int | None:
@@ -155,10 +210,15 @@ def _count(code: Iterable[Instruction], kind: str) -> int:
 
 def _work(code: Sequence[Instruction]) -> float:
     """MMAs, else words stored, else words loaded."""
-    mma = _count(code, "mma")
+    mma, stored, loaded = _work_by_kind(code)
+    return mma or stored or loaded
+
+
+def _work_by_kind(code: Sequence[Instruction]) -> tuple[int, float, float]:
+    """MMAs, words stored, words loaded."""
     stored = sum(one.bytes for one in code if one.is_a("stores") or one.is_a("atomics")) / 4
     loaded = sum(one.bytes for one in code if one.is_a("loads") or one.is_a("copies")) / 4
-    return mma or stored or loaded
+    return _count(code, "mma"), stored, loaded
 
 
 def _flight(code: Sequence[Instruction]) -> int:

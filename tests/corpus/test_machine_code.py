@@ -35,12 +35,26 @@ def test_a_loop_that_waits_within_another_is_a_part_of_it() -> None:
     assert len(hot) == 6
 
 
+def test_a_slow_path_behind_the_code_belongs_to_the_loop_that_it_returns_to() -> None:
+    cold = KERNEL.replace("NOP ;", "NOP ;\n/*0091*/  @!P2 BRA `(.L_x_7) ;\n.L_x_6:").replace(
+        ".L_x_2:", ".L_x_7:\n/*00b1*/  NANOSLEEP 0x10 ;\n/*00b2*/  BRA `(.L_x_6) ;\n.L_x_2:"
+    )
+    (loop,) = loops(parse(cold))
+    assert [one.name for one in loop][-3:] == ["BRA", "NANOSLEEP", "BRA"]
+
+
 def test_figures_of_the_kernel_and_its_loop() -> None:
     figures = figures_of_text(KERNEL)
     assert (figures.instructions, figures.loop) == (12, 5)
     assert (figures.load, figures.store, figures.flight) == (16, 8, 2)
     assert (figures.barriers, figures.loop_barriers, figures.loop_shared) == (1, 1, 1)
     assert figures.per_unit == 2.5, "five instructions for two words stored"
+
+
+def test_a_loop_with_a_small_part_of_the_work_is_not_hot() -> None:
+    more = KERNEL.replace("EXIT", "STG.E.128 [R6.64], R12 ;\n/*00b1*/ EXIT")
+    figures = figures_of_text(more)
+    assert (figures.loop, figures.per_unit) == (0, round(13 / 6, 2))
 
 
 def test_work_of_a_kernel_without_loops() -> None:
