@@ -22,7 +22,6 @@ from tilewright.ir.op_definition import (
     class_facts,
     constructor,
     declared_fields,
-    filler,
 )
 from tilewright.ir.types import Type
 from tilewright.support.diagnostics import SourceLoc
@@ -88,9 +87,7 @@ class OpMeta(type):
         namespace.update(class_facts(opcode, fields, traits, effects))
         namespace.update(accessors(fields))
         cls: Any = super().__new__(mcls, name, bases, namespace)
-        cls.__init__ = InitAtFirstUse(
-            lambda cls: constructor(cls, fields, Value), filler(fields, Value)
-        )
+        cls.__init__ = InitAtFirstUse(lambda cls: constructor(cls, fields, Value))
         OPS[opcode] = cls
         return cls
 

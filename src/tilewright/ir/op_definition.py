@@ -18,14 +18,13 @@ attributes. The constructor is generated source, as for dataclasses: 1-2 us per 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
-from typing import Any, cast
+from typing import Any
 
 from tilewright.ir.types import BufferType, DType, PointerType, TileType, Type, element_of
 from tilewright.support.data_class import dataclass
-from tilewright.support.init_at_first_use import Fill, bound_arguments
 
 
 class Trait(Enum):
@@ -199,41 +198,6 @@ def _get_attr(name: str) -> Callable[[Any], Any]:
 
 def _get_region(position: int) -> Callable[[Any], Any]:
     return lambda op: op.regions[position]
-
-
-def filler(fields: tuple[Field, ...], value_class: type) -> Fill:
-    """The constructor as a loop over the fields, until `constructor` generates one."""
-
-    names = tuple(f.name for f in fields)
-    known = frozenset(names)
-    defaults = {f.name: f.default for f in fields if f.has_default}
-    plain, several, optional, attrs, regions = (
-        tuple(f.name for f in fields if f.role == role)
-        for role in ("operand", "variadic", "optional", "attr", "region")
-    )
-
-    def fill(op: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> bool:
-        given = bound_arguments(names, args, named, known)
-        if given is None or not known <= given.keys() | defaults.keys():
-            return False
-        values: dict[str, Any] = {**defaults, **given}
-        op.operands = [values[name] for name in plain]
-        for name in several:
-            op.operands += values[name]
-        op.operands += [values[name] for name in optional if values[name] is not None]
-        op.attrs = {name: values[name] for name in attrs}
-        op.regions = tuple([values[name] for name in regions])
-        op.parent = op.prev = op.next = op.loc = None
-        for block in op.regions:
-            block.owner = op
-        types: object = op.infer()
-        made: tuple[object, ...] = () if types is None else (types,)
-        if isinstance(types, tuple):
-            made = cast("tuple[object, ...]", types)
-        op.results = tuple([value_class(type_, op, i) for i, type_ in enumerate(made)])
-        return True
-
-    return fill
 
 
 def constructor(cls: type, fields: tuple[Field, ...], value_class: type) -> Callable[..., None]:

@@ -14,7 +14,7 @@ from operator import attrgetter
 from types import MappingProxyType, MemberDescriptorType
 from typing import Any, NamedTuple, cast
 
-from tilewright.support.init_at_first_use import Fill, InitAtFirstUse, bound_arguments
+from tilewright.support.init_at_first_use import InitAtFirstUse
 from tilewright.support.lock_free_property import cached_property
 
 __all__ = ["dataclass"]
@@ -140,9 +140,7 @@ def _methods(fields: _Fields, init: bool, eq: bool, frozen: bool, slots: bool) -
     by_position = tuple(n for n, field in fields.items() if field.given and not field.kw_only)
     methods: dict[str, Any] = {"__match_args__": by_position, "__repr__": _repr_of(fields)}
     if init:
-        methods["__init__"] = InitAtFirstUse(
-            lambda cls: _init_of(cls, fields, frozen), _fill_of(fields, by_position)
-        )
+        methods["__init__"] = InitAtFirstUse(lambda cls: _init_of(cls, fields, frozen))
     if eq:
         values = _values_of(tuple(n for n, field in fields.items() if field.compared))
         methods["__eq__"] = _equality(values)
@@ -206,48 +204,6 @@ def _state(self: Any) -> list[Any]:
 def _restore(self: Any, state: list[Any]) -> None:
     for field, value in zip(dataclasses.fields(self), state, strict=True):
         object.__setattr__(self, field.name, value)
-
-
-def _fill_of(fields: _Fields, by_position: tuple[str, ...]) -> Fill:
-    count = len(fields) if len(by_position) == len(fields) else -1
-    known: list[Callable[..., tuple[Any, ...] | None]] = []
-
-    def fill(instance: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> bool:
-        values: tuple[Any, ...] | None = args
-        if named or len(args) != count:
-            if not known:  # few classes get here
-                known.append(_completion(fields, by_position))
-            values = known[0](args, named)
-            if values is None:
-                return False
-        for name, value in zip(fields, values, strict=True):
-            object.__setattr__(instance, name, value)
-        if hasattr(instance, "__post_init__"):
-            instance.__post_init__()
-        return True
-
-    return fill
-
-
-def _completion(
-    fields: _Fields, by_position: tuple[str, ...]
-) -> Callable[..., tuple[Any, ...] | None]:
-    """A function from arguments to the values of all fields, or to None if they do not fit."""
-    by_name = frozenset(name for name, one in fields.items() if one.given)
-    plan = [(name, one.factory, one.default, one.given) for name, one in fields.items()]
-
-    def complete(args: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...] | None:
-        values = bound_arguments(by_position, args, named, by_name)
-        if values is None:
-            return None
-        for name, factory, default, given in plan:
-            if name not in values:
-                if factory is default is dataclasses.MISSING and given:
-                    return None
-                values[name] = default if factory is dataclasses.MISSING else factory()
-        return tuple([values[name] for name in fields])
-
-    return complete
 
 
 def _init_of(cls: type, fields: _Fields, frozen: bool) -> Callable[..., None]:

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import pytest
 
-from tilewright.support import init_at_first_use
 from tilewright.support.data_class import dataclass as ours
 
 FORMS: list[dict[str, bool]] = [
@@ -54,12 +53,8 @@ def assert_same(form: dict[str, bool], ask: Any) -> None:
     assert answers[0] == answers[1]
 
 
-@pytest.mark.parametrize("few", [0, 4])
 @pytest.mark.parametrize("form", FORMS, ids=str)
-def test_they_answer_as_standard_ones(
-    form: dict[str, bool], few: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(init_at_first_use, "FEW_INSTANCES", few)
+def test_they_answer_as_standard_ones(form: dict[str, bool]) -> None:
     assert_same(form, lambda c: repr(c(count=1, name="n", hidden=2)))
     assert_same(form, lambda c: c(count=1) == c(count=1))
     assert_same(form, lambda c: c(count=1) == c(count=2))
