@@ -131,10 +131,10 @@ def test_a_pass_is_imported_when_a_pipeline_names_it() -> None:
     text = (
         "import sys; from tilewright.ir import parse_pipeline; "
         "parse_pipeline('canonicalize'); print('tilewright.transforms.passes.cse' in sys.modules, "
-        "parse_pipeline('cse,nvidia-check-bulk-loads'))"
+        "parse_pipeline('cse,nvidia-select-tma'))"
     )
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
-    assert done.stdout == "False cse,nvidia-check-bulk-loads\n"
+    assert done.stdout == "False cse,nvidia-select-tma\n"
 
 
 def test_a_pipeline_describes_itself() -> None:

@@ -31,9 +31,7 @@ from tilewright.backends.nvidia.ir_properties import (
     SHARED_ORDER,
     SOURCE_SHAPES,
     STORE_WAITS,
-    TMA_LOADS,
     TMA_ONLY,
-    TMA_STORES,
     WGMMA_WAITS,
     bound,
 )
@@ -49,14 +47,13 @@ from tilewright.backends.nvidia.passes.legalize_casts import LegalizeCasts
 from tilewright.backends.nvidia.passes.legalize_dots import LegalizeDots
 from tilewright.backends.nvidia.passes.lower_conversions import LowerConversions
 from tilewright.backends.nvidia.passes.lower_exchanges import LowerExchanges
+from tilewright.backends.nvidia.passes.mark_tma_candidates import MarkTmaCandidates
 from tilewright.backends.nvidia.passes.multicast_tma import MulticastTma
 from tilewright.backends.nvidia.passes.pad_tiles import PadTiles
 from tilewright.backends.nvidia.passes.peel_mask_selects import PeelMaskSelects
 from tilewright.backends.nvidia.passes.predicate_accumulator_init import PredicateAccumulatorInit
-from tilewright.backends.nvidia.passes.promote_copies import PromoteCopies
-from tilewright.backends.nvidia.passes.select_bulk_loads import CheckBulkLoads, SelectBulkLoads
-from tilewright.backends.nvidia.passes.select_bulk_stores import CheckBulkStores, SelectBulkStores
 from tilewright.backends.nvidia.passes.select_mma import SelectMma
+from tilewright.backends.nvidia.passes.select_tma import SelectTma
 from tilewright.backends.nvidia.passes.simplify_pid_division import SimplifyPidDivision
 from tilewright.backends.nvidia.passes.sink_wgmma_waits import SinkWgmmaWaits
 from tilewright.backends.nvidia.passes.skew_dependent_dots import SkewDependentDots
@@ -179,15 +176,10 @@ _FRONT: tuple[_Entry | Step, ...] = (
         ends=(SOURCE_SHAPES,),
     ),
     _Entry(
-        lambda c: SelectBulkLoads(capability=c.capability),
-        "mark descriptor loads that TMA may issue",
+        lambda c: MarkTmaCandidates(capability=c.capability, loads=c.bulk_loads != "none"),
+        "mark descriptor accesses that TMA may issue",
         needs=(DESCRIPTORS, PADDED),
-        when=lambda c: c.bulk_loads != "none",
-    ),
-    _Entry(
-        lambda c: SelectBulkStores(capability=c.capability),
-        "mark descriptor stores that TMA may issue",
-        needs=(DESCRIPTORS, PADDED),
+        when=lambda c: c.arch.tma,
     ),
     LOWER_DESCRIPTORS,
     *CLEAN_UP,
@@ -255,30 +247,9 @@ _LAYOUT: tuple[_Entry, ...] = (
         gives=(SELECTED_MMA,),
     ),
     _Entry(
-        lambda c: CheckBulkStores(),
-        "keep TMA for stores that go through shared memory anyway",
-        needs=(SELECTED_MMA,),
-        gives=(TMA_STORES,),
-        when=lambda c: c.arch.tma,
-    ),
-    _Entry(
-        lambda c: PromoteCopies(stages=c.stages, capability=c.capability, roles=c.roles),
-        "promote affine pointer loads of MMA operands to descriptor loads",
+        lambda c: SelectTma(c.stages, c.capability, c.roles, pointers=c.bulk_loads == "all"),
+        "select accesses that TMA issues, and lower the other descriptor accesses",
         needs=(SELECTED_MMA, PROGRAM_ADDRESSES),
-        when=lambda c: c.arch.tma and c.bulk_loads == "all",
-    ),
-    _Entry(
-        lambda c: CheckBulkLoads(stages=c.stages, capability=c.capability, roles=c.roles),
-        "keep TMA for loads that only MMAs read",
-        needs=(SELECTED_MMA,),
-        gives=(TMA_LOADS,),
-        when=lambda c: c.arch.tma,
-    ),
-    _Entry(
-        # Not canonicalized afterwards: that would merge legalized casts.
-        lambda c: LowerDescriptors(),
-        "lower descriptor accesses that TMA does not issue",
-        needs=(TMA_LOADS, TMA_STORES),
         gives=(TMA_ONLY,),
         when=lambda c: c.arch.tma,
     ),
@@ -413,7 +384,7 @@ _LAYOUT_ENSURES = (
 def _vacuous(c: Choices) -> Iterable[Property]:
     """Properties that hold for want of the hardware that they are about."""
     if not c.arch.tma:
-        yield from (TMA_STORES, TMA_LOADS, TMA_ONLY, STORE_WAITS)
+        yield from (TMA_ONLY, STORE_WAITS)
     if not c.arch.cp_async:
         yield SCHEDULED
 

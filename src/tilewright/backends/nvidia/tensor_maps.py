@@ -12,6 +12,9 @@ from collections.abc import Mapping, Sequence
 from tilewright.ir.types import DType, all_dtypes
 from tilewright.support.data_class import dataclass
 
+MAP_ALIGNMENT = 16
+"""Bytes: of an array and of its strides."""
+
 MAX_BOX = 256
 """Elements of a box along a dimension."""
 

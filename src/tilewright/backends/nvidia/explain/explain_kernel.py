@@ -9,10 +9,11 @@ from tilewright.backends.nvidia.bulk_ops import BulkCopyOp
 from tilewright.backends.nvidia.explain.occupancy import resources_of
 from tilewright.backends.nvidia.explain.op_rows import Obstacles, op_rows
 from tilewright.backends.nvidia.explain.roofline import bound_of
+from tilewright.backends.nvidia.passes._promote_loads import OUTSIDE_OF_LOOPS
 from tilewright.backends.nvidia.passes.legalize_dots import fma_reason
 from tilewright.backends.nvidia.passes.multicast_tma import MulticastTma
-from tilewright.backends.nvidia.passes.promote_copies import OUTSIDE_OF_LOOPS, PromoteCopies
 from tilewright.backends.nvidia.passes.select_mma import product_obstacles
+from tilewright.backends.nvidia.passes.select_tma import SelectTma
 from tilewright.backends.nvidia.pipeline import choices_of, front_pipeline, layout_pipeline
 from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.ir import Function, Module
@@ -30,19 +31,18 @@ def explain_kernel(module: Module, context: StageContext, sizes: LaunchSizes | N
     by_fma = {op.loc: fma_reason(op, arch) for op in _products(module)}
     front_pipeline(choices_of(context)).run(module)
     obstacles = by_fma | product_obstacles(module.kernel, arch, options.num_warps)
-    not_promoted, not_shared = _refusals(module.kernel.clone(), context)
+    no_tma, not_shared = _refusals(module.kernel.clone(), context)
     layout_pipeline(choices_of(context)).run(module)
     why = _outside_of_loops(module.kernel)
-    not_promoted = {
-        loc: why if obstacle == OUTSIDE_OF_LOOPS else obstacle
-        for loc, obstacle in not_promoted.items()
+    no_tma = {
+        loc: why if obstacle == OUTSIDE_OF_LOOPS else obstacle for loc, obstacle in no_tma.items()
     }
     # With the warps that only ask for copies.
     warps = int(metadata.get("threads") or arch.warp_size * options.num_warps) // arch.warp_size
     resources = resources_of(
         arch, warps, metadata["registers"], metadata["spills"], metadata["shared"]
     )
-    rows = op_rows(module.kernel, arch, obstacles, not_promoted)
+    rows = op_rows(module.kernel, arch, obstacles, no_tma)
     notes = _cluster_notes(module.kernel, options.num_ctas, not_shared)
     return Explanation(metadata["name"], arch.name, rows, resources, bound, notes)
 
@@ -50,22 +50,23 @@ def explain_kernel(module: Module, context: StageContext, sizes: LaunchSizes | N
 def _refusals(trial: Function, context: StageContext) -> tuple[Obstacles, str]:
     """Why the copy engine does not make loads through pointers that products read; and why the
     blocks of clusters share no copies, of which nothing may be known. The function is changed."""
-    not_promoted: Obstacles = {}
+    no_tma: Obstacles = {}
     for step in layout_pipeline(choices_of(context)).steps:
         if isinstance(step.work, MulticastTma):
-            return not_promoted, step.work.obstacle(trial)
-        if isinstance(step.work, PromoteCopies):
-            not_promoted = step.work.promote(trial.clone())
-        step.work.run(trial)
-    return not_promoted, "maxnreg or num_ctas leaves no producer that asks for copies"
+            return no_tma, step.work.obstacle(trial)
+        if isinstance(step.work, SelectTma):
+            no_tma = step.work.select(trial).reasons
+        else:
+            step.work.run(trial)
+    return no_tma, "maxnreg or num_ctas leaves no producer warp"
 
 
 def _outside_of_loops(function: Function) -> str:
     """Why the copy engine does not make a load outside of loops: of a compiled function, in which
     the others are copies."""
     if any(isinstance(op, RolesOp) for op in function.walk()):
-        return "outside of loops the producer loads what fits in shared memory, before any store"
-    return "outside of loops only a producer asks it for tiles, and this program has none"
+        return "outside of loops the producer warp loads only what fits, before any store"
+    return "outside of loops only a producer warp issues TMA loads, and this program has none"
 
 
 def _cluster_notes(function: Function, num_ctas: int, not_shared: str) -> tuple[str, ...]:

@@ -82,15 +82,13 @@ Obstacles = Mapping[SourceLoc | None, str]
 """Why something better is not done with the ops of a line; "" where it is."""
 
 
-def op_rows(
-    function: Function, arch: Arch, obstacles: Obstacles, not_promoted: Obstacles
-) -> list[OpRow]:
+def op_rows(function: Function, arch: Arch, obstacles: Obstacles, no_tma: Obstacles) -> list[OpRow]:
     """The rows of a function, in the order of the source; equal ones, as those of the copies that a
     pipelined loop makes before it starts, once.
 
-    obstacles: to tensor cores, or warpgroups; not_promoted: to the copy engine.
+    obstacles: to tensor cores, or warpgroups; no_tma: to accesses by TMA.
     """
-    explainer = _Explainer(arch, analyze_alignment(function), obstacles, not_promoted)
+    explainer = _Explainer(arch, analyze_alignment(function), obstacles, no_tma)
     found = (row for op in function.walk() for row in explainer.rows(op))
     rows = list(dict.fromkeys(found))
     return sorted(rows, key=lambda row: _outermost_line(row.loc))
@@ -126,7 +124,7 @@ class _Explainer:
     arch: Arch
     facts: dict[Value, Alignment]
     obstacles: Obstacles
-    not_promoted: Obstacles
+    no_tma: Obstacles
 
     def rows(self, op: Op) -> Iterator[OpRow]:
         """Those of one op."""
@@ -168,10 +166,10 @@ class _Explainer:
             access.degree, notes,
         )  # fmt: skip
 
-    def _not_bulk(self, op: LoadOp) -> list[str]:
-        """Why the copy engine does not make a load for products of warpgroups."""
-        reason = self.not_promoted.get(op.loc, "")
-        return [f"not by the copy engine: {reason}"] if reason else []
+    def _not_bulk(self, op: LoadOp | StoreOp) -> list[str]:
+        """The reason of `nvidia-select-tma` why TMA does not issue an access."""
+        reason = self.no_tma.get(op.loc, "")
+        return [f"not by TMA: {reason}"] if reason else []
 
     def bulk_copy(self, op: BulkCopyOp) -> Iterator[OpRow]:
         """A copy by the copy engine: one thread asks for all of it."""
@@ -189,7 +187,7 @@ class _Explainer:
         """A store from registers."""
         element = element_of(op.stored.type)
         length = self._vector(op, self.arch.access_bytes)
-        notes = vector_notes(op, self.facts, self.arch.access_bytes)
+        notes = [*vector_notes(op, self.facts, self.arch.access_bytes), *self._not_bulk(op)]
         instruction = store_instruction(op, vector_shape(element, length))
         size = length * element.bytes
         through = "registers -> global"

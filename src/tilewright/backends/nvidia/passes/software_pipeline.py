@@ -88,7 +88,7 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
                 LoopExpansion(schedule).run()
                 changed = True
             elif any(isinstance(op, DescriptorLoadOp) for op in loop.body):
-                # nvidia-check-bulk-loads has let it pass: what else the loop exchanges is too much.
+                # nvidia-select-tma accepted it: other exchanges of the loop take too much.
                 raise self._no_room(function, loop)
         return changed
 

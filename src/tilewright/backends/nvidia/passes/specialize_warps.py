@@ -29,11 +29,11 @@ from tilewright.analysis import Alignment, analyze_alignment
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp
 from tilewright.backends.nvidia.ops import ConvertOp
-from tilewright.backends.nvidia.passes.promote_copies import (
+from tilewright.backends.nvidia.passes._promote_loads import (
     loads_before_loops,
     promote_before_loops,
 )
-from tilewright.backends.nvidia.passes.select_bulk_loads import bulk_buffer
+from tilewright.backends.nvidia.passes._tma_loads import bulk_buffer
 from tilewright.backends.nvidia.register_model import (
     Overhead,
     estimated_registers,
@@ -128,7 +128,7 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
             return False
         plan = self._plan(function, schedules, nested)
         if plan is None and nested:
-            # nvidia-check-bulk-loads has let them pass: what else is exchanged is too much.
+            # nvidia-select-tma accepted them: other exchanges take too much.
             raise self._no_room(function, schedules)
         if plan is None:
             return False

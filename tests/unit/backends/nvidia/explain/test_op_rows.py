@@ -236,17 +236,17 @@ def test_the_product_of_a_product_comes_from_it_and_may_be_carried() -> None:
     }
 
 
-def test_why_the_copy_engine_does_not_make_a_load_outside_of_loops() -> None:
+def test_why_tma_does_not_issue_a_load_outside_of_loops() -> None:
     """By the threads of a program; with a producer that has no room for it."""
     types = "*fp16/16 *fp16/16 *fp32/16 i32/16"
     explained = [compiled(two_products, types, BLOCK=64, bulk_loads="all").explain()]
     attention = {v.label: v for v in CORPUS["attention"] if v.capability == 90}["fp16 256 causal"]
     kernel = tilewright.compile(source_of(attention), GPUTarget("cuda", 90, 32), attention.options)
     explained.append(kernel.explain())
-    start = "not by the copy engine: outside of loops"
+    start = "not by TMA: outside of loops"
     assert [rows(each, "load")[0].notes for each in explained] == [
-        (f"{start} only a producer asks it for tiles, and this program has none",),
-        (f"{start} the producer loads what fits in shared memory, before any store",),
+        (f"{start} only a producer warp issues TMA loads, and this program has none",),
+        (f"{start} the producer warp loads only what fits, before any store",),
     ]
 
 
@@ -302,6 +302,23 @@ def test_gradients_of_attention_show_their_schedule() -> None:
     scores, changes, *sums = (row.through for row in rows(explained, "dot"))
     assert all(text.startswith("A: shared, K-major") for text in (scores, changes))
     assert len(sums) == 2 and all(text.startswith("A: registers, the product") for text in sums)
+
+
+@tilewright.jit
+def doubled_by_descriptors(a_ptr, c_ptr, M, N, BLOCK: tl.constexpr):
+    a = tl.make_tensor_descriptor(a_ptr, [M, N], [N, 1], [BLOCK, BLOCK])
+    c = tl.make_tensor_descriptor(c_ptr, [M, N], [N, 1], [BLOCK, BLOCK])
+    for j in range(0, N, BLOCK):
+        c.store([0, j], a.load([0, j]) * 2.0)
+
+
+def test_descriptor_accesses_that_tma_does_not_issue_have_the_reason() -> None:
+    explained = compiled(
+        doubled_by_descriptors, "*fp32/16 *fp32/16 i32/16 i32/16", BLOCK=64
+    ).explain()
+    load, store = one(explained, "load"), one(explained, "store")
+    assert "not by TMA: not only wgmma reads it" in load.notes
+    assert "not by TMA: threads store whole lines of a tile that no dot computes" in store.notes
 
 
 SHARED_BLOCKS = BLOCKS | {"BLOCK_M": 64, "num_warps": 4, "bulk_loads": "all"}

@@ -11,8 +11,8 @@ from tests.kernels.tutorial_matmul import tutorial_matmul
 from tests.unit.backends.nvidia.test_code_dots import persistent
 from tilewright import jit
 from tilewright.backends.nvidia.arch import row_for
-from tilewright.backends.nvidia.passes.promote_copies import PromoteCopies
 from tilewright.backends.nvidia.passes.select_mma import SelectMma
+from tilewright.backends.nvidia.passes.select_tma import SelectTma
 from tilewright.backends.nvidia.pipeline import Choices, front_pipeline
 from tilewright.compiler import ASTSource
 from tilewright.frontend.semantics import FrontendOptions
@@ -25,7 +25,7 @@ def reasons(kernel: Any, *args: Any, warps: int = 4, stages: int = 3, **words: A
     module = ASTSource.of(kernel, signature).lower(FrontendOptions(backend="cuda"))
     front_pipeline(Choices(row_for(90))).run(module)
     SelectMma(warps=warps).run(module.kernel)
-    return list(PromoteCopies(stages=stages).promote(module.kernel).values())
+    return list(SelectTma(stages=stages).select(module.kernel).reasons.values())
 
 
 @jit
@@ -174,7 +174,7 @@ REFUSED = {
     ],
     "two masks end its rows or columns": [{"MASK": "a part of a tile"}],
     "its indices may be negative": [{"A": "behind the first", "first": -1}],
-    "the copy engine fills masked elements with zeros only": [{"OTHER": 1.0}, {"OTHER": -0.0}],
+    "TMA fills masked elements with zeros only": [{"OTHER": 1.0}, {"OTHER": -0.0}],
     "its stride is not known to be a multiple of 16 bytes": [{"stride": 1004}],
     "its stride may be negative, or more than an int32": [{"stride": -1000}, {"stride": 1 << 33}],
     "num_stages is less than 2": [{"stages": 1}],
@@ -205,7 +205,7 @@ def test_both_operands_of_the_tutorials_product(even: bool) -> None:
 
 
 def test_blocks_of_more_rows_than_a_box_has() -> None:
-    boxes = "its box has more than 256 rows, or the buffer no swizzle of the copy engine"
+    boxes = "its box has more than 256 rows, or its buffer no TMA swizzle"
     assert product_of_tutorials(1000, warps=16, BLOCK_M=512, BLOCK_N=64) == [boxes, ""]
 
 
@@ -216,6 +216,6 @@ def test_operands_that_do_not_fit_twice() -> None:
 
 def test_loops_around_loops_that_copy_on_their_own() -> None:
     """What only the outer loop loads at constant indices could be promoted otherwise."""
-    inside = "a loop inside of its loop has copies of its own"
+    inside = "a loop nested in its loop has copies of its own"
     found = reasons(persistent, *ARRAYS[:3], 1003, 1003)
     assert inside in found and "" not in found

@@ -43,17 +43,13 @@ from tilewright.analysis import (
     quotient_of,
     strided_block,
 )
-from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.passes._discarded_elements import is_discarded
 from tilewright.backends.nvidia.passes._form_values import dominates, form_value, is_computable
-from tilewright.backends.nvidia.passes.select_bulk_loads import (
-    MAP_ALIGNMENT,
-    CheckBulkLoads,
-    bulk_buffer,
-)
+from tilewright.backends.nvidia.passes._tma_loads import TmaLoads, bulk_buffer
 from tilewright.backends.nvidia.schedule.schedule_loop import STORES, is_zero
 from tilewright.backends.nvidia.tensor_map_sources import load_map
-from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
+from tilewright.backends.nvidia.tensor_maps import MAP_ALIGNMENT
+from tilewright.ir import Builder, Function, Op, Rewriter, Value
 from tilewright.ir.types import DType, dtype_of, i32, i64, shape_of
 from tilewright.ops import (
     MAX_DESCRIPTOR_RANK,
@@ -66,8 +62,6 @@ from tilewright.ops import (
     TransposeOp,
 )
 from tilewright.support import SourceLoc
-from tilewright.support.data_class import dataclass
-from tilewright.transforms import Dce
 
 ENDLESS = constant((1 << 31) - 1)
 """The extent of an array of which nothing tells where it ends: no index is larger."""
@@ -76,32 +70,16 @@ LAST_INDEX = (1 << 31) - 512
 """Where blocks begin at the latest, past all extents: the coordinates of a box are i32."""
 
 
-@dataclass(frozen=True)
-class PromoteCopies(Pass, name="nvidia-promote-copies"):
-    """Let the copy engine make the loads through pointers that it can.
-
-    stages, capability, roles: see CheckBulkLoads.
-    """
-
-    stages: int = 3
-    capability: int = 90
-    roles: bool = True
-
-    def run(self, function: Function) -> bool:
-        changed = "" in self.promote(function).values()
-        # Addresses and masks of what is promoted, which scheduling would take for the loop's.
-        return changed and (Dce().run(function) or changed)
-
-    def promote(self, function: Function) -> dict[SourceLoc | None, str]:
-        """Rewrite the loads. Of each that products of warpgroups read, why it is not; or ""."""
-        loads = [op for op in function.walk() if isinstance(op, LoadOp) and bulk_buffer(op)]
-        if not loads or not row_for(self.capability).tma:
-            return {}
-        promotion = _Promotion(function)
-        found = {load: _outside_of_loops(load) or promotion.promote(load) for load in loads}
-        check = CheckBulkLoads(self.stages, self.capability, self.roles)
-        found |= promotion.confirm(check)
-        return {load.loc: found[load] for load in loads}
+def promote_loads(function: Function, decision: TmaLoads) -> dict[SourceLoc | None, str]:
+    """Rewrite the loads that TMA issues; for each that only wgmma reads, why it is not rewritten,
+    or ""."""
+    loads = [op for op in function.walk() if isinstance(op, LoadOp) and bulk_buffer(op)]
+    if not loads:
+        return {}
+    promotion = _LoadPromotion(function)
+    found = {load: _outside_of_loops(load) or promotion.promote(load) for load in loads}
+    found |= promotion.confirm(decision)
+    return {load.loc: found[load] for load in loads}
 
 
 def loads_before_loops(function: Function) -> list[LoadOp]:
@@ -120,7 +98,7 @@ def promote_before_loops(
     function: Function, loads: Sequence[LoadOp]
 ) -> tuple[DescriptorLoadOp, ...]:
     """Rewrite what of `loads_before_loops` the copy engine can load; what became of it."""
-    promotion = _Promotion(function)
+    promotion = _LoadPromotion(function)
     for load in loads:
         promotion.promote(load)
     return promotion.keep_maps()
@@ -135,7 +113,7 @@ def _outside_of_loops(load: LoadOp) -> str:
     return "" if in_loop else OUTSIDE_OF_LOOPS
 
 
-class _Promotion:
+class _LoadPromotion:
     """The loads of one function. made: what each of them was rewritten to, for as long as it is not
     known whether the copy engine makes it."""
 
@@ -180,11 +158,11 @@ class _Promotion:
             kept.append(copied)
         return tuple(kept)
 
-    def confirm(self, check: CheckBulkLoads) -> dict[LoadOp, str]:
+    def confirm(self, decision: TmaLoads) -> dict[LoadOp, str]:
         """Bring back the loads that the copy engine does not make after all; why it does not."""
         found: dict[LoadOp, str] = {}
         # One that is not made may be why others are not.
-        while given_up := self._given_up(check):
+        while given_up := self._given_up(decision):
             for load, obstacle in given_up.items():
                 found[load] = obstacle
                 self._take_back(load, *self._made.pop(load))
@@ -198,8 +176,8 @@ class _Promotion:
         for op in dict.fromkeys((cast("Op", tile.op), copied)):
             Rewriter.erase(op)
 
-    def _given_up(self, check: CheckBulkLoads) -> dict[LoadOp, str]:
-        obstacles = check.obstacles(self._function)
+    def _given_up(self, decision: TmaLoads) -> dict[LoadOp, str]:
+        obstacles = decision.obstacles(self._function)
         given_up = {load: obstacles[copied] for load, (copied, _) in self._made.items()}
         return {load: obstacle for load, obstacle in given_up.items() if obstacle}
 
@@ -210,7 +188,7 @@ class _Promotion:
         if load.volatile or load.cache not in ("", ".cg", ".ca"):
             raise NotABlock("it is volatile or has a cache operator")
         if load.other is not None and not is_zero(load.other):
-            raise NotABlock("the copy engine fills masked elements with zeros only")
+            raise NotABlock("TMA fills masked elements with zeros only")
         if self._parameter(self._forms.forms.form(block.base)) is None:
             raise NotABlock("its array is not known at the launch")
         if self._facts[block.base].divisibility[0] < MAP_ALIGNMENT:

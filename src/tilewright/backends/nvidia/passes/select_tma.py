@@ -1,0 +1,81 @@
+"""Select the accesses that TMA issues, once MMAs are selected; lower the other descriptor accesses.
+
+    %x = mem.descriptor_load %p, ... {bulk = true}     as it is, where TMA issues it
+    %y = mem.load %q, %m, 0                       ->   mem.descriptor_load %b, ... {bulk = true}
+    %z = mem.descriptor_load %r, ... {bulk = true}     mem.load, which threads issue
+
+Candidates are marked (mark_tma_candidates.py); affine pointer loads of wgmma operands become
+descriptor loads (_promote_loads.py). TMA issues loads that only wgmma reads (_tma_loads.py), and
+stores of dots (_tma_stores.py). `select` returns the reason for each load that TMA does not issue,
+which `kernel.explain()` prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tilewright.backends.nvidia.passes._promote_loads import promote_loads
+from tilewright.backends.nvidia.passes._tma_loads import TmaLoads
+from tilewright.backends.nvidia.passes._tma_stores import NOT_MADE_BY_DOT, is_made_by_dot
+from tilewright.ir import Function, Pass
+from tilewright.ops import DescriptorLoadOp, DescriptorStoreOp
+from tilewright.support import SourceLoc
+from tilewright.support.data_class import dataclass
+from tilewright.transforms import Dce, LowerDescriptors
+
+
+@dataclass(frozen=True)
+class SelectTma(Pass, name="nvidia-select-tma"):
+    """Decide for every access.
+
+    pointers: whether pointer loads are promoted; stages, capability, roles: see TmaLoads
+    """
+
+    stages: int = 3
+    capability: int = 90
+    roles: bool = True
+    pointers: bool = True
+
+    def run(self, function: Function) -> bool:
+        return self.select(function).changed
+
+    def select(self, function: Function) -> TmaSelection:
+        """Rewrite the function, and say why."""
+        decision = TmaLoads(self.stages, self.capability, self.roles)
+        decided: dict[_Access, str] = {**_store_obstacles(function)}
+        _keep(decided)
+        promoted = promote_loads(function, decision) if self.pointers else {}
+        changed = "" in promoted.values()
+        if changed:
+            # Addresses and masks of promoted loads, which scheduling would take for the loop's.
+            Dce().run(function)
+        decided |= decision.obstacles(function)
+        _keep(decided)
+        reasons = promoted | {op.loc: obstacle for op, obstacle in decided.items()}
+        # Not canonicalized afterwards: that would merge legalized casts.
+        lowered = LowerDescriptors().run(function)
+        return TmaSelection(changed or lowered, reasons)
+
+
+class TmaSelection(NamedTuple):
+    """reasons: by the place of an access, why TMA does not issue it, "" where TMA does."""
+
+    changed: bool
+    reasons: Mapping[SourceLoc | None, str]
+
+
+_Access = DescriptorLoadOp | DescriptorStoreOp
+
+
+def _keep(decided: Mapping[_Access, str]) -> None:
+    """Leave the mark where there is no obstacle."""
+    for op, obstacle in decided.items():
+        op.attrs["bulk"] = not obstacle
+
+
+def _store_obstacles(function: Function) -> dict[DescriptorStoreOp, str]:
+    """For each marked store the reason why TMA does not issue it. Reductions are not among them:
+    threads would combine elements one by one."""
+    stores = (op for op in function.walk() if isinstance(op, DescriptorStoreOp) and op.bulk)
+    return {op: "" if is_made_by_dot(op.stored) else NOT_MADE_BY_DOT for op in stores}
