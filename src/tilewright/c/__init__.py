@@ -1,7 +1,8 @@
-"""Triton-C for its users, a C with tiles: `tilewright.c.kernel(source, defines={...})[grid](...)`.
+"""The interface of Triton-C, a C with tiles: `tilewright.c.kernel(source,
+defines={...})[grid](...)`.
 
-Everything of Triton-C is called `c`: this package launches and tunes its kernels, `frontend.c`
-turns their text into tile IR, and the command `tilewright cc` compiles them from a shell.
+Triton-C is `c` in every package: this one launches and tunes its kernels, `frontend.c` lowers
+their text to tile IR, and the command `tilewright cc` compiles them from a shell.
 """
 
 from tilewright.c.c_function import CFunction

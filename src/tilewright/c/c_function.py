@@ -1,4 +1,4 @@
-"""A kernel in Triton-C as the runtime sees it: parameters, variants, launches, interpreter."""
+"""The runtime interface of a Triton-C kernel: parameters, variants, launches, interpreter."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tilewright.support import errors, grid_for, import_late, user_boundary
 
 
 class CFunction(JITFunction):
-    """A kernel of a program; its macros are keyword-only parameters, known at compile time.
+    """A kernel of a program; its macros are keyword-only constexpr parameters.
 
     defines: the values of the macros; each launch chooses from those given as lists.
     """
@@ -35,7 +35,7 @@ class CFunction(JITFunction):
         defines: Mapping[str, object],
         interpret: bool | None,
     ) -> None:
-        # The first values of lists: all values have to give the same parameters, see `source`.
+        # The first values of lists: all values must give the same parameters, see `source`.
         parsed = program.parsed(texts_of(defines))
         kernel = kernel_named(parsed, name)
         self.program = program
@@ -45,7 +45,7 @@ class CFunction(JITFunction):
         declared = {parameter.name: declared_as(parameter) for parameter in self.parameters}
         params = [replace(p, declared=declared.get(p.name)) for p in kernel_parameters(signature)]
         super().__init__(signature, interpret=interpret, params=params, compilable=self)
-        # Pickled by what it is made from: parsed trees and launchers belong to one process.
+        # Pickled as its arguments: parsed trees and launchers belong to one process.
         self._program_and_name = (program, name, defines, interpret)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -62,9 +62,10 @@ class CFunction(JITFunction):
         return self.program.text
 
     def find_dependencies(self) -> Dependencies:
-        """The text, its headers and those macros that have one value; nothing outside of them can
-        change the kernel. What the others may be is no part of it, so that timings of
-        configurations stay when there are further ones."""
+        """The text, its headers and the macros with one value: all that the kernel depends on.
+
+        Macros with lists are left out, so that timings of configurations stay valid when a list
+        grows."""
         texts = texts_of(self.defines)
         # Sorted: the order in which macros are given does not matter to the kernel.
         fixed = sorted(item for item in texts.items() if not is_tuned(self.defines[item[0]]))
@@ -76,7 +77,7 @@ class CFunction(JITFunction):
 
         Errors: InvalidOption if the macros change the parameters.
         """
-        # Macros travel in the signature as constexprs; the rest of it are the kernel's parameters.
+        # Macros are constexprs of the signature; the rest of it are the kernel's parameters.
         chosen = {arg.name: arg.value for arg in signature.args if arg.name in self.defines}
         texts = {name: text_of(name, value) for name, value in chosen.items()}
         parsed = self.program.parsed(texts)
@@ -90,7 +91,7 @@ class CFunction(JITFunction):
         return CSource.of(self.program, self.__name__, texts, KernelSignature(rest))
 
     def _interpret(self, grid: object, /, *args: object, **kwargs: object) -> None:
-        """A launch in the interpreter, which runs the front end's tile IR."""
+        """Launch in the interpreter, which runs the front end's tile IR."""
         with user_boundary:
             call = self.launch_function.bind(*args, **kwargs)
             backend = backend_named("cpu")
@@ -100,12 +101,12 @@ class CFunction(JITFunction):
             extents = grid_for(grid, call.named)
             # Loaded late: its reference rules need NumPy, which compiled kernels do not.
             interp = import_late("tilewright.interp")
-            assert len(call.keys) == len(call.args)  # the keys are found by checking the arguments
+            assert len(call.keys) == len(call.args)  # checking the arguments computes the keys
             arrays_and_numbers = [call.named[parameter.name] for parameter in self.parameters]
             interp.run_function(function, arrays_and_numbers, extents)
 
     def _unspecialized(self, named: Mapping[str, object]) -> KernelSignature:
-        """All parameters at run time: the interpreter gains nothing from facts."""
+        """A signature without facts, which the interpreter does not need."""
         values = [ArgSpec(p.name, "value", p.type) for p in self.parameters]
         macros = [ArgSpec(name, "constexpr", value=named[name]) for name in self.defines]
         return KernelSignature((*values, *macros))

@@ -1,4 +1,4 @@
-"""`kernel`: a Triton-C source as an object that is launched, and tuned where there is a choice."""
+"""`kernel`: a launchable object from a Triton-C source, tuned where there are choices."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from tilewright.support import user_boundary
 
 
 class CKernel(Autotuner):
-    """What `kernel` gives: `k[grid](...)`, `best_config`, `warmup`, as of any tuned kernel.
+    """The result of `kernel`, with `k[grid](...)`, `best_config` and `warmup` as any tuned kernel.
 
-    given: what it is made from, and made again when it is unpickled.
+    given: the arguments of `kernel`, from which it is unpickled.
     """
 
     given: tuple[Any, ...] = ()
 
     def has_one_choice(self, named: Mapping[str, Any]) -> bool:
-        """With no lists of macros, on a CPU, where warps mean nothing, there is no choice."""
+        """Whether there is nothing to tune: no lists of macros, on a CPU, which has no warps."""
         return super().has_one_choice(named) or (not self._tuned and is_on_host(named))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Functions and configurations are made anew: they are not pickled themselves.
+        # Functions and configurations are not pickled: unpickling creates them.
         return _kernel, self.given
 
 

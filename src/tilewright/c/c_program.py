@@ -1,4 +1,4 @@
-"""A source text or file, parsed once for each set of definitions."""
+"""Source texts and files, parsed once for each set of definitions."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tilewright.support import ForkLock, errors
 from tilewright.support.asynchronous_exceptions import synchronous
 
 STRING = "<triton-c>"
-"""Name of a source that is no file."""
+"""Name of a source that is not a file."""
 
 _KEPT = 64
 """Parsed sources in memory, for each program."""
 
 
 class CProgram:
-    """A Triton-C source. name: its file, or STRING; text: what it holds.
+    """A Triton-C source. name: its file, or STRING; text: its content.
 
     Errors: SourceNotAvailable for a file that cannot be read.
     """
@@ -49,7 +49,7 @@ class CProgram:
             tree = self._parsed.get(key)
             if tree is None:
                 if len(self._parsed) >= _KEPT:
-                    # The oldest one: dictionaries keep the order of insertion.
+                    # the oldest one: dictionaries keep the order of insertion
                     self._parsed.pop(next(iter(self._parsed)))
                 source = Source(self.text, self.name, self.folder)
                 tree = self._parsed[key] = parse(source, defines)

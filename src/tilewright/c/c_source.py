@@ -1,4 +1,4 @@
-"""What `tilewright.compile` takes for a kernel in Triton-C."""
+"""The source class of `tilewright.compile` for kernels in Triton-C."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class CSource(KernelSource):
     """A kernel of a Triton-C source, for given values of its macros.
 
     source: text or path; name: of the kernel, if there are several; facts: parameter -> what holds
-    for every value passed, beside what the declaration says: {"aligned": 16}, {"multiple_of": 16}.
+    for every value passed, in addition to the declaration: {"aligned": 16}, {"multiple_of": 16}.
     Errors: CompilationErrors.
     """
 
@@ -68,11 +68,11 @@ class CSource(KernelSource):
 
     @property
     def text(self) -> str:
-        """The source, macros and all."""
+        """The source text with its macros."""
         return self.program.text
 
     def key(self) -> str:
-        """Text that decides, with options and target, what is compiled."""
+        """The part of the cache key that is not options or target."""
         digest = self.program.digest(self.defines)
         defines = sorted(self.defines.items())
         return f"triton-c {digest} {self.name} {defines} {signature_text(self.arguments)}"

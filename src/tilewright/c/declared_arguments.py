@@ -1,4 +1,4 @@
-"""How the arguments of a launch are seen by a kernel whose parameters have declared types."""
+"""Launch arguments of kernels whose parameters have declared types."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ Handler = Callable[[Any], tuple[Any, Any]]
 
 
 def declared_as(parameter: KernelParameter) -> Declared:
-    """A parameter as launches see it."""
+    """The declaration of a parameter for launches."""
     facts = parameter.facts
     multiple = facts.get("aligned", facts.get("multiple_of", 1))
     return Declared(parameter.type, multiple, handler_of(parameter))
 
 
 def handler_of(parameter: KernelParameter) -> Handler:
-    """The handler of a parameter: argument -> (what of it decides the variant, what is passed).
+    """The handler of a parameter: argument -> (its part of the variant's key, the passed value).
 
-    Integers are specialized as in Python kernels: by whether they are 1, or multiples of 16 or of
-    8, and by their sign.
+    Integers are specialized as in Python kernels: on being 1, on being multiples of 16 or 8, and on
+    their sign.
     Errors of the handler: UnsupportedArgument.
     """
     type_ = parameter.type
@@ -77,7 +77,7 @@ def _number(value: Any) -> Any:
 
 def _whole(value: Any) -> int:
     number = _number(value)
-    # Floats are taken if they are whole, as NumPy scalars and results of `/` often are.
+    # Whole floats are accepted: NumPy scalars and results of `/` often are.
     if isinstance(number, float) and not number.is_integer():
         raise errors.UnsupportedArgument("", f"value {number}", "pass an integer")
     return int(number)

@@ -1,4 +1,4 @@
-"""Values of macros: from what Python or the shell has to the text that C has; lists of values."""
+"""Values of macros: from Python objects or shell words to C text, and lists of values."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tilewright.language import dtype
 from tilewright.support import errors
 
 Defines = Mapping[str, object] | str | Sequence[str]
-"""What users pass: values by name, or definitions as compilers take them, `-DSIZE=[32, 64]`."""
+"""Macro definitions from users: values by name, or compiler options such as `-DSIZE=[32, 64]`."""
 
 # -D after a space or at the start only: `-DX=A-DB` is one definition.
 _DEFINITION = re.compile(r"(?:^|\s)-D\s*(?=[A-Za-z_])")
 _AXES = frozenset({":", "newaxis"})
-"""Items that only a subscript has: `[:, newaxis]` is one, and no list of values."""
+"""Items that only a subscript has: `[:, newaxis]` is a subscript, not a list of values."""
 
 
 def definitions(defines: Defines | None) -> dict[str, object]:
-    """The values of macros by name; of one that is tuned, a list.
+    """The values of macros by name; a list for one that is tuned.
 
     defines: a mapping; a text such as "-DSIZE=[32, 64] -DTYPE=float"; or several texts, each with
     one definition or more, whose -D may be missing. Also in a mapping the text "[32, 64]" is a list
@@ -46,13 +46,13 @@ def _from_texts(texts: Sequence[str]) -> dict[str, object]:
         for part in filter(None, parts):
             name, equals, value = part.partition("=")
             name = _checked(name.strip())
-            # As compilers do: `-DNAME` without a value is 1.
+            # As in compilers: `-DNAME` without a value is 1.
             values[name] = _listed(name, _number(value.strip()) if equals else 1)
     return values
 
 
 def _checked(name: object) -> str:
-    """A name that a macro may have. Errors: InvalidOption."""
+    """Check the name of a macro. Errors: InvalidOption."""
     if not isinstance(name, str) or not name.isidentifier():
         shown = f"{name!r}"
         raise errors.InvalidOption("defines", "names of macros as keys, or NAME=TEXT", shown)
@@ -76,14 +76,15 @@ def _listed(name: str, value: object) -> object:
 
 def _number(text: str) -> int | str:
     """A decimal integer as one, so that grids can compute with it; any other text as it is."""
-    # At most 18 digits, so that the number fits 64 bits; a leading 0 is octal in C and stays text.
+    # At most 18 digits, so that the number fits 64 bits; a leading 0 is octal in C, so it stays
+    # text.
     return int(text) if re.fullmatch(r"0|[1-9]\d{0,17}", text, re.ASCII) else text
 
 
 def _items(text: str) -> list[str] | None:
-    """The parts between commas that are in no brackets; None if a bracket closes too early.
+    """The parts between top-level commas; None if a bracket closes too early.
 
-    That is so in `[0] + [1]`, which is no list.
+    `[0] + [1]` has such a bracket, and is no list.
     """
     parts, depth = [""], 0
     for character in text:
@@ -121,12 +122,12 @@ def text_of(name: str, value: object) -> str:
 
 
 def texts_of(defines: Mapping[str, object]) -> dict[str, str]:
-    """The definition of each macro; of a list its first value."""
+    """The definition of each macro, with the first value of each list."""
     return {name: text_of(name, values_of(name, value)[0]) for name, value in defines.items()}
 
 
 def values_of(name: str, value: object) -> list[object]:
-    """What a macro may be: the items of a list, or the one value. Errors: EmptyDefine."""
+    """The possible values of a macro: the items of a list, or one value. Errors: EmptyDefine."""
     if not isinstance(value, list):
         return [value]
     items = cast("list[object]", value)
@@ -141,7 +142,7 @@ def is_tuned(value: object) -> bool:
 
 
 def choices_of(defines: Mapping[str, object]) -> list[dict[str, object]]:
-    """Every combination of the values of the macros that are given as lists."""
+    """Every combination of the values of macros with lists."""
     tuned = {name: values_of(name, v) for name, v in defines.items() if is_tuned(v)}
     return [dict(zip(tuned, values, strict=True)) for values in product(*tuned.values())]
 

@@ -1,32 +1,25 @@
-"""From LLVM IR text to machine code: parse, verify, optimise, emit.
+"""Code generation by LLVM: parse, verify, optimise and emit IR text.
 
-Kernels arrive already vectorised, with invariant code hoisted, so LLVM's vectorisers and unrolling
-are always off, and the pipeline is chosen by what it costs. Measured on an element-wise kernel of
-571 lines (Zen 5): parsing 1.2 ms, verifying 0.4, code generation 10 to 12, and before it
+Kernels arrive vectorised, with invariant code hoisted, so LLVM's vectorisers and unrolling are
+always off, and the pipeline is chosen by its cost (docs/adr/0040-first-compile-cost.md):
 
-    level 0   0.0 ms   nothing
-    level 1   2.4 ms   SROA, instcombine, simplifycfg, value numbering; the default
-    level 2   8.5 ms   LLVM's O1 function simplification: adds invariant motion, loop rotation,
-                       induction variables, which make code generation slower too
-    level 3  16.2 ms   the whole of O3: inlining of functions in the module, the rest as level 2
+    level 0   nothing
+    level 1   SROA, instcombine, simplifycfg, value numbering; the default
+    level 2   LLVM's O1 function simplification: adds invariant motion, loop rotation, induction
+              variables, which also make code generation slower
+    level 3   the whole of O3: inlining of functions in the module, the rest as level 2
 
-Value numbering takes time that grows faster than the square of a function's length (160 stores
-whose addresses depend on each other: 16 s), so it is left out where one is long; so is scheduling
-after register allocation. It also ends the process by an assertion where a value has been looked
-at 100 times, as happens in about 100 loops behind each other, so it is left out there too.
+The time of value numbering grows faster than the square of a function's length, so long functions
+go without it, and without scheduling after register allocation. LLVM also aborts by an assertion
+where value numbering has visited a value 100 times, as in about 100 loops in sequence, so such
+functions go without it as well.
 
-Products of blocks of matrices, which are marked `noinline`, are written as they are to be compiled:
-on x86-64 nothing runs on them before code generation. Loops of 81 kernels have 35,056 instructions
-for 35,111, with as many spills, and the passes take 2 ms of a product for 6.
+Microkernels of matrix multiplication, which are marked `noinline`, are emitted in their final form:
+on x86-64 no pass runs on them before code generation.
 
-On x86-64, whose addresses take an index, strength reduction of loops is left out, a pass of the
-code generator: it and what it leaves to later passes are a third of code generation (add 7.3 and
-6.0 ms, softmax 16 and 11, a product of matrices 47 and 28). So is value numbering (0.4, 0.9 and 3
-ms), since `Code` repeats nothing within a block. The code is as fast without either (0.99 to 1.02
-on 18 kernels on Zen 5).
-
-On a masked row sum whose invariants are hoisted, all levels run equally fast (10.6 to 11.0 us); one
-that reloads its arguments in the loop takes 16 us at level 1 and 13.3 at level 2.
+On x86-64, whose addresses take an index, the code generator's loop strength reduction is disabled:
+with the work that it causes in later passes it takes a third of code generation. Value numbering is
+disabled too, since `Code` repeats nothing within a block. The code is as fast without either.
 """
 
 import re
@@ -60,21 +53,21 @@ __all__ = [
 _DEFAULT_LEVEL = 1
 
 LONG_FUNCTION = 8000
-"""Lines of IR from which passes of more than linear time are left out; only generated kernels
-are that long."""
+"""Lines of IR from which passes of superlinear time are left out; only generated kernels are that
+long."""
 
 MANY_JOINS = 64
-"""Blocks with phis from which a function is not value numbered. LLVM fails at about 100 in a chain,
-and no kernel of the corpus has as many."""
+"""Number of blocks with phis from which a function is not value numbered. LLVM fails at about 100
+in a chain, and no kernel of the corpus has as many."""
 
-# A label and a phi right behind it, since phis stand first in a block.
+# A label followed by a phi: phis come first in a block.
 _JOIN = re.compile(r":\n *%\S+ = phi ")
 
 
 class LlvmError(Exception):
-    """LLVM refused text or an object that this compiler made: a bug of the compiler.
+    """LLVM rejected text or an object that this compiler emitted: a bug of the compiler.
 
-    `detail` is LLVM's own message; `ir` the text it is about, empty where there is none.
+    `detail` is LLVM's own message; `ir` the rejected text, empty where there is none.
     """
 
     def __init__(self, detail: str, ir: str = "") -> None:
@@ -85,10 +78,10 @@ class LlvmError(Exception):
 
 @dataclass(frozen=True)
 class CompiledObject:
-    """Machine code of one module, and the text it came from.
+    """Machine code of one module, and its source text.
 
     obj:    the object file, for `object_loader.load_object` or a cache
-    source: the LLVM IR text as it was given
+    source: the LLVM IR text before optimisation
     """
 
     obj: bytes
@@ -112,10 +105,10 @@ def compile_ir(
 ) -> CompiledObject:
     """Compile the module `text` to an object file for `target`.
 
-    level: 0-3, see the head of this module; inline: first inline the functions that are marked
+    level: 0-3, see the module docstring; inline: first inline the functions that are marked
     `alwaysinline`, which levels 0 to 2 do not. Raises LlvmError for text that LLVM's parser or
-    verifier refuses. What only code generation finds out (an instruction that the target does
-    not have, bad inline assembly) ends the process: LLVM offers no way to catch it.
+    verifier rejects. Errors of code generation (an instruction that the target lacks, bad inline
+    assembly) end the process: LLVM offers no way to catch them.
     """
     module = _optimised(text, target, level, inline)
     with LLVM_LOCK:
@@ -136,11 +129,11 @@ def _is_lean(target: TargetSpec) -> bool:
 
 
 _reduces_strength = True
-"""As LLVM is set now, for the whole process."""
+"""LLVM's current setting, which is global to the process."""
 
 
 def _code_generator(target: TargetSpec) -> TargetMachine:
-    """LLVM's code generator, as it is to be set for the target; under LLVM's lock."""
+    """LLVM's code generator, configured for the target, under LLVM's lock."""
     global _reduces_strength
     wanted = not _is_lean(target)
     if wanted != _reduces_strength:
@@ -151,7 +144,7 @@ def _code_generator(target: TargetSpec) -> TargetMachine:
 
 def _optimised(text: str, target: TargetSpec, level: int, inline: bool = False) -> ParsedModule:
     module = _parsed(text)
-    # Set here, so that texts need no target.
+    # Set here, so that the text needs no target.
     module.set_target(target_machine(target).triple, data_layout(target))
     if inline:
         _inline_passes().run(module, _builder(target, speed=1))
@@ -163,21 +156,21 @@ def _optimised(text: str, target: TargetSpec, level: int, inline: bool = False) 
 
 
 def _affordable(text: str, target: TargetSpec) -> TargetSpec:
-    """The target, with less effort of the code generator where a function is long."""
+    """The target, with less effort of the code generator for long functions."""
     return replace(target, effort=1) if target.effort > 1 and is_long(text) else target
 
 
 def is_long(text: str) -> bool:
-    """Whether a function of a module has so much code that not every pass can be afforded."""
-    # By function, as passes run.
+    """Whether a function of a module is too long for passes of superlinear time."""
+    # By function, since passes run per function.
     return any(part.count("\n") > LONG_FUNCTION for part in text.split("\ndefine "))
 
 
 def leave_out_passes(*names: str) -> None:
-    """Run passes of LLVM's code generators no more in this process, by their names in LLVM.
+    """Disable passes of LLVM's code generators in this process, by their names in LLVM.
 
-    There is no way back, so code would depend on what was compiled before: for processes that
-    compile nothing else.
+    They cannot be enabled again, so later code would differ: only for processes that compile
+    nothing else.
     """
     set_option(f"--opt-disable={','.join(names)}")
 
@@ -188,7 +181,7 @@ def _has_many_joins(text: str) -> bool:
 
 
 def _parsed(text: str) -> ParsedModule:
-    """A verified module in a context of its own, which dies with it."""
+    """A verified module in a separate context, which is freed with it."""
     try:
         module = ParsedModule(text)
         module.verify()
@@ -201,7 +194,7 @@ class _Builder:
     """A pass builder for a target.
 
     llvmlite 0.50 frees neither builders nor managers of passes (1.5 and 2.5 KB), so they are
-    shared. But each run leaves callbacks with its builder, which later runs call too (0.5 us each);
+    shared. Each run leaves callbacks in its builder, which later runs call as well (0.5 us each);
     hence `runs`.
     """
 
@@ -210,7 +203,7 @@ class _Builder:
         self.runs = 0
 
 
-# Bounds both: the memory lost for each run, and the callbacks of one (16 us).
+# Bounds the memory lost per run, and the callbacks of a builder (16 us).
 _MAX_RUNS = 32
 _builders: dict[tuple[TargetSpec, int], _Builder] = {}
 
@@ -242,10 +235,10 @@ def _run_quick(module: ParsedModule, target: TargetSpec) -> None:
 
 
 def _run_quick_without_numbering(module: ParsedModule, target: TargetSpec) -> None:
-    """Level 1 without the pass that takes the square of a function's length.
+    """Level 1 without value numbering, whose time is quadratic in a function's length.
 
-    Functions that are marked `noinline`, products of blocks, are left as they are: they are written
-    as they are to be compiled.
+    Functions that are marked `noinline`, the microkernels, are emitted in their final form: no pass
+    runs on them.
     """
     functions = [function for function in module.functions if not function.is_declaration]
     others = [function for function in functions if not _is_as_written(function)]

@@ -1,8 +1,8 @@
-"""Executable memory for small pieces of code: each has whole pages of its own, none writable and
-executable at a time.
+"""Executable memory for small pieces of code, in whole pages that are never writable and executable
+at once.
 
-Pages come from reserved ranges, where neighbours with equal rights are one mapping for the system.
-What is given back is reused. Nothing is unmapped, and a forked child has copies of its own.
+Pages come from reserved ranges, where adjacent pages with equal rights are one mapping. Released
+pages are reused. Nothing is unmapped, and a forked child has its own copies.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import cast
 __all__ = ["ExecutablePages", "executable_pages"]
 
 _RESERVED = 1 << 20
-"""Bytes of a range; larger pieces get one of their own."""
+"""Bytes of a range; larger pieces get a separate one."""
 _NONE, _READ, _WRITE, _EXECUTE = 0, 1, 2, 4
 _DONT_NEED = 4  # MADV_DONTNEED of Linux
 _FAILED = ctypes.c_void_p(-1).value
 
 
 class ExecutablePages:
-    """All such memory of the process. Its methods need a lock around them, all but `release`."""
+    """The executable pages of a process. All methods but `release` must be called under a lock."""
 
     def __init__(self) -> None:
         libc = ctypes.CDLL(None, use_errno=True)
@@ -37,7 +37,7 @@ class ExecutablePages:
         self._released: deque[tuple[int, int]] = deque()
 
     def reserve(self, size: int) -> tuple[int, int] | None:
-        """A range of at least `size` bytes, whole pages; None if the system gives none."""
+        """Reserve whole pages of at least `size` bytes; None if the system refuses."""
         self._take_back()
         size = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
         for i, (first, end) in enumerate(self._free):
@@ -54,8 +54,8 @@ class ExecutablePages:
         return first, first + size
 
     def fill(self, address_range: tuple[int, int], data: bytes) -> bool:
-        """Write data into a range and make it executable; whole pages behind it, which are zeros,
-        stay writable. Whether the system allows that."""
+        """Write data into a range and make it executable; whole pages after it, which are zeros,
+        stay writable. Returns whether the system allows that."""
         first, end = address_range
         if self._protect(first, end - first, _READ | _WRITE):
             return False
@@ -64,20 +64,20 @@ class ExecutablePages:
         return not self._protect(first, pages, _READ | _EXECUTE)
 
     def release(self, address_range: tuple[int, int]) -> None:
-        """Give a range back; it is reused later. May be called at any time, from finalizers too."""
-        # An append is atomic; a finalizer may run in a thread that holds the lock already.
+        """Release a range for reuse. May be called at any time, also from finalizers."""
+        # Append is atomic; a finalizer may run in a thread that holds the lock already.
         self._released.append(address_range)
 
     def _take_back(self) -> None:
         while self._released:
             first, end = self._released.popleft()
-            # No rights, so that stray calls fault; then the system may take the memory itself.
+            # No rights, so that stray calls fault; the system may reclaim the memory.
             self._protect(first, end - first, _NONE)
             self._advise(first, end - first, _DONT_NEED)
             self._add(first, end)
 
     def _add(self, first: int, end: int) -> None:
-        """A free range; joined with its neighbours."""
+        """Add a free range, merged with adjacent ones."""
         if first == end:
             return
         ranges = sorted([*self._free, (first, end)])

@@ -1,4 +1,4 @@
-"""What code is generated for, as data: this machine's CPU, and others by name.
+"""Targets of code generation as data: this machine's CPU, and others by name.
 
 LLVM itself is not imported: a kernel from the disk cache runs without it.
 """
@@ -27,12 +27,12 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class TargetSpec:
-    """For which machine LLVM generates code: hashable, part of a cache key.
+    """A target of LLVM's code generator: hashable, part of a cache key.
 
     triple:   LLVM's target triple, such as x86_64-unknown-linux-gnu or nvptx64-nvidia-cuda
     cpu:      LLVM's CPU name, such as znver5 or sm_90a
     features: comma-separated `+name` / `-name` list
-    effort:   0-3, how hard the code generator tries (2: LLVM's default)
+    effort:   0-3, the code generator's optimisation level (2: LLVM's default)
     """
 
     triple: str
@@ -42,21 +42,20 @@ class TargetSpec:
 
 
 _AMD = ("znver", "sse4a")
-"""How names begin of CPUs that start two vdpbf16ps a cycle, and a feature that only they have where
-a hypervisor gives them another name. Intel's start one each second cycle: 88 to 108 billion
-operations a second on Emerald Rapids and its like (one of them was met as `rocketlake`), where fp32
-has 177 to 216, and AMX 2,830 to 3,158."""
+"""Prefix of the names of CPUs that issue two vdpbf16ps per cycle, and a feature that only they
+have, for hypervisors that report another name. Intel's CPUs issue one every second cycle, which is
+slower than fp32 (docs/adr/0037-loops-as-one-matmul.md)."""
 
 
 @dataclass(frozen=True, slots=True)
 class TargetCpu:
-    """A CPU that code is generated for.
+    """A CPU as a target of code generation.
 
     name:        LLVM's CPU name
     arch:        first part of the triple: x86_64, aarch64, arm64, ...
     features:    sorted, comma-separated `+name` / `-name` list for LLVM
     vector_bits: width of the widest vector register that generated code should use
-    triple:      of another machine; "" is this one
+    triple:      of another machine; "" for this one
     """
 
     name: str
@@ -79,8 +78,8 @@ class TargetCpu:
 
     @property
     def has_assembler(self) -> bool:
-        """Whether LLVM reads assembly for it here: llvmlite starts the parser of one architecture,
-        without which LLVM ends the process."""
+        """Whether LLVM can parse its assembly here: llvmlite initializes the parser of one
+        architecture, without which LLVM aborts."""
         return self.arch == host_cpu().arch
 
     @property
@@ -105,13 +104,14 @@ class TargetCpu:
 
     @property
     def rounds_to_bf16(self) -> bool:
-        """An instruction that rounds registers of 512 bits to bf16."""
+        """Whether it has an instruction that rounds registers of 512 bits to bf16."""
         return self.has_avx512 and "avx512bf16" in self.enabled
 
     @property
     def dots(self) -> tuple[str, ...]:
-        """Narrow numbers whose products it adds up in 32 bits: "bf16", "int8"; by registers of 512
-        bits, the only ones that there is code for, and not where it does so slower than in fp32."""
+        """Types whose dot-product instructions accumulate in 32 bits: "bf16", "int8"; with
+        registers of 512 bits, which the generated code uses, and only where that is not slower than
+        fp32."""
         features = {"bf16": "avx512bf16", "int8": "avx512vnni"}
         family, feature = _AMD
         if not (self.name.startswith(family) or feature in self.enabled):
@@ -121,8 +121,8 @@ class TargetCpu:
 
     @property
     def tile_dots(self) -> tuple[str, ...]:
-        """Narrow numbers that AMX multiplies in tiles, in the same terms."""
-        wide = self.vector_bits == 512  # for the code that packs operands
+        """Types of AMX's tile dot products, by the same names."""
+        wide = self.vector_bits == 512  # the code that packs operands needs it
         return tuple(k for k in ("bf16", "int8") if wide and f"amx-{k}" in self.enabled)
 
     @property
@@ -142,15 +142,15 @@ def _enabled(features: str) -> frozenset[str]:
 
 
 _SCALE_BITS = 128
-"""Registers of SVE are a multiple of this."""
+"""Bits of which the length of SVE's registers is a multiple."""
 
 
 def width_attributes(bits: int, scalable: bool = False) -> str:
     """LLVM's attributes of a function whose registers have `bits` bits.
 
     They make such registers both legal and preferred: CPUs such as skylake-avx512 otherwise get
-    256-bit code wherever LLVM itself chooses a width. Of a CPU with `scalable` vectors they say
-    how long these are.
+    256-bit code wherever LLVM itself chooses a width. For a CPU with `scalable` vectors they fix
+    the length of these.
     """
     if scalable:
         return f"vscale_range({bits // _SCALE_BITS},{bits // _SCALE_BITS})"
@@ -161,7 +161,7 @@ def width_attributes(bits: int, scalable: bool = False) -> str:
 def host_cpu() -> TargetCpu:
     """This machine's CPU. A feature set that LLVM cannot detect (older macOS) is empty.
 
-    AMX is left out where the system does not let this process use it.
+    AMX is left out where the system does not permit it to this process.
     """
     return _host(detected_host(llvm_version()))
 
@@ -192,7 +192,7 @@ _NAMED_CPUS = {
     "x86-64-v3": TargetCpu("x86-64-v3", _X86[0], _X86_64_V3, 256, _X86[1]),
     "x86-64-v4": TargetCpu("x86-64-v4", _X86[0], _X86_64_V4, 512, _X86[1]),
 }
-"""CPUs under Linux that code is generated for on any machine: the least of each kind (System V ABI,
+"""Linux CPUs that any machine can target: the least of each kind (System V ABI,
 AMD64 supplement, 3.1.1: microarchitecture levels). SVE code serves registers of one length."""
 
 CPU_NAMES = tuple(_NAMED_CPUS)
@@ -206,8 +206,8 @@ def cpu_named(name: str) -> TargetCpu | None:
 
 def _vector_bits(arch: str, enabled: set[str]) -> int:
     if arch not in ("x86_64", "amd64"):
-        return 128  # NEON; how long SVE's registers are LLVM does not say
-    # The subsets that general code needs; every AVX-512 server CPU since 2017 has them.
+        return 128  # NEON; LLVM does not report the length of SVE's registers
+    # The AVX-512 subsets that general code needs; every server CPU with AVX-512 has them.
     if {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= enabled:
         return 512
     return 256 if "avx2" in enabled else 128
@@ -224,12 +224,12 @@ def host_target(effort: int = 2) -> TargetSpec:
 
 
 def cpu_target(cpu: TargetCpu) -> TargetSpec:
-    """What LLVM generates code for a CPU by."""
+    """The target by which LLVM generates code for a CPU."""
     if not cpu.triple:
         return host_target()
     return TargetSpec(cpu.triple, cpu.name, cpu.features)
 
 
 def llvm_version() -> str:
-    """The version of llvmlite, which brings LLVM; importlib.metadata would take 2 ms."""
+    """The version of llvmlite, which contains LLVM; importlib.metadata would take 2 ms."""
     return llvmlite.__version__

@@ -1,14 +1,14 @@
-"""Line tables: debug metadata that gives each instruction its place in the user's source.
+"""Line tables: debug metadata that maps each instruction to the user's source.
 
     %v7 = fadd float %v5, %v6, !dbg !1004
     !1004 = !DILocation(line: 31, column: 2, scope: !1003, inlinedAt: !1002)
 
-Only lines are described, neither variables nor types, so that optimisation goes on as without them.
+Only lines are described, neither variables nor types, so that they do not affect optimisation.
 `LINE_DIRECTIVES` has LLVM print `.loc` alone, which leaves PTX without the target `debug` that
-would stop ptxas from optimising; `LINE_TABLES` writes what debuggers need to find lines.
+would stop ptxas from optimising; `LINE_TABLES` also writes the tables that debuggers need.
 
-An `inlinedAt` chain has the calls through which a line was reached. What LLVM calls a column is the
-number of a chain: unique in a module, since PTX names the place of a call by its line and column.
+An `inlinedAt` chain lists the calls that led to a line. The column is the number of such a chain:
+unique in a module, since PTX identifies a call site by its line and column.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LINE_TABLES = "LineTablesOnly"
 _FIRST = 1000
 """Number of the first node; lowerings number theirs from 0."""
 _MOST_COLUMNS = 0xFFFF
-"""LLVM keeps a column in 16 bits; what comes later has none."""
+"""The largest column, which LLVM keeps in 16 bits; later chains have none."""
 
 
 class DebugLines:
@@ -51,19 +51,19 @@ class DebugLines:
         self._signature = self._node("!DISubroutineType(types: !{})")
         self._kernel = outermost
         self.function = self._subprogram(kernel, outermost)
-        # What no op is to blame for, such as the index of a thread, is shown at the definition.
+        # Instructions of no op, such as the index of a thread, have the line of the definition.
         self._attachments[None] = f", !dbg !{self._location(outermost)}"
 
     @classmethod
     def of(cls, function: Function, emission: str) -> DebugLines | None:
-        """Those of a kernel, if the setting wants them and its place is known."""
+        """The line tables of a kernel, if they are enabled and its location is known."""
         if not settings().compilation.line_info:
             return None
         loc = function.loc or next((op.loc for op in function.walk() if op.loc is not None), None)
         return None if loc is None else cls(function.name, loc, emission)
 
     def attachment(self, loc: SourceLoc | None) -> str:
-        """What follows an instruction: `, !dbg !N`; without a place, that of the kernel."""
+        """The suffix of an instruction: `, !dbg !N`; without a location, the kernel's."""
         text = self._attachments.get(loc)
         if text is None:
             assert loc is not None
@@ -71,19 +71,19 @@ class DebugLines:
         return text
 
     def placed(self, function: str, loc: SourceLoc | None) -> str:
-        """The text of a function of its own, all of it from one line; its instructions are
+        """The text of a separate function with one line for all of it; its instructions are
         indented by two blanks."""
         place = loc or self._kernel
         head, _, body = function.partition("{\n")
         name = head[head.index("@") + 1 : head.index("(")]
-        # A place in the file alone: its callers may be many.
+        # A location without call sites: it may have many callers.
         scope = self._subprogram(name, place)
         node = self._node(f"!DILocation(line: {place.line}, column: 0, scope: !{scope})")
         lines = (f"{x}, !dbg !{node}" if x.startswith("  ") else x for x in body.split("\n"))
         return f"{head}!dbg !{scope} {{\n" + "\n".join(lines)
 
     def footer(self) -> list[str]:
-        """The lines of the module that define all this."""
+        """The metadata definitions at the end of the module."""
         head = [f"!llvm.dbg.cu = !{{!{self._unit}}}", f"!llvm.module.flags = !{{!{self._version}}}"]
         return [*head, *self.nodes]
 
@@ -111,7 +111,7 @@ class DebugLines:
         )
 
     def _location(self, loc: SourceLoc) -> int:
-        """The node of a place and the calls that led there; columns make no difference."""
+        """The node of a location and the calls that led there; columns are ignored."""
         caller = None if loc.caller is None else self._location(loc.caller)
         key = (str(loc.file), loc.line, loc.function, caller)
         number = self._chains.get(key)
@@ -121,7 +121,7 @@ class DebugLines:
             if caller is not None:
                 inlined = f", inlinedAt: !{caller}"
             number = self._chains[key] = self._node(
-                # distinct: two calls on one line are not the same
+                # distinct: two calls on one line differ
                 f"distinct !DILocation(line: {loc.line}, "
                 f"column: {column if column <= _MOST_COLUMNS else 0}, scope: !{scope}{inlined})"
             )
@@ -145,5 +145,5 @@ class DebugLines:
 
 
 def metadata_string(text: str) -> str:
-    """Text as LLVM's quoted strings hold it; a character that assemblers do not take is a `?`."""
+    """Text as an LLVM metadata string; a character that assemblers reject becomes `?`."""
     return "".join(c if " " <= c <= "~" and c not in '"\\' else "?" for c in text)

@@ -1,7 +1,7 @@
-"""What LLVM says of this machine, kept on disk for processes that do not import it.
+"""LLVM's detection of this machine, cached on disk for processes that do not import LLVM.
 
-Linux describes the CPU in a file; what LLVM has found out is kept under that description. Elsewhere
-LLVM is asked in each process.
+Linux describes the CPU in a file; LLVM's result is cached under a hash of that description. On
+other systems LLVM detects the CPU in each process.
 """
 
 import hashlib
@@ -18,12 +18,12 @@ _CPU_FILE = "/proc/cpuinfo"
 _HEAD_BYTES = 8192
 """Enough for the first CPU; the file has an entry for each."""
 _CHANGING = ("processor", "cpu MHz", "bogomips", "BogoMIPS", "apicid", "initial apicid", "core id")
-"""What two looks at one machine differ in."""
+"""Fields of the description that change over time."""
 
 
 class DetectedHost(NamedTuple):
-    """cpu: LLVM's name of it; features: comma-separated `+name` / `-name` list of what it has and
-    lacks, empty where LLVM cannot tell (older macOS); triple: of this process."""
+    """cpu: LLVM's name; features: comma-separated `+name` / `-name` list, empty where LLVM cannot
+    detect them (older macOS); triple: of this process."""
 
     cpu: str
     features: str
@@ -35,7 +35,7 @@ _DOCUMENTS = Documents("native")
 
 @cache
 def detected_host(llvm_version: str) -> DetectedHost:
-    """This machine, as that version of llvmlite describes it."""
+    """The detection by that version of llvmlite."""
     description = _described()
     if description is None:
         return _detect()

@@ -1,15 +1,15 @@
-"""Links an object file of x86-64 in the ELF format: layout, stubs, relocations.
+"""A linker of ELF object files for x86-64: layout, stubs, relocations.
 
 Kernels are small: their object files hold code, constants, and references to each other and to
-functions of this process. For that little LLVM's linker keeps 34 KB of tables and two pages as
-long as a kernel is loaded; here it is the code itself (ADR 0018). What a kernel does not have
-(initialized variables, thread-local storage, constructors, unusual relocations) is left to LLVM, as
-other formats are: `laid_out` gives None.
+functions of this process. For these, LLVM's linker keeps 34 KB of tables and two pages as
+long as a kernel is loaded; this linker keeps the code itself (ADR 0018). Objects with more
+(initialized variables, thread-local storage, constructors, unusual relocations) are left to LLVM,
+as other formats are: `laid_out` returns None.
 
     code | constants | stubs: jmp to a function of this process | addresses that code loads
-    from the next page on: variables, which begin as zeros
+    from the next page on: variables, initially zero
 
-Of the format no more than this is used: section headers, symbols, and relocations with addends
+Only section headers, symbols and relocations with addends are read
 (System V ABI, AMD64 supplement, chapter 4). Unwind tables are left out: kernels throw nothing.
 """
 
@@ -52,11 +52,11 @@ _STUB = b"\xff\x25\x00\x00\x00\x00"  # jmp [rip + 0]; the address follows
 _STUB_BYTES, _ADDRESS_BYTES = 16, 8
 _PAGE_BYTES = 4096
 _LARGEST = 1 << 30
-"""Bytes of an image, all of which reach each other."""
+"""Bytes of an image, within the reach of relative relocations."""
 
 
 class _Unsupported(Exception):
-    """The object has something that is left to LLVM's linker."""
+    """The object needs LLVM's linker."""
 
 
 @dataclass(slots=True)
@@ -90,7 +90,7 @@ class _Relocation(NamedTuple):
 
 @dataclass(slots=True)
 class Image:
-    """An object file that is laid out but has no address yet.
+    """An object file that is laid out, but not yet placed at an address.
 
     size: of the image; code_bytes: of its part before the variables; exports: symbol -> offset
     """
@@ -107,8 +107,8 @@ class Image:
     _section_offsets: dict[int, int] = field(default_factory=dict[int, int])
 
     def at(self, base: int) -> bytes | None:
-        """The bytes of all but the variables, to put at an address; None if something cannot be
-        reached from there."""
+        """The bytes of all but the variables for an address; None if a symbol is out of reach
+        from there."""
         self._section_offsets = {section.index: section.offset for section in self._sections}
         image = bytearray(self.code_bytes)
         for section in self._sections:
@@ -136,7 +136,7 @@ class Image:
         return base + self._section_offsets[section] + value
 
     def _target(self, kind: int, symbol: int, base: int) -> int:
-        """The address that a relative relocation is about."""
+        """The target address of a relative relocation."""
         if kind in _ADDRESS_OF:
             return base + self._slots[symbol]
         name, section, _ = self._symbols[symbol]
@@ -146,8 +146,8 @@ class Image:
 
 
 def laid_out(obj: bytes, symbols: Sequence[str], lookup: Lookup) -> Image | None:
-    """The image of an object file that defines `symbols`; None for what is left to LLVM: damaged
-    files among it."""
+    """The image of an object file that defines `symbols`; None if it is left to LLVM, as damaged
+    files are."""
     try:
         return _laid_out(obj, symbols, lookup)
     except synchronous(_Unsupported, struct.error, IndexError, KeyError, ValueError):
@@ -234,7 +234,7 @@ def _text(strings: bytes, start: int) -> str:
 
 
 def _loaded(sections: Sequence[_Section]) -> dict[int, _Section]:
-    """The sections that are needed at run time, code first."""
+    """The sections needed at run time, code first."""
     kept = [s for s in sections if s.flags & _ALLOC and s.kind != _NOTE and s.name != ".eh_frame"]
     for section in kept:
         # `.data.rel.ro` is constant once relocated, which is before the pages become executable.
@@ -252,7 +252,7 @@ def _is_variables(section: _Section) -> bool:
 
 
 def _placed(sections: Sequence[_Section], end: int) -> int:
-    """Gives each section its offset, from `end` on; the end of the last one."""
+    """Assign each section its offset, from `end` on; returns the end of the last one."""
     for section in sections:
         # A range starts at a page: no stricter alignment can be kept.
         if section.align > _PAGE_BYTES:
@@ -292,14 +292,14 @@ def _relocations_of(
 
 
 def _check(kind: int, section: int, loaded: Mapping[int, _Section], left: int) -> None:
-    """Raise for a relocation that is not known, or of something that is not loaded.
+    """Raise for an unknown relocation, or one against a section that is not loaded.
 
-    section: of its symbol; left: bytes from its field to the end of the section that it changes.
+    section: of its symbol; left: bytes from its field to the end of the relocated section.
     """
     outside = section == _UNDEFINED
     is_near = kind in (_RELATIVE_32, _RELATIVE_64)
     if kind not in _KNOWN or (outside and is_near) or not (outside or section in loaded):
         raise _Unsupported
-    # The field must lie in its section: a damaged file must not write elsewhere.
+    # The field must be within its section: a damaged file must not write elsewhere.
     if left < (8 if kind in (_ABSOLUTE_64, _RELATIVE_64) else 4):
         raise _Unsupported

@@ -1,8 +1,8 @@
-"""Float conversions that LLVM's x86 code generator calls by name where the CPU cannot do them.
+"""Float conversions that LLVM's x86 code generator calls by name where the CPU lacks them.
 
 With F16C a CPU converts f16 and f32; f64 to f16, and all to bf16 without AVX512-BF16, are calls
 of functions of the compiler's runtime library, which a Python process does not have. They are
-written here with integers, rounding to nearest even, subnormals included.
+defined here in integer arithmetic, rounding to nearest even, subnormals included.
 
 Narrowing the bits of a finite |x| from (bias B, s significand bits) to (bias b, t bits):
 
@@ -41,7 +41,7 @@ def _power_of_two(format_: DType, exponent: int) -> int:
 
 
 def _function(name: str, source: DType, code: Code, result: Val) -> str:
-    """The function of one parameter, %x, whose instructions `code` has collected."""
+    """The text of a function of %x with the instructions that `code` has collected."""
     head = f"define {result.type} @{name}({llvm_type(source)} %x) nounwind {{"
     return "\n".join([head, *code.sections[0], f"ret {result.typed}", "}"])
 
@@ -104,7 +104,7 @@ def _to_nan(code: Code, magnitude: Val, src: DType, dst: DType) -> Val:
 
 
 def _widen_half() -> str:
-    """f16 to f32: its bits as a number of f32, times the ratio of what equal exponents mean."""
+    """f16 to f32: its bits as a number of f32, times the ratio of the formats' exponent biases."""
     code, literal = Code(ModuleText()), partial(integer_literal, type_="i32")
     bits = code.convert("zext", code.convert("bitcast", Val("%x", "half"), "i16"), "i32")
     magnitude = code.binary("and", bits, literal(0x7FFF))

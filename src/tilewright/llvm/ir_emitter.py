@@ -1,4 +1,4 @@
-"""A small typed builder of LLVM IR text.
+"""A typed builder of LLVM IR text.
 
 Text is 40 times cheaper to make than `llvmlite.ir` objects (20,000 instructions: 5 ms against 205
 ms), and a kernel reaches that size. A `Val` is an operand as text with its LLVM type and the loop
@@ -21,13 +21,13 @@ from tilewright.support import SourceLoc
 from tilewright.support.data_class import dataclass
 
 LLVM_FLOATS = {"half": f16, "bfloat": bf16, "float": f32, "double": f64}
-"""The float types that LLVM has, by its names; LLVM mangles them as tile IR names them."""
+"""LLVM's float types by name; LLVM mangles them by their names in tile IR."""
 
 LLVM_TYPES = {
     **{dtype.name: f"i{dtype.bits}" for dtype in all_dtypes()},
     **{dtype.name: name for name, dtype in LLVM_FLOATS.items()},
 }
-"""LLVM type of a scalar in a register; fp8 travels as its bits."""
+"""LLVM type of a scalar in a register; fp8 is held as its bits."""
 
 
 def llvm_type(type_: DType | PointerType) -> str:
@@ -86,7 +86,7 @@ _NEUTRAL = {"add": 0, "sub": 0, "mul": 1}
 
 
 def _folded(instruction: str, lhs: Val, rhs: Val) -> Val | None:
-    """What an instruction gives, if that is an integer literal or an operand."""
+    """The folded result of an instruction, if it is an integer literal or an operand."""
     a, b = lhs.constant, rhs.constant
     if (a is None and b is None) or lhs.type[0] != "i":
         return None
@@ -102,18 +102,18 @@ def _folded(instruction: str, lhs: Val, rhs: Val) -> Val | None:
 
 
 def _extended(instruction: str, x: Val, type_: str) -> Val | None:
-    """An integer literal as one of another type."""
+    """Extend an integer literal to another type."""
     value = x.constant
     if value is None or instruction not in ("sext", "zext", "trunc") or x.type[0] != "i":
         return None
-    # Literals are signed text, but for i1.
+    # Literals are signed, except i1.
     if instruction == "zext" or x.type == "i1":
         value %= 1 << int(x.type[1:])
     return _wrapped(-value if instruction == "sext" and x.type == "i1" else value, type_)
 
 
 def _wrapped(value: int, type_: str) -> Val:
-    """An integer as a literal of the type, modulo its numbers."""
+    """An integer as a literal of the type, modulo 2**bits."""
     half = 1 << (int(type_[1:]) - 1)
     return integer_literal((value + half) % (2 * half) - half, type_)
 
@@ -121,7 +121,7 @@ def _wrapped(value: int, type_: str) -> Val:
 def float_text(value: float, type_: str) -> str:
     """A float literal in LLVM's exact hexadecimal notation, rounded once to the type.
 
-    What is too large for the type is infinite, as by a conversion.
+    Numbers too large for the type become infinite, as by a conversion.
     """
     if type_ == "half":
         return f"0xH{_packed(value, '<e', '<H'):04X}"
@@ -143,14 +143,14 @@ def _packed(value: float, code: str, bits: str) -> int:
 
 
 def _bfloat_bits(value: float) -> int:
-    """The bits as bf16, through fp32 rounded to odd: so two roundings give what one would."""
+    """The bits as bf16, through fp32 rounded to odd, so that two roundings equal one."""
     if value != value:
         return 0x7FC0
     single = _packed(value, "<f", "<I")
     (back,) = struct.unpack("<f", struct.pack("<I", single))
     if back != value and not single & 1:
         single += 1 if abs(back) < abs(value) else -1
-    # To nearest: a half more than the last bit kept, less one unit if that bit is even.
+    # To nearest: add half of the last kept bit, less one unit if that bit is even.
     return (single + 0x7FFF + ((single >> 16) & 1)) >> 16
 
 
@@ -162,7 +162,7 @@ def splat_constant(scalar: Val, width: int) -> Val:
 
 
 _SHORT_STRUCT = 8
-"""Members of a type that is written out."""
+"""Most members of a struct type that is written out; longer ones are named."""
 
 
 @dataclass(slots=True)
@@ -180,8 +180,8 @@ class ModuleText:
         self.declarations[name] = signature
 
     def registers(self, type_: str, count: int) -> str:
-        """The type of `count` results of one instruction, by a name where it is long: each line
-        that takes one of 128 would hold it, and be the most of a module's text."""
+        """The struct type of an instruction's `count` results, named where it is long: each line
+        that extracts one of 128 results would repeat it."""
         struct = f"{{ {', '.join([type_] * count)} }}"
         if count <= _SHORT_STRUCT:
             return struct
@@ -198,8 +198,8 @@ class ModuleText:
 
 
 class _BlockValues:
-    """What instructions of a section give that stand in its last block, by their text: one that is
-    asked for again there is not repeated, which saves LLVM more time than it takes."""
+    """Results of the instructions in a section's last block, by text: an equal instruction in the
+    block is reused, which saves LLVM more time than it costs."""
 
     __slots__ = ("_known", "_seen", "_section")
 
@@ -209,7 +209,7 @@ class _BlockValues:
         self._known: dict[str, Val] = {}
 
     def of(self, section: list[str]) -> dict[str, Val]:
-        """Those of a section; none if it is another one, or has begun a block meanwhile."""
+        """The results of a section; none if it differs, or has begun another block since."""
         if section is not self._section:
             self._section, self._known = section, {}
         elif len(section) != self._seen and any(s.endswith(":") for s in section[self._seen :]):
@@ -235,16 +235,16 @@ class Code:
         self.module = module
         self.float_flags = float_flags
         self.extrema = extrema
-        """Which of LLVM's `min` and `max` give a number for a signaling NaN and a number."""
+        """The variant of LLVM's `min` and `max` that ignores a signaling NaN."""
         self.counter = 0
         self.sections: list[list[str]] = [[]]
         self._values: list[_BlockValues] = []
         self.lines = lines
         self.attachment = "" if lines is None else lines.attachment(None)
-        """What follows each instruction: where in the source it is from."""
+        """The suffix of each instruction with its source location."""
 
     def locate(self, loc: SourceLoc | None) -> None:
-        """What is emitted from now on is from `loc`; without one, from where the last was."""
+        """Set the location of the following instructions; None keeps the last one."""
         if self.lines is not None and loc is not None:
             self.attachment = self.lines.attachment(loc)
 
@@ -271,7 +271,7 @@ class Code:
         return self.let_at(level, expression, type_)
 
     def pure(self, expression: str, type_: str, *operands: Val) -> Val:
-        """As `let`, of what depends on the operands alone: perhaps what was made before."""
+        """As `let`, for a pure instruction: an equal one in the block is reused."""
         level = max([v.level for v in operands], default=0)
         while len(self._values) <= level:
             self._values.append(_BlockValues())
@@ -292,14 +292,14 @@ class Code:
         return self.let_at(self.level, expression, type_)
 
     def binary(self, instruction: str, lhs: Val, rhs: Val) -> Val:
-        """`instruction` may carry flags, as in `fadd contract`; none, where the result is known."""
+        """Emit a binary instruction, with flags as in `fadd contract`; literals are folded."""
         folded = _folded(instruction, lhs, rhs)
         if folded is not None:
             return folded
         return self.pure(f"{instruction} {lhs.typed}, {rhs}", lhs.type, lhs, rhs)
 
     def compare(self, instruction: str, lhs: Val, rhs: Val) -> Val:
-        """`instruction` is `icmp slt`, `fcmp oeq` ..."""
+        """Emit a comparison: `icmp slt`, `fcmp oeq` ..."""
         type_ = vector_of("i1", lhs.width)
         return self.pure(f"{instruction} {lhs.typed}, {rhs}", type_, lhs, rhs)
 
@@ -307,7 +307,7 @@ class Code:
         return self.pure(f"select {condition.typed}, {x.typed}, {y.typed}", x.type, condition, x, y)
 
     def convert(self, instruction: str, x: Val, element: str) -> Val:
-        """`sext`, `fptrunc`, `bitcast` ... to another element type."""
+        """Convert to another element type by `sext`, `fptrunc`, `bitcast` ..."""
         type_ = vector_of(element, x.width)
         if type_ == x.type:
             return x
@@ -349,7 +349,7 @@ class Code:
         return self.pure(f"extractelement {vector.typed}, i64 {lane}", vector.element, vector)
 
     def shuffle(self, vector: Val, lanes: list[int], other: Val | None = None) -> Val:
-        """Lanes of `vector` (and of `other`, numbered after it); -1 leaves a lane undefined."""
+        """Shuffle the lanes of `vector` (and of `other`, numbered after it); -1: undefined."""
         second = f"{vector.type} poison" if other is None else other.typed
         mask = ", ".join("i32 poison" if lane < 0 else f"i32 {lane}" for lane in lanes)
         operands = (vector,) if other is None else (vector, other)
@@ -357,9 +357,10 @@ class Code:
         return self.pure(text, f"<{len(lanes)} x {vector.element}>", *operands)
 
     def fenced(self, vector: Val, bits: int) -> Val:
-        """A vector of `bits` bits in all, a multiple of 32, behind a fence that hides from LLVM how
-        it was computed: an instruction for floats that emits nothing, and costs less than an empty
-        inline assembly, which takes only types that fit a register."""
+        """Hide from LLVM how a vector of `bits` bits, a multiple of 32, was computed.
+
+        The fence is a float instruction that emits no code. It costs less than empty inline
+        assembly, which accepts only types that fit a register."""
         floats = {32: "float", 64: "double"}.get(bits, f"<{bits // 32} x float>")
         as_floats = self.let(f"bitcast {vector.typed} to {floats}", floats, vector)
         hidden = self.intrinsic("arithmetic.fence", floats, as_floats)

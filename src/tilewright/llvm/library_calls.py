@@ -1,11 +1,11 @@
 """Calls of LLVM through the library of llvmlite, whose C functions are named `LLVMPY_...`.
 
-`llvmlite.binding` wraps 450 of them when it is imported, and imports `llvmlite.ir`: 14 ms of a
-first launch, which needs 50. Its signatures are the ones below, which a test compares
+`llvmlite.binding` wraps 450 of them when it is imported, and imports `llvmlite.ir`, which takes
+14 ms of a first launch; 50 are needed. The signatures below equal its own, as a test checks
 (tests/unit/llvm/test_library_calls.py); the version of llvmlite is pinned.
 
-A process that has other users of llvmlite shares the library with them, not the lock: LLVM itself
-takes threads that work in contexts of their own, as every module here does.
+Other users of llvmlite in a process share the library, but not the lock: LLVM permits threads that
+work in separate contexts, as every module here does.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def library_path() -> Path:
 def _library() -> ctypes.CDLL:
     path = str(library_path())
     if not operating_system.IS_WINDOWS:
-        # without the GIL, which ctypes holds: 6 ms in which other threads go on
+        # without the GIL, which ctypes holds, so that other threads continue
         load = ctypes.CDLL(None).dlopen
         load.restype = c_void_p
         load(os.fsencode(path), os.RTLD_NOW)
@@ -126,25 +126,25 @@ def _function(name: str) -> Callable[..., Any]:
 
 
 def call(name: str, *arguments: object) -> Any:
-    """Call a function of the library, whose name begins with LLVMPY_; other threads go on."""
+    """Call the library's function LLVMPY_`name`, without the GIL."""
     with LLVM_LOCK:
         return _function(name)(*arguments)
 
 
 def optional_text(name: str, *arguments: object) -> tuple[Any, str]:
-    """The result of a function that may fill a text, its last parameter, and the text."""
+    """The result of a function whose last parameter receives a text, and that text."""
     text = c_void_p()
     result = call(name, *arguments, byref(text))
     return result, text_at(text.value) if text.value else ""
 
 
 def filled_text(name: str, *arguments: object) -> str:
-    """The text that a function fills."""
+    """The text that a function writes."""
     return optional_text(name, *arguments)[1]
 
 
 def text_at(pointer: int) -> str:
-    """A text that a function has returned, which is freed."""
+    """The text that a function returned, which is then freed."""
     text = c_char_p(pointer)
     found = (text.value or b"").decode()
     call("DisposeString", text)
@@ -152,9 +152,9 @@ def text_at(pointer: int) -> str:
 
 
 class Reference:
-    """An object of LLVM's; `dispose` names the function that frees it, "" if nobody does.
+    """An LLVM object; `dispose` names the function that frees it, "" if none does.
 
-    Objects that it needs are kept with it.
+    It keeps the objects that it needs alive.
     """
 
     _dispose = ""  # until there is an object

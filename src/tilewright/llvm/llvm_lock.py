@@ -1,7 +1,7 @@
 """The lock around every call of LLVM.
 
-A fork takes it too. Otherwise a child that was forked while another thread compiled would find
-LLVM half way through that; so a fork waits until the call of LLVM that is under way has ended.
+A fork acquires it as well: it waits for the current call of LLVM to return, so that a child never
+finds LLVM in the middle of another thread's compilation.
 """
 
 from tilewright.support import ForkLock, hold_across_forks
@@ -9,6 +9,6 @@ from tilewright.support import ForkLock, hold_across_forks
 __all__ = ["LLVM_LOCK"]
 
 LLVM_LOCK = ForkLock()
-"""Reentrant. Hold it around calls that a fork, or another thread, must not come between."""
+"""Reentrant. Hold it around calls that a fork or another thread must not interrupt."""
 
 hold_across_forks(LLVM_LOCK)

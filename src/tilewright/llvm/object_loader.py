@@ -1,8 +1,8 @@
-"""Loads object files into this process and gives the addresses of their functions.
+"""Load object files into this process, and look up the addresses of their functions.
 
 Objects may come from `compile_ir` or, compiled by another process, from a cache on disk. On Linux
-for x86-64, objects without variables are linked here (`elf_linker`): 0.1 ms, and the pages that
-the code takes. All others go to one in-memory linker of LLVM (ORC), which serves the process.
+for x86-64, objects without variables are linked by `elf_linker` in 0.1 ms, and take only the pages
+of their code. All others are linked by one in-memory linker of LLVM (ORC) per process.
 
 An object may use what it defines, symbols of this process (the C library: memcpy, memset, printf,
 fmaf, ...), and the functions of `float_conversions`. Any other symbol raises LlvmError.
@@ -28,13 +28,13 @@ CONVERSION_SYMBOLS = (
     "__truncsfbf2",
     "__extendhfsf2",
 )
-"""What `float_conversions` defines."""
+"""The symbols that `float_conversions` defines."""
 
 
 class LoadedObject:
     """Functions of an object file in memory; unloads them when it is collected or closed.
 
-    Whoever keeps an address keeps this object too. At interpreter exit nothing is unloaded, so
+    A user of an address must keep this object alive. At interpreter exit nothing is unloaded, so
     threads may still run such code.
     """
 
@@ -64,8 +64,8 @@ class LoadedObject:
 def load_object(obj: bytes, symbols: Sequence[str]) -> LoadedObject:
     """Link the object file `obj` into this process and look up `symbols`.
 
-    Raises LlvmError if `obj` is damaged, lacks one of `symbols`, or needs a symbol that nobody
-    defines; the message names it. The process is unharmed then.
+    Raises LlvmError if `obj` is damaged, lacks one of `symbols`, or needs an undefined
+    symbol, which the message names. The process is unharmed then.
     """
     linked = _linked_here(obj, symbols) if operating_system.IS_LINUX_X86_64 else None
     if linked is not None:
@@ -80,16 +80,16 @@ def _orc_linker() -> Any:
 
 
 def _used_conversions(obj: bytes) -> bool:
-    """Whether an object may call float conversions: a search in the bytes needs no parser, and a
-    false hit only links one library too many."""
+    """Whether an object may call float conversions: a search in its bytes; a false positive only
+    links an unneeded library."""
     return any(name.encode() in obj for name in CONVERSION_SYMBOLS)
 
 
-# --- here -----------------------------------------------------------------------------------------
+# --- by elf_linker --------------------------------------------------------------------------------
 
 
 def _linked_here(obj: bytes, symbols: Sequence[str]) -> LoadedObject | None:
-    """The object linked by `elf_linker`; None if it has to be left to LLVM."""
+    """The object linked by `elf_linker`; None if it is left to LLVM."""
     # `ExecutablePages` is not thread-safe
     with fork_waits():
         return _placed(obj, symbols)
@@ -104,7 +104,7 @@ def _placed(obj: bytes, symbols: Sequence[str]) -> LoadedObject | None:
     if address_range is None:
         return None
     data = image.at(address_range[0])
-    # Too far from a symbol, or forbidden by the system: LLVM's linker may still manage.
+    # Too far from a symbol, or forbidden by the system: LLVM's linker may still succeed.
     if data is None or not pages.fill(address_range, data):
         pages.release(address_range)
         return None

@@ -1,5 +1,5 @@
-"""Links object files by LLVM's in-memory linker (ORC): on other systems than Linux for x86-64, and
-objects that `elf_linker` leaves to it."""
+"""LLVM's in-memory linker (ORC), for systems other than Linux on x86-64 and for objects that
+`elf_linker` does not support."""
 
 import ctypes
 import functools
@@ -65,16 +65,16 @@ def _linker() -> binding.LLJIT:
 
 @functools.cache
 def conversions() -> binding.ResourceTracker:
-    """Float conversions that the code generator calls by name; kept for the process's life."""
+    """Float conversions that the code generator calls by name; kept until the process exits."""
     obj = compile_ir(conversions_ir(), host_target(), level=1).obj
     return _link(obj, CONVERSION_SYMBOLS, [], _CONVERSIONS_LIBRARY)
 
 
 def _explain(message: str, obj: bytes) -> str:
-    """Add which symbol is missing: ORC names only the exports that it could not provide."""
+    """Add the missing symbol: ORC names only the exports that it could not provide."""
     if "Failed to materialize" not in message:
         return message
-    # The names of a string table stand between zero bytes.
+    # The names of a string table are separated by zero bytes.
     names = [name.decode() for name in re.findall(rb"\0([A-Za-z_]\w*)(?=\0)", obj)]
     missing = [name for name in names if not _in_process(name) and name not in message]
     return f"{message}; perhaps undefined in this process: {', '.join(missing) or 'nothing'}"

@@ -1,4 +1,4 @@
-"""A module of LLVM IR in memory."""
+"""Modules of LLVM IR in memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Function", "ParsedModule"]
 
 
 class Function:
-    """A function of a module, which the caller keeps.
+    """A function of a module, which the caller must keep alive.
 
     attributes: of the function, its result and its parameters, as LLVM prints them
     """
@@ -31,8 +31,8 @@ class Function:
 
 
 class ParsedModule(Reference):
-    """A module in a context of its own, which dies with it; RuntimeError for text that LLVM's
-    parser refuses."""
+    """A module in a separate context, which is freed with it. RuntimeError for text that LLVM's
+    parser rejects."""
 
     def __init__(self, text: str) -> None:
         context = Reference(call("ContextCreate"), "ContextDispose")
@@ -45,19 +45,19 @@ class ParsedModule(Reference):
         return filled_text("PrintModuleToString", self)
 
     def verify(self) -> None:
-        """Raise RuntimeError for what LLVM's verifier refuses."""
+        """Raise RuntimeError if LLVM's verifier rejects the module."""
         failed, problem = optional_text("VerifyModule", self)
         if failed:
             raise RuntimeError(problem)
 
     def set_target(self, triple: str, data_layout: str) -> None:
-        """What passes and code generators consult."""
+        """Set the target triple and data layout, for passes and code generators."""
         call("SetTarget", self, triple.encode())
         call("SetDataLayout", self, data_layout.encode())
 
     @property
     def functions(self) -> list[Function]:
-        """All functions, declarations too."""
+        """All functions, including declarations."""
         found = Reference(call("ModuleFunctionsIter", self), "DisposeFunctionsIter")
         return [Function(pointer) for pointer in _each("FunctionsIterNext", found)]
 

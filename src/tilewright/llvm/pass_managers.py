@@ -1,4 +1,4 @@
-"""LLVM's passes, and what runs them."""
+"""Pass managers of LLVM, and its pass builder."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ __all__ = ["FunctionPasses", "ModulePasses", "PassBuilder"]
 
 
 class PassBuilder(Reference):
-    """What passes are run by, and LLVM's own pipelines of a level from 0 to 3, without its
-    vectorisers and its unroller."""
+    """A pass builder, and LLVM's own pipelines of levels 0 to 3, without vectorisers and
+    unroller."""
 
     def __init__(self, machine: Reference, level: int) -> None:
         tuning = Reference(call("CreatePipelineTuningOptions"))
         for what in ("LoopVectorization", "SLPVectorization", "LoopUnrolling"):
             call(f"PTOSet{what}", tuning, False)
-        # never freed: the library frees neither builders nor what they need
+        # never freed: the library frees neither builders nor their parts
         super().__init__(call("CreatePassBuilder", machine, tuning), "", machine, tuning)
         self._level = level
 
     def whole_pipeline(self) -> ModulePasses:
-        """All of the level, for a module."""
+        """The whole pipeline of the level, for a module."""
         return ModulePasses(call("buildPerModuleDefaultPipeline", self, self._level))
 
     def simplification(self) -> FunctionPasses:
-        """What the level does to simplify a function."""
+        """The function simplification of the level."""
         return FunctionPasses(call("buildFunctionSimplificationPipeline", self, self._level))
 
 
 class _Passes(Reference):
-    """Passes, none at first; `_over` is what they run over, in names of the library's functions.
+    """A list of passes, initially empty; `_over`: their unit, as in the names of library functions.
 
     Names of passes are those of the library: SROA, InstCombine, SimplifyCFG, NewGVN, AlwaysInliner
     """
@@ -60,6 +60,6 @@ class ModulePasses(_Passes):
 
 
 class FunctionPasses(_Passes):
-    """Passes over a function, AlwaysInliner not among them."""
+    """Passes over a function, without AlwaysInliner."""
 
     _over = "Function"

@@ -1,8 +1,8 @@
-"""One table: element-wise tile op -> LLVM instruction or intrinsic, for scalars and vectors alike.
+"""The table from element-wise tile ops to LLVM instructions, for scalars and vectors.
 
 A rule takes (code, op, operands, element types of the operands) with operands of one width, and
-returns the result. Both back ends use the table; what an architecture lacks is expanded before
-(see the expansion passes of each back end), so a rule never chooses by target.
+returns the result. Both backends use the table; ops that an architecture lacks are expanded
+before, so that a rule never depends on the target.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _divide(code: Code, op: Op, operands: list[Val]) -> Val:
     lhs, rhs = operands
     if kind.is_float:
         return code.binary(f"f{what}", lhs, rhs)
-    # By any other literal a division cannot trap.
+    # Division by any other literal cannot trap.
     if _literal(rhs) not in (None, 0, -1):
         return code.binary(f"{'s' if kind.is_signed else 'u'}{what}", lhs, rhs)
     return _guarded_division(code, kind, what, lhs, rhs)
@@ -103,7 +103,7 @@ def _literal(value: Val) -> int | None:
 
 
 def _guarded_division(code: Code, kind: DType, what: str, lhs: Val, rhs: Val) -> Val:
-    """Division that never traps: by 0 it gives some value, and min / -1 wraps."""
+    """Division that never traps: by 0 the result is any value, and min / -1 wraps."""
     one = constant(1, kind, lhs.width)
     is_zero = code.compare("icmp eq", rhs, constant(0, kind, lhs.width))
     if not kind.is_signed:
@@ -133,18 +133,18 @@ def _mul_high(code: Code, op: Op, operands: list[Val]) -> Val:
     kind = _kind(op)
     wide = f"i{2 * kind.bits}"
     extend = "sext" if kind.is_signed else "zext"
-    # LLVM 22 takes the upper half of a product of vectors that were 16 bits wide for undefined.
+    # LLVM 22 treats the upper half of a product of widened 16-bit vectors as undefined.
     hidden = [_hidden(code, v) if kind.bits == 32 else v for v in operands]
     lhs, rhs = (code.convert(extend, v, wide) for v in hidden)
     shift = splat_constant(integer_literal(kind.bits, wide), lhs.width)
     high = code.binary("lshr", code.binary("mul", lhs, rhs), shift)
     result = code.convert("trunc", high, llvm_type(kind))
-    # All lanes are wanted: of a hidden vector LLVM 22 cannot select the extension of half of them.
+    # All lanes are extended: LLVM 22 cannot select the extension of half of a hidden vector.
     return _hidden(code, result) if kind.bits == 32 else result
 
 
 def _hidden(code: Code, value: Val) -> Val:
-    """A vector of i32 whose computation LLVM does not see; what is none, as it is."""
+    """A vector of i32 whose computation is hidden from LLVM; other values are returned."""
     is_vector = value.width > 1 and value.text[0] == "%"
     return code.fenced(value, 32 * value.width) if is_vector else value
 
@@ -169,7 +169,7 @@ def _abs(code: Code, op: Op, operands: list[Val]) -> Val:
         return code.intrinsic("fabs", x.type, x)
     if not kind.is_signed:
         return x
-    # 0: of the smallest number it is that number, not poison.
+    # 0: the result for the least number is that number, not poison.
     return code.intrinsic("abs", x.type, x, integer_literal(0, "i1"))
 
 
@@ -227,15 +227,15 @@ def is_saturating(op: Op) -> bool:
 
 
 def _saturated(code: Code, x: Val, source: DType, target: DType) -> Val:
-    """A float as an integer, by the table of `arith.cast`: LLVM leaves what does not fit open, and
-    its own saturating conversions take vectors apart on x86."""
+    """A float as an integer, by the table of `arith.cast`. LLVM's plain conversion is undefined out
+    of range, and its saturating ones are scalarized on x86."""
     if source.bits < 32:
         x, source = code.convert("fpext", x, "float"), f32
     low, beyond = target.min_int, target.max_int + 1
     # The largest float below `beyond`, a power of two.
     most = min(float(beyond - 1), float(beyond) * (1 - 2.0 ** -(source.mantissa + 1)))
     least, largest, end = (constant(float(n), source, x.width) for n in (low, most, beyond))
-    # A NaN is not greater, so that it becomes the least number: one instruction of x86.
+    # A NaN is not greater, so it becomes the least number: one instruction on x86.
     inside = code.select(code.compare("fcmp ogt", x, least), x, least)
     inside = code.select(code.compare("fcmp olt", inside, largest), inside, largest)
     found = convert_element(code, inside, source, target)
@@ -252,8 +252,8 @@ def _saturated(code: Code, x: Val, source: DType, target: DType) -> Val:
 def convert_element(
     code: Code, x: Val, source: DType | PointerType, target: DType | PointerType
 ) -> Val:
-    """`arith.cast` of one operand, rounding to nearest even; fp8 is expanded before, and a float
-    fits an integer."""
+    """`arith.cast` of one operand, rounding to nearest even; fp8 is expanded before, and floats
+    are in the integer's range."""
     if isinstance(source, PointerType):
         return x if isinstance(target, PointerType) else code.convert("ptrtoint", x, "i64")
     if isinstance(target, PointerType):

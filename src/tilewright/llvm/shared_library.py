@@ -1,7 +1,7 @@
-"""Links object files into a shared library, by the linker of the system.
+"""Link object files into a shared library by the system's linker.
 
-In this process objects are linked without one (`object_loader`); a file that other programs load is
-left to the C++ compiler's driver, which knows the formats and libraries of its system.
+Objects of this process are linked by `object_loader`; files that other programs load are linked by
+the C++ compiler's driver, which knows the formats and libraries of its system.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _DRIVERS = ("c++", "g++", "clang++", "cc", "gcc", "clang")
 
 
 def link_shared_library(objects: Sequence[bytes]) -> bytes:
-    """A shared library that exports what object files of this machine's kind define.
+    """Link a shared library that exports the symbols of object files for this machine.
 
-    Errors: ToolMissing without a C or C++ compiler (one of the usual names, or what CXX names),
-    NotInLibrary with what it says.
+    Errors: ToolMissing without a C or C++ compiler (one of the usual names, or that in CXX),
+    NotInLibrary with the linker's message.
     """
     parts = list(objects)
     if any(name.encode() in obj for obj in parts for name in CONVERSION_SYMBOLS):

@@ -1,7 +1,7 @@
-"""Asks Linux for the registers of AMX, which a process may use only after it has asked.
+"""Permission to use the registers of AMX, which Linux grants a process on request.
 
-A context switch would have to save 8 KiB more for every program; the system does so for those that
-call arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA), once for all their threads. See
+The system saves 8 KiB more at context switches of processes that have called
+arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA), once for all their threads. See
 https://docs.kernel.org/arch/x86/xstate.html.
 """
 
@@ -21,7 +21,7 @@ _TILE_DATA = 18
 
 @functools.cache
 def may_use_tiles() -> bool:
-    """Whether this process, on an x86 that has AMX, may use it from now on.
+    """Request AMX for this process, on an x86 CPU that has it; whether it may use it.
 
     False on other systems, before Linux 5.16, and where a thread's stack for signals is too small.
     """

@@ -1,4 +1,4 @@
-"""The command `tilewright`: a module for each subcommand.
+"""The command `tilewright`, with a module for each subcommand.
 
 `tensor_descriptor`, a module that Triton has here, is in `triton_alias/tools`.
 """

@@ -1,4 +1,4 @@
-"""`tilewright as-triton`: a package `triton` that is Tilewright, for all processes.
+"""`tilewright as-triton`: install a package `triton` that imports Tilewright.
 
 tilewright as-triton install                     # beside tilewright's other packages
 tilewright as-triton install --target FOLDER     # for PYTHONPATH=FOLDER, before a real Triton
@@ -18,7 +18,7 @@ ACTIONS = ("install", "uninstall", "status")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of the command."""
+    """Add the arguments of the command."""
     parser.add_argument("action", choices=ACTIONS, metavar="|".join(ACTIONS))
     parser.add_argument(
         "--target",

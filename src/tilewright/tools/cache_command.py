@@ -1,4 +1,4 @@
-"""`tilewright cache`: where compiled kernels are kept, which there are, their removal."""
+"""`tilewright cache`: list and remove the compiled kernels on disk."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class CachedKernel:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of the command."""
+    """Add the arguments of the command."""
     parser.add_argument("action", choices=ACTIONS, metavar="|".join(ACTIONS))
     add_json(parser)
 
@@ -70,7 +70,7 @@ def _print_result(chosen: argparse.Namespace, value: object, text: str) -> None:
 
 
 def cached_kernels(folder: Path) -> Iterator[CachedKernel]:
-    """The kernels in a folder of the store; what cannot be read is left out."""
+    """The kernels in a folder of the store; unreadable entries are skipped."""
     for index in sorted(folder.glob("[!.]*/kernel.json")):
         # Another process may delete the entry at any moment.
         with suppress(OSError, ValueError, KeyError):

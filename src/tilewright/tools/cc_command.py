@@ -1,13 +1,13 @@
-"""`tilewright cc`: compiles a kernel in Triton-C (package `tilewright.c`) to any stage of a target.
+"""`tilewright cc`: compile a kernel in Triton-C (package `tilewright.c`) to any stage of a target.
 
     tilewright cc matmul.c -DTM=64 -DTN=64 -DTK=32 -DTYPE=half --target sm_90 --emit ptx
 
 A list of values, as in `-DTM=[32, 64]`, makes one variant of the kernel for each, and several lists
-one for each combination; each is printed under a comment that names it, or written to a file of its
-own: `-o dot.ptx` gives `dot-TM=32.ptx` and `dot-TM=64.ptx`.
+one for each combination; each is printed under a comment that names it, or written to a separate
+file: `-o dot.ptx` gives `dot-TM=32.ptx` and `dot-TM=64.ptx`.
 
 `--multiple NAME=16` promises that an integer is a multiple of 16, or that a pointer is aligned to
-16 bytes, where the source does not say so; a launch finds that out by itself.
+16 bytes, where the source does not declare it; launches detect it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tilewright.tools.compile_command import add_output_arguments, emit_variants
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of the command."""
+    """Add the arguments of the command."""
     parser.add_argument(
         "file", type=Path, metavar="FILE", help="a source in Triton-C; - reads standard input"
     )
@@ -36,9 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def join_words(words: Sequence[str]) -> list[str]:
-    """The words of a command line, those of a list of values put together again.
+    """Join the words of a list of values on a command line.
 
-    A shell takes `-DSIZE=[32, 64]` apart unless it is quoted.
+    A shell splits `-DSIZE=[32, 64]` unless it is quoted.
     """
     joined: list[str] = []
     for word in words:
@@ -50,7 +50,7 @@ def join_words(words: Sequence[str]) -> list[str]:
 
 
 def _opens_list(words: Sequence[str]) -> bool:
-    """Whether the last word is a definition whose list goes on."""
+    """Whether the last word is a definition whose list is still open."""
     last = words[-1]
     is_definition = last.startswith("-D") or words[-2:-1] == ["-D"]
     _, _, value = last.partition("=")
@@ -59,7 +59,7 @@ def _opens_list(words: Sequence[str]) -> bool:
 
 def run(chosen: argparse.Namespace) -> int:
     """Run the command."""
-    # Loaded late: the front end needs lark and pcpp, 70 ms that other commands do without.
+    # Imported late: the front end needs lark and pcpp, 70 ms that other commands save.
     return emit_variants(
         chosen,
         lambda: importlib.import_module("tilewright.tools.read_c_source").variants_of(chosen),

@@ -1,7 +1,7 @@
-"""The command `tilewright`: one module for each subcommand, mistakes without tracebacks.
+"""The command `tilewright`: dispatch to subcommands, user mistakes without tracebacks.
 
-Options and positions of a subcommand may stand in any order: the first word names the subcommand,
-and its own parser takes the rest at once, which parsers nested by `argparse` cannot.
+Options and positional arguments of a subcommand may be in any order: the first word names the
+subcommand, whose parser gets the rest at once, which nested parsers of `argparse` cannot do.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from tilewright.tools.command_failure import CommandFailed
 
 FAILED = 1
 INTERRUPTED = 130
-"""What shells report of a program that Ctrl-C has stopped: 128 + SIGINT."""
+"""The exit status that shells report after Ctrl-C: 128 + SIGINT."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
     """A subcommand. help: one line; add_arguments, run: of its module.
 
-    join_words: puts together what a shell took apart, before the arguments are parsed.
+    join_words: joins words that a shell split, before the arguments are parsed.
     """
 
     name: str
@@ -100,11 +100,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return status
     except BrokenPipeError:
-        # Whoever read the output has seen enough.
+        # The reader of the pipe has closed it.
         _drop_output()
         return FAILED
     except KeyboardInterrupt:
-        # In debug mode the traceback is wanted.
+        # Debug mode shows the traceback.
         if settings().compilation.debug:
             raise
         print("tilewright: interrupted", file=sys.stderr)
@@ -126,7 +126,7 @@ def _open_closed_streams() -> None:
 
 
 def _drop_output() -> None:
-    """Output that could not be written, as to a full disk, must not fail again at exit."""
+    """Drop unwritten output, as to a full disk, so that flushing it at exit does not fail again."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -134,14 +134,14 @@ def _drop_output() -> None:
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """The arguments of a subcommand and its `run`; mistakes and --help leave through SystemExit."""
+    """The arguments of a subcommand and its `run`; mistakes and --help raise SystemExit."""
     top, own = parsers()
     if not arguments or arguments[0] not in own:
         top.parse_args(arguments)  # --help, --version, or an error that names the subcommands
         top.error("the first argument names a COMMAND")
     command = next(command for command in COMMANDS if command.name == arguments[0])
     parser, words = own[command.name], command.join_words(arguments[1:])
-    # First, as argparse would ask for a missing FILE before it names a misspelt option.
+    # First, since argparse reports a missing FILE before it names a misspelt option.
     if unknown := unknown_options(command, words):
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     # Intermixed: options may stand between the positional arguments.
@@ -149,16 +149,16 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 class _LenientParser(argparse.ArgumentParser):
-    """Knows the options of a subcommand, and takes any number of positional arguments."""
+    """Parse the options of a subcommand, with any number of positional arguments."""
 
     def add_argument(self, *args: Any, **kwargs: Any) -> argparse.Action:
-        """As the base class has it."""
+        """Add an argument, optional if it is positional."""
         lenient: dict[str, Any] = kwargs if args[0].startswith("-") else {"nargs": "*"}
         return super().add_argument(*args, **lenient)
 
 
 def unknown_options(command: Command, words: Sequence[str]) -> list[str]:
-    """The words that look like options and are none of the subcommand's."""
+    """Words that look like options, but not of the subcommand."""
     parser = _LenientParser(prog=f"tilewright {command.name}", add_help=False)
     parser.add_argument("-h", "--help", action="store_true")
     command.add_arguments(parser)
@@ -175,7 +175,7 @@ def _message(problem: Exception) -> str:
 
 
 def parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
-    """The parser of the whole, which knows names and help, and those of the subcommands by name."""
+    """The main parser, with names and help, and the parsers of the subcommands by name."""
     top = argparse.ArgumentParser(
         prog="tilewright", description="A compiler for tile-level parallel kernels."
     )
@@ -192,6 +192,6 @@ def parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParse
 
 
 def version_text() -> str:
-    """The versions that a report of a bug should name."""
+    """The versions to name in a bug report."""
     llvmlite, python = version("llvmlite"), platform.python_version()
     return f"tilewright {__version__} (llvmlite {llvmlite}, Python {python})"

@@ -1,5 +1,5 @@
-"""The error of a command, whose message is shown without a traceback."""
+"""Errors of commands, shown without a traceback."""
 
 
 class CommandFailed(Exception):
-    """A command cannot do what its arguments say; the message is for its user, one line or more."""
+    """A failure of a command; the message, of one or more lines, is shown to the user."""

@@ -1,4 +1,4 @@
-"""How commands print for people and for programs: tables for a terminal or a pipe, and JSON."""
+"""Output of commands: tables for a terminal or a pipe, and JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.table import Table
 from tilewright.tools.command_failure import CommandFailed
 
 PIPE_COLUMNS = 10_000
-"""Where nobody looks at a screen, no line is cut or folded: `grep` and `awk` read whole rows."""
+"""Width of tables in a pipe, where no row is cut or folded, for `grep` and `awk`."""
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -23,12 +23,12 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def print_json(value: object) -> None:
-    """JSON as a text of its own; paths and times as they are written."""
+    """Print JSON; paths and times become text."""
     print(json.dumps(value, indent=2, default=str))
 
 
 def print_table(table: Table) -> None:
-    """As wide as the terminal; whole, plain lines where the output is a file or a pipe."""
+    """Print a table in the terminal's width; in whole, plain lines to a file or a pipe."""
     if sys.stdout.isatty():
         table.box, table.expand = box.SIMPLE_HEAD, True
         Console().print(table)
@@ -40,10 +40,10 @@ def print_table(table: Table) -> None:
 
 
 def check_writable(file: Path) -> None:
-    """Raise CommandFailed unless `file` can be written: before the work, not after it."""
+    """Raise CommandFailed unless `file` can be written; called before the work."""
     existed = file.exists()
     try:
-        # Append mode creates the file but keeps what is in an existing one.
+        # Append mode creates the file, but keeps an existing one's content.
         file.open("ab").close()
     except OSError as problem:
         raise CommandFailed(f"cannot write {file}: {problem.strerror}") from None

@@ -1,12 +1,12 @@
-"""`tilewright compile`: a kernel, or a stage of one, to any later stage.
+"""`tilewright compile`: compile a kernel, or a stage of one, to any later stage.
 
     tilewright compile kernel.tile --emit llir
     tilewright compile tilewright.kernels.elementwise:add_kernel \\
         'x_ptr=*fp32:16' 'y_ptr=*fp32:16' 'out_ptr=*fp32:16' n=i32 BLOCK=1024 --emit asm
 
-A Python kernel needs the type of each argument, or the value of each constexpr; what `**META` holds
-is given as values, too, and what has a default may be left out. `:16` promises that
-a pointer is aligned to 16 bytes, or that an integer is a multiple of 16; `:8` and others likewise.
+A Python kernel needs the type of each argument, or the value of each constexpr; the names in
+`**META` are given as values, and parameters with defaults may be omitted. `:16` promises that a
+pointer is aligned to 16 bytes, or that an integer is a multiple of 16; `:8` and others work alike.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from tilewright.tools.target_names import add_target, target_named
 
 _TILE_IR = (".tile", ".ttir", ".source")
 _COMMENTS = {"llir": ";", "asm": "#"}
-"""What begins a comment in the text of a stage, where that is not `//`."""
+"""The comment marks of stages, where they are not `//`."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of the command."""
+    """Add the arguments of the command."""
     parser.add_argument(
         "kernel", metavar="KERNEL", help="FILE.tile, FILE.llir, module:kernel or FILE.py:kernel"
     )
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_output_arguments(parser: argparse.ArgumentParser) -> None:
-    """What to make of a kernel, for `emit`; `tilewright cc` has it too."""
+    """Add the output arguments of `emit`, also for `tilewright cc`."""
     parser.add_argument(
         "--emit", default="ttir", metavar="STAGE",
         help="source, ttir (default), or any later stage of the target, such as llir, ptx or asm",
@@ -70,7 +70,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def emit(chosen: argparse.Namespace, source: Callable[[], KernelSource | IRSource]) -> int:
-    """Compile a source, which is made once the stage is known to exist, and write the stage."""
+    """Compile a source, created once the stage is known to exist, and write the stage."""
     return emit_variants(chosen, lambda: {"": source()})
 
 
@@ -78,7 +78,7 @@ def emit_variants(
     chosen: argparse.Namespace, sources: Callable[[], Mapping[str, KernelSource | IRSource]]
 ) -> int:
     """As `emit`, for several sources, each with a label."""
-    # Names are checked before the source is made, which may import the user's module.
+    # Names are checked before the source is created, which may import the user's module.
     target = None if chosen.target is None else target_named(chosen.target)
     stages = _stages_of(target)
     if chosen.emit not in stages:
@@ -87,7 +87,7 @@ def emit_variants(
     options = named_values(chosen.option)
     events = ListRecorder()
     for label, source in made.items():
-        # A kernel out of the cache has run no passes that --print-after and --times could show.
+        # A cached kernel runs no passes that --print-after and --times could show.
         with settings().cache.scope(always_compile=True), recording(recorder(chosen, events)):
             kernel = compile(source, target, options)
             artifact = kernel.asm[chosen.emit]
@@ -100,13 +100,14 @@ def emit_variants(
 
 
 def _stages_of(target: GPUTarget | None) -> list[str]:
-    """What a kernel can be shown as, for a target; None is this machine."""
+    """The stages of a kernel for a target; None: this machine."""
     backend = default_backend() if target is None else backend_named(target.backend)
     return ["source", *(stage.extension for stage in backend.stages), *backend.artifacts]
 
 
 def kernel_source(kernel: str, arguments: list[str]) -> ASTSource | IRSource:
-    """What to compile. Tile IR is checked first, so that its mistakes are shown as the user's."""
+    """The source to compile. Tile IR is checked first, so that its mistakes are shown as the
+    user's."""
     path, _, name = kernel.rpartition(":")
     if not path:
         if arguments:
@@ -121,8 +122,8 @@ def kernel_source(kernel: str, arguments: list[str]) -> ASTSource | IRSource:
 
 
 def _ast_source(kernel: JITFunction, arguments: list[str]) -> ASTSource:
-    """A Python kernel with its arguments in the order of its parameters; what else is given are
-    the constants of its `**META`."""
+    """A Python kernel with its arguments in the order of its parameters; other names are the
+    constants of its `**META`."""
     given = dict(map(pair, arguments))
     params = [p for p in kernel.params if not (p.is_keywords or p.is_rest)]
     names = [param.name for param in params]
@@ -141,7 +142,7 @@ def _ast_source(kernel: JITFunction, arguments: list[str]) -> ASTSource:
             signature[param.name], constants[param.name] = "constexpr", param.default
             continue
         type_name, _, multiple = given[param.name].partition(":")
-        # A text that names no type is a value: `BLOCK=1024` needs no annotation.
+        # A text that is not a type is a value: `BLOCK=1024` needs no annotation.
         if param.is_constexpr or not is_type_name(type_name):
             signature[param.name] = "constexpr"
             constants[param.name] = _option_value(given[param.name])
@@ -166,7 +167,7 @@ def named_values(words: Sequence[str]) -> dict[str, object]:
 
 
 def pair(text: str) -> tuple[str, str]:
-    """NAME=VALUE, taken apart. Errors: CommandFailed."""
+    """Split NAME=VALUE. Errors: CommandFailed."""
     name, equals, value = text.partition("=")
     if not equals or not name or not value:
         raise CommandFailed(f"expected NAME=VALUE, found '{text}'")
@@ -185,11 +186,11 @@ def _option_value(text: str) -> object:
 def _write_variant(
     artifact: str | bytes, chosen: argparse.Namespace, kernel: CompiledKernel, label: str
 ) -> None:
-    """Write one of several artifacts: under a comment, or to a file of its own."""
+    """Write one of several artifacts: under a comment, or to a separate file."""
     output: Path | None = chosen.output
     if output is not None:
         chosen_values = "".join(f"-{word}" for word in label.split(" "))
-        # Characters of macro values that file names should not have become underscores.
+        # Characters of macro values that are unsuitable for file names become underscores.
         name = f"{output.stem}{re.sub(r'[^-.=+0-9A-Za-z_]', '_', chosen_values)}{output.suffix}"
         _write(artifact, output.with_name(name), kernel)
         return

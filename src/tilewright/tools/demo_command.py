@@ -1,7 +1,7 @@
 """`tilewright demo`: compile the announcement's kernels for this machine, check and time them.
 
-Each kernel runs on random data beside NumPy and, where it is installed, torch; both sides write
-into arrays that exist already. The reference is computed in float64.
+Each kernel runs on random data, compared with NumPy and, where it is installed, torch; all write
+to existing arrays. The reference is computed in float64.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ Array = np.ndarray[Any, np.dtype[np.float32]]
 Call = Callable[[], object]
 
 _BACKEND = "cpu"
-"""Where kernels run on NumPy arrays, whatever else the machine has."""
+"""The backend of kernels on NumPy arrays, whatever other devices the machine has."""
 
 _TOLERANCE = 1e-5
-"""Largest relative error of an fp32 result; products of depth 1024 reach about 1e-6."""
+"""Largest relative error of an fp32 result; matmuls of depth 1024 reach about 1e-6."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One line of the demonstration: what to run, beside what, against which reference."""
+    """A row of the demonstration: the kernel, its peer and the reference."""
 
     kernel: str
     shape: str
@@ -75,7 +75,7 @@ def _torch_calls(call: Callable[[Any], Call]) -> dict[str, Call]:
 
 def _add_case(rng: np.random.Generator) -> Case:
     x, y = rng.standard_normal((2, 1 << 24), dtype=np.float32)
-    # NaN at first: an element that the kernel never writes is an error.
+    # Initially NaN: an element that the kernel never writes is an error.
     out, spare = np.full_like(x, np.nan), np.empty_like(x)
 
     def torch_call(torch: Any) -> Call:
@@ -161,7 +161,7 @@ CASES = (_add_case, _softmax_case, _matmul_case, _transpose_case)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of the command."""
+    """Add the arguments of the command."""
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the table as JSON")
     parser.add_argument("--plot", type=Path, metavar="DIR", help="also write bar charts as PNG")
 
@@ -185,7 +185,8 @@ def measure_all(makers: Sequence[Callable[[np.random.Generator], Case]]) -> list
     """Measure every case, on random data that differs from run to run."""
     rng = np.random.default_rng()
     rows: list[Row] = []
-    clock = clock_for(_BACKEND)  # one: what empties the caches of a large server takes long to make
+    # one clock: creating the buffer that flushes a large server's caches takes long
+    clock = clock_for(_BACKEND)
     with step_bar("demo", len(makers)) as start, closing(clock):
         for make in makers:
             case = make(rng)

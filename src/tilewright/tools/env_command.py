@@ -1,4 +1,4 @@
-"""`tilewright env`: every setting, what it is now and which variable sets it."""
+"""`tilewright env`: every setting, its current value and its variable."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tilewright.tools.command_output import add_json, print_json, print_table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of the command."""
+    """Add the arguments of the command."""
     add_json(parser)
     parser.add_argument("--markdown", action="store_true", help="print the table of the README")
 
@@ -31,7 +31,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def settings_table() -> Table:
-    """Every variable with the value of its setting now, and what it means."""
+    """Every variable with the current value and the meaning of its setting."""
     table = Table(caption="* not the default")
     table.add_column("variable = value", overflow="fold")
     table.add_column("meaning", ratio=1)
@@ -59,5 +59,6 @@ def _text(value: object) -> str:
 
 
 def _default(value: object) -> str:
-    """A default; folders depend on the machine, and their setting's meaning says where they are."""
+    """The text of a default; folders depend on the machine, so their setting's meaning names
+    them."""
     return "" if isinstance(value, Path) else _text(value)

@@ -1,4 +1,4 @@
-"""The event stream for people: a table of times, and the IR after each pass."""
+"""Reports of the event stream: a table of times, and the IR after each pass."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tilewright.support.data_class import dataclass
 
 @dataclass(slots=True)
 class Line:
-    """Total of one kind of work."""
+    """Total time of a stage or pass."""
 
     name: str
     calls: int = 0
@@ -77,7 +77,7 @@ class PassPrinter:
     only: tuple[str, ...] = ()
 
     def record(self, event: Event) -> None:
-        """Print, if the event is the end of such a pass."""
+        """Print the IR if the event ends a selected pass that changed it."""
         if not isinstance(event, PassEnded):
             return
         # The text of a pass may carry options: `name{X=1}`.

@@ -1,11 +1,12 @@
-"""`tilewright explain`: how a kernel was lowered for a GPU, line by line, and why not better.
+"""`tilewright explain`: explain how a kernel was lowered for a GPU, line by line, and what limits
+it.
 
     tilewright explain FILE.py:kernel 'x_ptr=*fp32:16' n=i32 BLOCK=1024 --target sm_90
     tilewright explain tilewright.kernels.matmul:matmul_kernel ... --size M=4096 --size N=4096 \\
         --size K=4096 --grid 1024
 
-Arguments are those of `tilewright compile`; the name of the only kernel of a file may be left out.
-With the sizes of a launch, its work is compared with what a device can do. No device is needed.
+Arguments are those of `tilewright compile`; the name of a file's only kernel may be omitted.
+With the sizes of a launch, its work is compared with the limits of a device. No device is needed.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tilewright.tools.target_names import add_target, target_named
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of the command."""
+    """Add the arguments of the command."""
     parser.add_argument("kernel", metavar="FILE[:kernel]", help="FILE.py, module:kernel, FILE.tile")
     parser.add_argument(
         "arguments", nargs="*", metavar="NAME=TYPE|VALUE", help="types and constexprs of a kernel"
@@ -58,7 +59,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def as_json(explanation: Explanation) -> dict[str, object]:
-    """What programs read: a place is the text `file:line`."""
+    """The report as JSON: a location is the text `file:line`."""
     made: dict[str, Any] = asdict(explanation)
     for row, entry in zip(explanation.rows, cast("list[Any]", made["rows"]), strict=True):
         entry["loc"] = None if row.loc is None else f"{row.loc.file}:{row.loc.line}"
@@ -66,7 +67,7 @@ def as_json(explanation: Explanation) -> dict[str, object]:
 
 
 def _with_kernel(name: str) -> str:
-    """FILE.py:kernel also of a file that has one kernel alone."""
+    """Complete FILE.py to FILE.py:kernel for a file with one kernel."""
     return f"{name}:{only_kernel_of(name)}" if name.endswith(".py") else name
 
 

@@ -1,4 +1,5 @@
-"""`tilewright explain-error TW103`: a mistake and an example, from `error_catalogue.txt`."""
+"""`tilewright explain-error TW103`: explain an error with an example, from
+`error_catalogue.txt`."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ CATALOGUE = Path(__file__).with_name("error_catalogue.txt")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of the subcommand."""
+    """Add the arguments of the subcommand."""
     parser.add_argument("code", nargs="?", help="such as TW103; without it, all codes are listed")
 
 
@@ -50,6 +51,6 @@ def summary(error: type[TilewrightError]) -> str:
 
 @cache
 def sections() -> dict[str, str]:
-    """The section of each code: what to do instead, with an example."""
+    """The section of each code: the remedy, with an example."""
     _, *parts = re.split(r"^## (TW\d+)\n", CATALOGUE.read_text("utf-8"), flags=re.MULTILINE)
     return {code: text.strip() for code, text in zip(parts[::2], parts[1::2], strict=True)}

@@ -1,4 +1,4 @@
-"""Finds a Python kernel by the name of its module or file."""
+"""Find a Python kernel by the name of its module or file."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tilewright.tools.command_failure import CommandFailed
 def kernel_named(module_or_file: str, name: str) -> JITFunction:
     """The kernel `name` of a module (`package.module`) or a file (`folder/file.py`).
 
-    The code of the module is run. Raises CommandFailed where there is no such kernel; what the
-    module itself raises passes unchanged.
+    The code of the module is run. Raises CommandFailed where there is no such kernel; exceptions
+    of the module itself propagate.
     """
     module = (
         _from_file(Path(module_or_file))
@@ -36,7 +36,7 @@ def kernel_named(module_or_file: str, name: str) -> JITFunction:
 
 
 def only_kernel_of(file: str) -> str:
-    """The name of the one kernel of a file that grids launch: one that no other kernel calls.
+    """The name of a file's only kernel that is launched: no other kernel calls it.
 
     Raises CommandFailed where there are several, or none.
     """
@@ -52,7 +52,7 @@ def only_kernel_of(file: str) -> str:
 
 
 def check_python(path: Path) -> None:
-    """Raise CommandFailed for a file that Python cannot read, with the place of the mistake."""
+    """Raise CommandFailed for a file that Python cannot parse, with the location of the mistake."""
     try:
         # dont_inherit: without the __future__ imports of this module
         compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
@@ -68,7 +68,7 @@ def _from_name(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as problem:
-        # Only a missing module of that name is the user's slip; imports inside it are not.
+        # Only a missing module of that name is the user's mistake; imports inside it are not.
         if problem.name is None or not (
             name == problem.name or name.startswith(f"{problem.name}.")
         ):

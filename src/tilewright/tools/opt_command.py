@@ -1,4 +1,4 @@
-"""`tilewright opt`: put tile IR through passes and print what comes out."""
+"""`tilewright opt`: run passes on tile IR and print the result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ALL = "all"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of the command."""
+    """Add the arguments of the command."""
     parser.add_argument("file", nargs="?", metavar="FILE", help="tile IR; - reads standard input")
     parser.add_argument(
         "--passes", default="", metavar="A,B{X=1}", help="the passes to run, in order"
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_trace_arguments(parser: argparse.ArgumentParser) -> None:
-    """`--print-after` and `--times`, which other commands have too."""
+    """Add `--print-after` and `--times`, also for other commands."""
     parser.add_argument(
         "--print-after", nargs="?", const=ALL, metavar="PASSES",
         help="print the IR after each of these passes (all, if none is named) to stderr",
@@ -45,7 +45,7 @@ def run(chosen: argparse.Namespace) -> int:
     pipeline = parse_pipeline(chosen.passes)
     module = read_module(chosen.file)
     events = ListRecorder()
-    # Verified after each pass: the IR and the passes are the user's choice here.
+    # Verified after each pass: the user chooses the IR and the passes here.
     with settings().compilation.scope(verify=True), recording(recorder(chosen, events)):
         pipeline.run(module)
     sys.stdout.write(print_module(module))
@@ -54,7 +54,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def recorder(chosen: argparse.Namespace, events: ListRecorder) -> Recorder | None:
-    """The recorder for the trace arguments, if any; `events` gets what `show_times` needs."""
+    """The recorder for the trace arguments, if any; `events` collects events for `show_times`."""
     listening: list[Recorder] = []
     if chosen.print_after is not None:
         only = () if chosen.print_after == ALL else tuple(chosen.print_after.split(","))
@@ -68,7 +68,7 @@ def recorder(chosen: argparse.Namespace, events: ListRecorder) -> Recorder | Non
 
 
 def show_times(chosen: argparse.Namespace, events: ListRecorder) -> None:
-    """Print the table, if it was asked for."""
+    """Print the table of times, if `--times` was given."""
     if chosen.times:
         Console(stderr=True).print(times_table(events.events))
 

@@ -1,4 +1,4 @@
-"""`tilewright pipeline`: the passes of a backend, in order, each with what it does."""
+"""`tilewright pipeline`: list the passes of a backend, in order, each with its description."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tilewright.tools.target_names import add_target, target_named
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of the command."""
+    """Add the arguments of the command."""
     add_target(parser)
     add_json(parser)
 
@@ -31,7 +31,8 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def stages_of(backend: Backend, target: GPUTarget) -> list[dict[str, object]]:
-    """Name of each stage and its passes, each as text that parses back, with what it does."""
+    """The name of each stage and its passes, each as text that parses back, with its
+    description."""
     stages: list[dict[str, object]] = []
     for stage in backend.stages:
         steps = () if stage.pipeline is None else stage.pipeline(target).steps

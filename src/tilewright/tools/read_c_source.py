@@ -1,4 +1,4 @@
-"""What `tilewright cc` compiles: a kernel of a file, with macros and promises from the shell."""
+"""The source of `tilewright cc`: a kernel of a file, with macros and facts from the shell."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tilewright.tools.read_tile_ir import STDIN, read_text
 
 
 def variants_of(chosen: argparse.Namespace) -> dict[str, CSource]:
-    """The kernel that the arguments of the command name, for every choice from lists of values.
+    """The kernel named by the command's arguments, for every combination of listed values.
 
-    The keys say what was chosen, as in `SIZE=32`; without lists the key is empty.
+    The keys name the combination, as in `SIZE=32`; without lists the key is empty.
     Errors: CommandFailed, EmptyDefine.
     """
     defines = definitions([_definition(text) for text in chosen.defines])
-    # A text that ends a line is never taken for the name of a file.
+    # A text with a line end is never a file name.
     source = read_text(STDIN) + "\n" if str(chosen.file) == STDIN else chosen.file
     return {
         " ".join(f"{name}={text_of(name, value)}" for name, value in choice.items()): _source_of(

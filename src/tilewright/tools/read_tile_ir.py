@@ -1,4 +1,4 @@
-"""Reads tile IR from a file or from standard input, and judges it before anything is done to it."""
+"""Read tile IR from a file or standard input, and verify it."""
 
 from __future__ import annotations
 

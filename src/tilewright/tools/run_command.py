@@ -1,4 +1,5 @@
-"""`tilewright run`: execute tile IR with NumPy, every access checked, on given or made-up arrays.
+"""`tilewright run`: execute tile IR with NumPy, with all accesses checked, on given or generated
+arrays.
 
     tilewright run kernel.tile x.npy random:1024 zeros:1024 1024 --grid 4 --save out
 
@@ -28,13 +29,13 @@ from tilewright.tools.read_tile_ir import read_module
 
 Argument = Array | int | float | bool
 _LONGEST_NUMBER = 1000
-"""Characters; Python refuses to read integers of more than 4300."""
+"""Characters of a number; Python rejects integers of more than 4300 digits."""
 
 _MADE_UP = re.compile(r"(zeros|ones|range|random):(\d+(?:x\d+)*)")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of the command."""
+    """Add the arguments of the command."""
     parser.add_argument("file", metavar="FILE", help="tile IR; - reads standard input")
     parser.add_argument(
         "arguments", nargs="*", metavar="ARG",
@@ -104,7 +105,7 @@ def _made_up(kind: str, shape: tuple[int, ...], rng: np.random.Generator) -> Arr
 def _number(text: str) -> int | float:
     for read in (lambda: int(text, 0), lambda: float(text)):
         with suppress(ValueError):
-            # Longer ones raise errors that speak of Python's settings instead of the argument.
+            # Longer ones raise errors about Python's settings instead of the argument.
             if len(text) <= _LONGEST_NUMBER:
                 return read()
     raise CommandFailed(f"expected a number, found '{text[:_LONGEST_NUMBER]}'")
@@ -120,7 +121,7 @@ def _extents(text: str) -> tuple[int, ...]:
 def _report(
     function: Function, args: list[Argument], before: list[Array | None], folder: Path | None
 ) -> None:
-    """Show, and save, every array that has changed."""
+    """Print, and save, every array that has changed."""
     console = Console()
     for parameter, arg, old in zip(function.args, args, before, strict=True):
         # Bytes, since NaN differs from itself and 0.0 equals -0.0.

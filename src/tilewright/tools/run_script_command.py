@@ -3,7 +3,7 @@
     tilewright run-script train.py --steps 10
 
 The script sees its own name and arguments in `sys.argv`, and is `__main__`; its folder comes first
-among those that modules are imported from, as with `python train.py`.
+in `sys.path`, as with `python train.py`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tilewright.triton_alias import as_triton
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of the command."""
+    """Add the arguments of the command."""
     parser.add_argument("file", metavar="FILE", help="a script in Python")
     parser.add_argument(
         "arguments", metavar="ARG", nargs="?", default="[]", help="the script's own arguments"
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def join_words(words: Sequence[str]) -> list[str]:
-    """What follows the file belongs to the script, whatever it looks like: as one word."""
+    """Join the words after the file, which are the script's arguments, into one."""
     if not words or words[0].startswith("-"):
         return list(words)
     return [words[0], json.dumps(words[1:])]

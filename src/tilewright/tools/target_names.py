@@ -1,4 +1,4 @@
-"""Targets by the names that one types: `cpu`, `aarch64`, `sm_90`, `cuda:90`."""
+"""Targets by name: `cpu`, `aarch64`, `sm_90`, `cuda:90`."""
 
 from __future__ import annotations
 
