@@ -1,14 +1,13 @@
 """Compile users' kernels by the compiler of this environment: a child of `compiled_users.py`.
 
-    python -m benchmarks.gpu.compile_users ARCH [FAMILY ...]
+    python -m benchmarks.gpu.compile_users tilewright|triton ARCH FAMILY
 
-Writes one line of JSON for each case: its name and its figures, or an error. Without Tilewright,
-Triton takes its name, so that the kernels' files are imported as they are.
+Writes one line of JSON for each case: its name and its figures, or an error. Triton takes
+Tilewright's name, so that the kernels' files are imported as they are.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import json
 import os
@@ -22,7 +21,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-IS_TRITON = importlib.util.find_spec("triton") is not None
+IS_TRITON = sys.argv[1:2] == ["triton"]
 if IS_TRITON:
     import triton  # pyright: ignore[reportMissingImports] -- in an environment of its own
 
@@ -43,12 +42,10 @@ OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion")
 _REGISTERS = re.compile(r"Used (\d+) registers")
 
 
-def main(arguments: list[str]) -> None:
-    """Compile each case of the families, or all."""
-    arch, families = int(arguments[0]), arguments[1:] or list(FAMILIES)
-    for family in families:
-        for case in FAMILIES[family]:
-            print(json.dumps((f"{family}/{case.label}", _figures(case, arch))), flush=True)
+def main(arch: int, family: str) -> None:
+    """Compile each case of a family."""
+    for case in FAMILIES[family]:
+        print(json.dumps((f"{family}/{case.label}", _figures(case, arch))), flush=True)
 
 
 def _figures(case: Case, arch: int) -> dict[str, Any]:
@@ -128,4 +125,4 @@ def _disassembled(cubin: bytes) -> str:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(int(sys.argv[2]), sys.argv[3])

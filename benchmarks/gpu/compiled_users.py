@@ -6,7 +6,8 @@ PYTHON is that of an environment with Triton 3.6. Both compilers get the same ke
 (`tests/corpus/users`), launch facts and ptxas, which is that of the wheel of the extra `test`.
 `nvdisasm` comes from PATH or `NVDISASM`. `--keep` writes Triton's figures to
 `tests/golden/users/triton/sm_ARCH.csv`; they do not change until a kernel does. A table shows the
-cases in which our figure of a column is more than `--above` times Triton's.
+cases in which our figure of a column is more than `--above` times Triton's. Families are compiled
+by `--processes` processes at once. `PTXAS` names another ptxas of the same version.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -33,7 +35,6 @@ from tests.corpus.users import FAMILIES
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "tests/golden/users/triton"
 COLUMNS = ("registers", *(field.name for field in fields(CodeFigures)))
-CASES = {f"{family}/{case.label}" for family, cases in FAMILIES.items() for case in cases}
 
 Figures = Mapping[str, Any]
 
@@ -44,33 +45,49 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("families", nargs="*", metavar="FAMILY", help="all by default")
     parser.add_argument("--triton", type=Path, required=True, help="a Python with Triton 3.6")
     parser.add_argument("--arch", type=int, nargs="+", default=[80, 90, 120])
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--above", type=float, default=1.1)
     chosen = parser.parse_args(arguments)
     for arch in chosen.arch:
-        ours = dict(_compiled(Path(sys.executable), arch, chosen.families))
-        theirs = dict(_compiled(chosen.triton, arch, chosen.families))
+        ours = _compiled("tilewright", Path(sys.executable), arch, chosen)
+        theirs = _compiled("triton", chosen.triton, arch, chosen)
         _show(ours, theirs, arch, chosen.above)
         if chosen.keep:
             _write(KEPT / f"sm_{arch}.csv", theirs)
     return 0
 
 
-def _compiled(python: Path, arch: int, families: list[str]) -> Iterator[tuple[str, Figures]]:
-    """Figures, or an error, of each case by one compiler, from a process of its own."""
+def _compiled(side: str, python: Path, arch: int, chosen: argparse.Namespace) -> dict[str, Figures]:
+    """Figures, or an error, of each case by one compiler, in the order of the families."""
+    ptxas = os.environ.get("PTXAS") or str(pinned_ptxas())
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "src"))),
-        "TRITON_PTXAS_PATH": str(pinned_ptxas()),
-        "TILEWRIGHT_PTXAS_PATH": str(pinned_ptxas()),
+        "PYTHONPATH": os.pathsep.join(
+            (str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", ""))
+        ),
+        "TRITON_PTXAS_PATH": ptxas,
+        "TILEWRIGHT_PTXAS_PATH": ptxas,
     }
-    command = [python, "-m", "benchmarks.gpu.compile_users", str(arch), *families]
-    total = sum(not families or name.partition("/")[0] in families for name in CASES)
-    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE) as child:
-        assert child.stdout
-        for line in track(child.stdout, f"{python.parent.parent.name}, sm_{arch}", total=total):
-            name, found = json.loads(line)
-            yield name, found
+    families = chosen.families or list(FAMILIES)
+
+    def compile_family(family: str) -> list[tuple[str, Figures]]:
+        command = [python, "-m", "benchmarks.gpu.compile_users", side, str(arch), family]
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE
+        )
+        return [tuple(json.loads(line)) for line in done.stdout.splitlines()]
+
+    found: list[tuple[str, Figures]] = []
+    with ThreadPoolExecutor(chosen.processes) as pool:
+        title = f"{side}, sm_{arch}"
+        for rows in track(pool.map(compile_family, families), title, total=len(families)):
+            found += rows
+    return dict(found)
+
+
+def _inherited() -> list[str]:
+    return [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
 
 
 def _show(
