@@ -23,7 +23,7 @@ mistake = Mistakes()
 
 @mistake(x="*f32", o="*f32")
 def shape_of_pointer(x, o):
-    """cannot index the shape of a pointer: it is an address, and does not know what it points into [TW113]
+    """cannot index the shape of a pointer: it is an address, without the shape of an array [TW113]
     n = x.shape[0]
         ^^^^^^^^^^
     hint: pass the sizes as arguments of the kernel
@@ -34,7 +34,7 @@ def shape_of_pointer(x, o):
 
 @mistake(x="*f32", o="*f32")
 def unpack_shape(x, o):
-    """cannot unpack the shape of a pointer: it is an address, and does not know what it points into [TW113]
+    """cannot unpack the shape of a pointer: it is an address, without the shape of an array [TW113]
     a, b = x.shape
     ^^^^
     hint: pass the sizes as arguments of the kernel

@@ -230,7 +230,7 @@ def asm_pack(x):
     tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [tl.arange(0, 16)], tl.int32, True, 3)
 
 
-@says("cannot run the assembly '%a' here: it is a register that nothing has set [TW113]")
+@says("cannot run the assembly '%a' here: no instruction sets this register [TW113]")
 def asm_register(x):
     tl.inline_asm_elementwise("mov.b32 $0, %a;", "=r,r", [tl.arange(0, 16)], tl.int32, True, 1)
 

@@ -115,7 +115,7 @@ def stores_attribute(out):
 
 @mistake(out="*i32", n="i32")
 def calls_plain(out, n):
-    """cannot decide by a run-time value in the Python function 'plain': it runs once, when the kernel is compiled [TW113]
+    """cannot branch on a run-time value in the Python function 'plain': it runs once, when the kernel is compiled [TW113]
     tl.store(out, plain(n))
                   ^^^^^^^^
     hint: put @jit above it

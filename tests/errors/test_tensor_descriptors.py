@@ -298,7 +298,7 @@ class Unknown:
 
 
 def test_what_is_no_array_cannot_be_described():
-    with pytest.raises(errors.InvalidDescriptor, match="'base' must be an array that tells"):
+    with pytest.raises(errors.InvalidDescriptor, match="'base' must be an array that exposes"):
         TensorDescriptor.from_tensor(Unknown(), [16])
     with pytest.raises(errors.UnsupportedArgument, match="tensor descriptor of a int"):
         touch[(1,)](describe(base=16))

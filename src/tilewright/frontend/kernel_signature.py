@@ -20,7 +20,7 @@ class ArgSpec:
     of further arguments in `items`, where `value` may be the named-tuple class to keep; or a tensor
     `descriptor`, whose items are the pointer, the extents and all strides but the last, and whose
     value is (shape of blocks, padding).
-    facts: what holds for every value passed: `aligned` (bytes, of a pointer), `multiple_of`.
+    facts: properties of every value passed: `aligned` (bytes, of a pointer), `multiple_of`.
     """
 
     name: str

@@ -190,7 +190,7 @@ def _strides(array: Any) -> tuple[int, ...]:
         return tuple(array.stride())
     size, strides = _item_size(array), getattr(array, "strides", None)
     if size is None or strides is None:
-        expected = "an array that tells its strides"
+        expected = "an array that exposes its strides"
         raise errors.InvalidDescriptor("base", expected, type(array).__name__)
     if any(stride % size for stride in strides):
         expected = "an array whose strides are whole elements"

@@ -71,7 +71,7 @@ def active_dispatcher(what: str, instead: str = IN_A_KERNEL) -> Dispatcher:
     if dispatcher is None:
         raise errors.InvalidOperation(
             f"use {what} outside of a kernel",
-            "it means something only while a kernel is compiled or interpreted",
+            "it is defined only while a kernel is compiled or interpreted",
             instead,
         )
     return dispatcher
@@ -137,7 +137,7 @@ def is_builtin(value: object) -> bool:
 class DeviceFunction(PickledByName):
     """A function written in the language: a kernel, or a helper that kernels call.
 
-    fn: the Python function; its source is what the front end compiles.
+    fn: the Python function, whose source the front end compiles.
     """
 
     __name__: str

@@ -76,7 +76,7 @@ class _no_extents_of_a_pointer(no_extents):
     __slots__ = ()
 
     def error(self, verb: str) -> errors.InvalidOperation:
-        reason = "it is an address, and does not know what it points into"
+        reason = "it is an address, without the shape of an array"
         instead = "pass the sizes as arguments of the kernel"
         return errors.InvalidOperation(f"{verb} the shape of a pointer", reason, instead)
 

@@ -80,7 +80,7 @@ def unknown_member(owner: str, name: str, names: Iterable[str]) -> errors.Unknow
     """The error for an attribute that tensors lack. owner: "a tensor", "a pointer"."""
     if owner == "a pointer":
         error = errors.UnknownAttribute(owner, name, names)
-        # A pointer lacks what tensors have: advice for arrays would mislead.
+        # A pointer lacks the methods of tensors: advice for arrays would mislead.
         error.advice = error.hint or _OF_POINTERS
         return error
     return _unknown(owner, name, names, _OF_TENSORS)

@@ -185,7 +185,7 @@ class _Translation:
             return SPECIAL[token]()
         number = _literal(token)
         if number is None:
-            self._fail(token, "it is a register that nothing has set")
+            self._fail(token, "no instruction sets this register")
         if isinstance(number, float):
             kind = tl.float64 if "f64" in instruction else tl.float32
             return tl.full((), number, kind)

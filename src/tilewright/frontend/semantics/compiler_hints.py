@@ -92,7 +92,7 @@ def static_assert(ctx: Context, cond: object, msg: object = "") -> None:
 def device_print(ctx: Context, prefix: object, *args: object, hex: object = False) -> None:
     # The backends keep the prefix as bytes of a C string.
     if not isinstance(prefix, str) or not prefix.isascii():
-        expected = "an ASCII string that is known at compile time"
+        expected = "a compile-time ASCII string"
         ctx.fail(errors.InvalidValue, "device_print", "prefix", expected, describe(prefix))
     values = tuple(materialize(ctx, arg).handle for arg in args)
     in_hex = constant_arguments.flag(ctx, "device_print", "hex", hex)

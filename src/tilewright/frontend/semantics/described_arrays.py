@@ -180,12 +180,12 @@ def _is_integer_scalar(item: tensor) -> bool:
 @implements(tl.load_tensor_descriptor)
 def load_tensor_descriptor(ctx: Context, desc: object, offsets: object) -> tensor:
     d = _descriptor(ctx, "load", desc)
-    numbers = _numbers(ctx, d, _offsets(ctx, "load", d, offsets))
+    numbers = _array_operands(ctx, d, _offsets(ctx, "load", d, offsets))
     op = DescriptorLoadOp(d.base.handle, numbers, d.block_extents, d.padding)
-    return _as_read(ctx, d, ctx.tensor(op))
+    return _with_rounding(ctx, d, ctx.tensor(op))
 
 
-def _as_read(ctx: Context, d: tensor_descriptor_base, block: tensor) -> tensor:
+def _with_rounding(ctx: Context, d: tensor_descriptor_base, block: tensor) -> tensor:
     """A block that was loaded, rounded to TF32 if the descriptor requests it."""
     return evaluate(ctx, lambda: _rounded_to_tf32(block)) if d.rounds else block
 
@@ -209,7 +209,7 @@ def load(ctx: Context, self: object, offsets: object) -> tensor:
 def store_tensor_descriptor(ctx: Context, desc: object, offsets: object, value: object) -> None:
     d = _descriptor(ctx, "store", desc)
     check_writable(ctx, d.base.handle)
-    numbers = _numbers(ctx, d, _offsets(ctx, "store", d, offsets))
+    numbers = _array_operands(ctx, d, _offsets(ctx, "store", d, offsets))
     stored = _block(ctx, "store", d, value, d.block_extents)
     ctx.emitter.emit(DescriptorStoreOp(d.base.handle, stored, numbers, d.block_extents))
 
@@ -223,9 +223,9 @@ def store(ctx: Context, self: object, offsets: object, value: object) -> None:
 def gather(ctx: Context, self: object, x_offsets: object, y_offset: object) -> tensor:
     d = _descriptor(ctx, "gather", self)
     rows = _rows(ctx, "gather", d, x_offsets)
-    numbers = _numbers(ctx, d, [_offset(ctx, "gather", "y_offset", y_offset)])
+    numbers = _array_operands(ctx, d, [_offset(ctx, "gather", "y_offset", y_offset)])
     op = DescriptorGatherOp(d.base.handle, rows, numbers, d.block_extents, d.padding)
-    return _as_read(ctx, d, ctx.tensor(op))
+    return _with_rounding(ctx, d, ctx.tensor(op))
 
 
 @implements(tl.tensor_descriptor_base.scatter)
@@ -233,7 +233,7 @@ def scatter(ctx: Context, self: object, value: object, x_offsets: object, y_offs
     d = _descriptor(ctx, "scatter", self)
     check_writable(ctx, d.base.handle)
     rows = _rows(ctx, "scatter", d, x_offsets)
-    numbers = _numbers(ctx, d, [_offset(ctx, "scatter", "y_offset", y_offset)])
+    numbers = _array_operands(ctx, d, [_offset(ctx, "scatter", "y_offset", y_offset)])
     shape = (*shape_of(rows.type), d.block_extents[1])
     stored = _block(ctx, "scatter", d, value, shape)
     ctx.emitter.emit(DescriptorScatterOp(d.base.handle, stored, rows, numbers, d.block_extents))
@@ -249,7 +249,7 @@ def _reduction(kind: str) -> Callable[[Context, object, object, object], None]:
         if element not in ATOMIC_TYPES[kind]:
             names = ", ".join(str(type_of(dtype)) for dtype in ATOMIC_TYPES[kind])
             ctx.fail(errors.InvalidOperation, f"{function} on {d.dtype}", f"it works on {names}")
-        numbers = _numbers(ctx, d, _offsets(ctx, function, d, offsets))
+        numbers = _array_operands(ctx, d, _offsets(ctx, function, d, offsets))
         operand = _block(ctx, function, d, value, d.block_extents)
         ctx.emitter.emit(DescriptorReduceOp(d.base.handle, operand, numbers, d.block_extents, kind))
 
@@ -267,7 +267,7 @@ def _descriptor(ctx: Context, function: str, value: object) -> tensor_descriptor
     ctx.fail(errors.InvalidValue, function, "desc", expected, describe(value))
 
 
-def _numbers(
+def _array_operands(
     ctx: Context, d: tensor_descriptor_base, offsets: Sequence[Value]
 ) -> tuple[Value, ...]:
     """The operands of an access that describe the array and the block."""

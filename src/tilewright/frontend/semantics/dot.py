@@ -176,7 +176,7 @@ def _precision(ctx: Context, operand: DType, input_precision: object, allow_tf32
         ctx.fail(
             errors.InvalidOperation,
             "dot with both 'input_precision' and 'allow_tf32'",
-            "they say the same",
+            "they set the same option",
             "remove allow_tf32",
         )
     default = ctx.options.f32_default_precision

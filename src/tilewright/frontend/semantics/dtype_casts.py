@@ -43,7 +43,11 @@ def element_type(ctx: Context, what: str, requested: object) -> ir.Scalar:
     if not isinstance(requested, dtype):
         meant = _named_like(requested) or "float32"
         ctx.fail(
-            errors.InvalidValue, what, "dtype", f"a dtype such as tl.{meant}", _shown(requested)
+            errors.InvalidValue,
+            what,
+            "dtype",
+            f"a dtype such as tl.{meant}",
+            _described(requested),
         )
     element = ir.element_of(requested.ir)
     _check_fp8(ctx, what, element)
@@ -63,7 +67,7 @@ def _check_fp8(ctx: Context, what: str, element: ir.Scalar) -> None:
         ctx.fail(errors.InvalidValue, what, "dtype", expected, name, triton=triton)
 
 
-def _shown(requested: object) -> str:
+def _described(requested: object) -> str:
     """As `describe`; a class, and a dtype of another library, by its name."""
     if isinstance(requested, type):
         return requested.__name__

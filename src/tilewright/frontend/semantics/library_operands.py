@@ -69,7 +69,7 @@ def _float_dtype(ctx: Context, function: str, operands: tuple[object, ...]) -> D
     return found
 
 
-def _together(
+def _converted(
     ctx: Context, function: str, operands: Sequence[object], dtypes: Sequence[dtype]
 ) -> list[tensor]:
     """Operands in given dtypes and in one shape."""
@@ -85,7 +85,7 @@ def _floats(
     own = _float_dtype(ctx, function, operands)
     kinds = [type_of(compute(own))] * len(operands)
     form = Form.FP32 if rounds and own is not f64 else None
-    return Call(_together(ctx, function, operands, kinds), type_of(own) if rounds else None, form)
+    return Call(_converted(ctx, function, operands, kinds), type_of(own) if rounds else None, form)
 
 
 _accumulated = partial(_floats, accumulator_dtype, True)
@@ -97,7 +97,7 @@ def _with_integer(
 ) -> Call:  # fmt: skip
     """A float, to whose dtype the result is rounded, and an integer."""
     own = _float_dtype(ctx, function, operands[of_float])
-    return Call(_together(ctx, function, operands, dtypes), type_of(own))
+    return Call(_converted(ctx, function, operands, dtypes), type_of(own))
 
 
 def _integers(ctx: Context, function: str, operands: tuple[object, ...]) -> Call:
@@ -109,7 +109,7 @@ def _integers(ctx: Context, function: str, operands: tuple[object, ...]) -> Call
     if common.is_float:
         ctx.fail(errors.InvalidValue, function, "x", "an integer", type_of(common))
     kind = type_of(common) if common.bits >= 32 else tl.int32
-    return Call(_together(ctx, function, operands, [kind] * len(operands)))
+    return Call(_converted(ctx, function, operands, [kind] * len(operands)))
 
 
 def _given(
@@ -121,7 +121,7 @@ def _given(
         if number.dtype.is_floating() != kind.is_floating():
             expected = "a float" if kind.is_floating() else "an integer"
             ctx.fail(errors.InvalidValue, function, "x", expected, number.type)
-    return Call(_together(ctx, function, operands, dtypes))
+    return Call(_converted(ctx, function, operands, dtypes))
 
 
 _PRODUCTS, _NARROW_PRODUCTS = 8, 64

@@ -73,7 +73,7 @@ def load(
         ctx.fail(
             errors.InvalidOperation,
             "load with 'other' but no 'mask'",
-            "'other' stands for the elements that the mask leaves out",
+            "'other' is the value of masked-out elements",
             "add mask=..., or remove other=...",
         )
     address, condition = broadcast_mask(ctx, "load", address, mask)
@@ -172,14 +172,14 @@ def mask_for(ctx: Context, function: str, pointer: Value, mask: object) -> Value
             errors.InvalidOperation,
             f"{function} with a mask of {actual}",
             "a mask is int1",
-            _instead_of_mask(mask),
+            _mask_advice(mask),
         )
     _check_block(ctx, function, "mask", shape, mask)
     what = f"{function} with a mask"
     return broadcast_value(ctx, mask.handle, shape, what, mismatch=errors.AccessMismatch)
 
 
-def _instead_of_mask(mask: object) -> str:
+def _mask_advice(mask: object) -> str:
     """The advice for a value that is no mask but is passed in its position."""
     for name, values in _HINT_VALUES.items():
         if isinstance(mask, str) and mask in values:

@@ -90,11 +90,11 @@ def _sorted(
         key = _padded(ctx, key, axis, size, descending)
     ordered = ctx.tensor(SortOp(key.handle, axis, kept, descending, bitonic))
     if kept > extent:
-        ordered = evaluate(ctx, lambda: tl.gather(ordered, _places(shape, axis, extent), axis))
+        ordered = evaluate(ctx, lambda: tl.gather(ordered, _positions(shape, axis, extent), axis))
     return _from_key(ctx, ordered, element)
 
 
-def _places(shape: tuple[int, ...], axis: int, size: int) -> tensor:
+def _positions(shape: tuple[int, ...], axis: int, size: int) -> tensor:
     """The place along `axis`, in a tile of `shape` but for `size` elements there."""
     flat = [1] * len(shape)
     flat[axis] = size
@@ -109,7 +109,7 @@ def _padded(ctx: Context, key: tensor, axis: int, size: int, descending: bool) -
     last = key.dtype.get_int_min_value() if descending else key.dtype.get_int_max_value()
 
     def keys() -> tensor:
-        place = _places(shape, axis, size)
+        place = _positions(shape, axis, size)
         found = tl.gather(key, tl.minimum(place, shape[axis] - 1), axis)
         return tl.where(place < shape[axis], found, last)
 

@@ -51,7 +51,7 @@ def _indexed(ctx: Context, x: tensor, entries: Sequence[object]) -> tensor:
     dim = 0
     for entry in whole:
         if entry is not None:
-            value = _taken(ctx, value, dim, entry)
+            value = _selected(ctx, value, dim, entry)
             dim += 1
     integers = [i for i, entry in enumerate(_without_none(whole)) if isinstance(entry, int)]
     axes = [i for i, entry in enumerate(_without_integers(whole)) if entry is None]
@@ -66,7 +66,7 @@ def _without_integers(entries: Sequence[object]) -> list[object]:
     return [entry for entry in entries if not isinstance(entry, int)]
 
 
-def _taken(ctx: Context, value: Value, dim: int, entry: object) -> Value:
+def _selected(ctx: Context, value: Value, dim: int, entry: object) -> Value:
     """The elements at an index or slice of one dimension; an index leaves an extent of 1."""
     if _is_full(entry):
         return value

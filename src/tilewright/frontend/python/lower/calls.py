@@ -101,7 +101,7 @@ def _refuse_unless_plain(
     frame: FunctionFrame, node: ast.Call, callee: object, args: Arguments, kwargs: Keywords
 ) -> None:
     """Refuse functions other than the user's unless all arguments are compile-time values."""
-    if not callable(callee) or stops_program(callee) or _of_decorator(frame, node, callee):
+    if not callable(callee) or is_debugger(callee) or _of_decorator(frame, node, callee):
         _refuse(frame, node, callee)
     static = is_static((*args, *kwargs.values()))
     if not static and (not isinstance(callee, FunctionType) or _package(callee) in _OTHER_ARRAYS):
@@ -176,7 +176,7 @@ def _refuse(frame: FunctionFrame, node: ast.Call, callee: object) -> NoReturn:
     """Raise the error for a value that cannot be called, with a remedy."""
     name = str(getattr(callee, "__qualname__", getattr(callee, "__name__", callee)))
     module = str(getattr(callee, "__module__", "") or "")
-    if stops_program(callee):
+    if is_debugger(callee):
         refuse_debugger(frame, node)
     if isinstance(callee, dtype):
         reason = "a dtype is not a function"
@@ -196,7 +196,7 @@ def _refuse(frame: FunctionFrame, node: ast.Call, callee: object) -> NoReturn:
     frame.unsupported(node, f"calling the Python function '{name}'", instead)
 
 
-def stops_program(callee: object) -> bool:
+def is_debugger(callee: object) -> bool:
     """Whether a function starts a debugger."""
     name = str(getattr(callee, "__qualname__", ""))
     return callee is breakpoint or name.endswith("set_trace") or _package(callee) in DEBUGGERS

@@ -80,6 +80,6 @@ class _CompileTime:
         return ctx.functions.call(ctx, function, args, kwargs)
 
     def _refuse(self) -> NoReturn:
-        operation = f"decide by a run-time value in the Python function '{self._name}'"
+        operation = f"branch on a run-time value in the Python function '{self._name}'"
         reason = "it runs once, when the kernel is compiled"
         raise errors.InvalidOperation(operation, reason, "put @jit above it")

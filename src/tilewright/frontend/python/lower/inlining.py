@@ -60,16 +60,19 @@ def _as_parameter(value: object) -> object:
 
 def call_signature(args: Sequence[object], kwargs: Mapping[str, object]) -> object:
     """Types and compile-time values of a call's arguments, which determine the lowered body."""
-    return (*map(_known, args), *((name, _known(value)) for name, value in kwargs.items()))
+    return (
+        *map(_static_part, args),
+        *((name, _static_part(value)) for name, value in kwargs.items()),
+    )
 
 
-def _known(value: object) -> object:
+def _static_part(value: object) -> object:
     if isinstance(value, tensor):
         return value.handle.type
     if is_tuple(value):
-        return tuple(map(_known, value))
+        return tuple(map(_static_part, value))
     if isinstance(value, aggregate_value):
-        return (type(value), *map(_known, value.parts()))
+        return (type(value), *map(_static_part, value.parts()))
     # By text: 1, 1.0 and True are equal.
     plain = static_value(value)
     return plain if callable(plain) else repr(plain)

@@ -205,7 +205,7 @@ def while_statement(frame: FunctionFrame, node: ast.While) -> Outcome:
         try:
             with frame.into(before):
                 carried.bind(frame, before.args)
-                go = _goes_on(frame, node, before.args[-1] if may_be_left else None)
+                go = _has_next_iteration(frame, node, before.args[-1] if may_be_left else None)
                 if go is None:
                     erase_ops(before)
                     return None
@@ -236,7 +236,7 @@ def _not(frame: FunctionFrame, left: Value) -> Value:
     return cast("tensor", logical_not(frame.ctx, tensor(left))).handle
 
 
-def _goes_on(frame: FunctionFrame, node: ast.While, left: Value | None) -> Value | None:
+def _has_next_iteration(frame: FunctionFrame, node: ast.While, left: Value | None) -> Value | None:
     """Whether there is another iteration; None if the condition is false at compile time.
 
     left: whether a `break` has occurred, in a loop with one: then the condition is not evaluated.

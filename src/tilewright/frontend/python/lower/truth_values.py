@@ -95,7 +95,7 @@ def _identical(left: object, right: object) -> bool:
 
 def _contained(ctx: Context, item: object, container: object) -> bool:
     if not (is_static(item) and is_static(container)):
-        reason = f"{describe(item)} and {describe(container)} are not all known at compile time"
+        reason = f"{describe(item)} and {describe(container)} are not all compile-time constants"
         ctx.fail(errors.InvalidOperation, "evaluate 'in'", reason, "compare with == and |")
     return on_host(
         "evaluate 'in'", lambda: static_value(item) in cast("list[object]", static_value(container))

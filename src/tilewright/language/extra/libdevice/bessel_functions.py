@@ -27,13 +27,13 @@ LARGE = tl.constexpr(1e150)
 # ---- orders 0 and 1 ------------------------------------------------------------------------------
 
 
-def _near(x: tensor) -> tensor:
+def _table_argument(x: tensor) -> tensor:
     """The argument t of the tables for [0, 8]."""
     inside = tl.minimum(x, 8.0)
     return inside * inside * (1.0 / 32.0) - 1.0
 
 
-def _waves(x: tensor, order: int) -> tuple[tensor, tensor]:
+def _asymptotic(x: tensor, order: int) -> tuple[tensor, tensor]:
     """J and Y from 8 on: their common amplitude, and a phase that is close to x - pi/4."""
     far = tl.minimum(tl.maximum(x, 8.0), 1e300)
     t = 2.0 * (8.0 / far) * (8.0 / far) - 1.0
@@ -53,16 +53,16 @@ def _waves(x: tensor, order: int) -> tuple[tensor, tensor]:
 def j0(x: tensor) -> tensor:
     """Bessel function of the first kind, order 0."""
     size = tl.abs(x)
-    near = chebyshev(series.J0, _near(size))
-    return tl.where(size < 8.0, near, tl.where(x != x, x, _waves(size, 0)[0]))
+    near = chebyshev(series.J0, _table_argument(size))
+    return tl.where(size < 8.0, near, tl.where(x != x, x, _asymptotic(size, 0)[0]))
 
 
 @library_function(Operands.FP64, ulp=(1, 4))
 def j1(x: tensor) -> tensor:
     """Bessel function of the first kind, order 1."""
     size = tl.abs(x)
-    near = chebyshev(series.J1, _near(size)) * size
-    found = tl.where(size < 8.0, near, _waves(size, 1)[0])
+    near = chebyshev(series.J1, _table_argument(size)) * size
+    found = tl.where(size < 8.0, near, _asymptotic(size, 1)[0])
     return tl.where(x != x, x, tl.where(x < 0.0, -found, found))
 
 
@@ -77,17 +77,17 @@ def _of_second_kind(x: tensor, near: tensor, far: tensor) -> tensor:
 def y0(x: tensor) -> tensor:
     """Bessel function of the second kind, order 0."""
     inside = tl.maximum(tl.minimum(x, 8.0), 5e-324)
-    near = chebyshev(series.Y0, _near(inside)) + TWO_OVER_PI * tl.log(inside) * j0(inside)
-    return _of_second_kind(x, near, _waves(x, 0)[1])
+    near = chebyshev(series.Y0, _table_argument(inside)) + TWO_OVER_PI * tl.log(inside) * j0(inside)
+    return _of_second_kind(x, near, _asymptotic(x, 0)[1])
 
 
 @library_function(Operands.FP64, ulp=(1, 4))
 def y1(x: tensor) -> tensor:
     """Bessel function of the second kind, order 1."""
     inside = tl.maximum(tl.minimum(x, 8.0), 5e-324)
-    regular = chebyshev(series.Y1, _near(inside)) * inside
+    regular = chebyshev(series.Y1, _table_argument(inside)) * inside
     near = regular + TWO_OVER_PI * (tl.log(inside) * j1(inside) - 1.0 / inside)
-    return _of_second_kind(x, near, _waves(x, 1)[1])
+    return _of_second_kind(x, near, _asymptotic(x, 1)[1])
 
 
 def _modified(x: tensor, near: tensor, far: Sequence[float]) -> tensor:
