@@ -96,7 +96,7 @@ def lower_function(
     define_region_functions(state, function)
     lower_block(state, function.body)
     if state.group is not None:
-        for block in (state.group.sums, state.group.kept):
+        for block in (state.group.accumulators, state.group.kept):
             if block is not None:
                 block.touch()
     # After the body: only now are the lifetimes of the blocks known, and whether there are

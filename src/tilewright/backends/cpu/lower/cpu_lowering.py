@@ -1,4 +1,4 @@
-"""The state of the lowering of one function: code, values, scratch memory, the machine.
+"""The state of the lowering of one function: code, values, scratch memory, the target.
 
 Lowering rules are functions registered with `@lowering(OpClass)`; they take the state and the op,
 or the nest whose only sink it is.
@@ -26,14 +26,16 @@ from tilewright.support.data_class import dataclass
 
 @dataclass(frozen=True, slots=True)
 class GemmGroup:
-    """Programs whose products are done at once; see gemm_groups.py.
+    """Adjacent programs that are batched into one GEMM; see gemm_groups.py.
 
     rows, columns: of each program; most_rows, most_columns: programs of a group
-    by_tiles: whether AMX multiplies
+    by_tiles: whether AMX computes it
     operand_bytes: of an element of A and B; a_row_bytes, b_column_bytes: from one row of A, and one
-        column of B, to the next, 0: as the program finds
-    down_bytes, across_bytes: from one program's sums to those of the next below, and to its right
-    sums, kept: scratch memory that lasts from program to program; None: no panels of B are kept
+        column of B, to the next; 0: known at run time
+    down_bytes, across_bytes: from one program's accumulators to those of the next one below, and to
+        the right
+    accumulators, kept: scratch memory that lasts from program to program; None: no panels of B are
+        cached
     """
 
     rows: int
@@ -46,7 +48,7 @@ class GemmGroup:
     b_column_bytes: int
     down_bytes: int
     across_bytes: int
-    sums: ScratchBlock
+    accumulators: ScratchBlock
     kept: ScratchBlock | None
 
 
@@ -54,15 +56,15 @@ class GemmGroup:
 class CpuLowering:
     """Lowering of one function to the body of one program instance.
 
-    entry: instructions in front of the body; dots: names of the micro-kernels emitted so far
+    entry: instructions before the body; dots: names of the micro-kernels emitted so far
     streams, streamed_nests: see streaming_stores.py
-    fetches, fetching_nests: whether nests may ask how much the grid works on, to fetch ahead, and
-        how many do; steps: bytes from program to program, see `program_order.py`
+    fetches, fetching_nests: whether nests may prefetch by how much memory the grid touches, and how
+        many do; steps: bytes from program to program, see `program_order.py`
     this_program, next_program: arguments and program ids alone, for the addresses of prefetches
     plans: of blocks that were planned before they are lowered
-    assigned_buffers: where values go that are materialized later
-    group: if it may be one of a group
-    done_from_memory: the product that does most iterations of the loop that is being lowered
+    assigned_buffers: buffers of values that are materialized later
+    group: the group of programs, if there are groups
+    done_from_memory: the matmul that runs most iterations of the loop that is being lowered
     waits: the loops that wait for other programs, see `waiting_loops`
     split_section, split_line, split_count, loops_emitted: see split_blocks.py
     """
@@ -113,13 +115,13 @@ class CpuLowering:
         """A buffer in scratch memory, row-major unless `strides` (in elements) are given."""
         steps = strides or row_major(shape)
         name = self.code.name("buffer")
-        # Padded rows reach further than the elements of a dense tile.
+        # Padded rows take more memory than the elements of a dense tile.
         last = sum((n - 1) * s for n, s in zip(shape, steps, strict=True))
         block = self.scratch.allocate(name, max(last + 1, prod(shape)) * element.bytes)
         return Buffer(Val(name, "ptr"), shape, steps, element, (block,))
 
     def buffer_for(self, value: Value, strides: tuple[int, ...] | None = None) -> Buffer:
-        """The buffer that a materialized value goes to: the assigned one, or else a new one."""
+        """The buffer of a materialized value: the assigned one, or else a new one."""
         buffer = self.assigned_buffers.get(value)
         if buffer is None:
             buffer = self.allocate(shape_of(value.type), element_of(value.type), strides)

@@ -1,4 +1,4 @@
-"""Where the operands of matrix products live in scratch memory."""
+"""Layout of dot operands in scratch memory."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from tilewright.ops import ConstantOp, DotOp
 
 
 def dot_spec(unit: VectorUnit, op: DotOp) -> DotSpec:
-    """The product of one pair of matrices, with the preferred strides."""
+    """The matmul of one pair of matrices, with the preferred strides."""
     m, k = shape_of(op.a.type)[-2:]
     n = shape_of(op.b.type)[-1]
     return DotSpec(m, n, k, element_of_dot(op), unit)
 
 
 def _column_major(spec: DotSpec, of_a: bool) -> DotSpec | None:
-    """The product with A or B column-major; None if the micro-kernel has no such form."""
+    """The matmul with A or B column-major; None if the micro-kernel has no such form."""
     if of_a:
         direct = spec.operand.group == 1 and not spec.unit.lane_broadcast
         return replace(spec, a_columns=True) if direct else None
@@ -36,25 +36,25 @@ def _column_major(spec: DotSpec, of_a: bool) -> DotSpec | None:
 
 
 def element_of_dot(op: DotOp) -> str:
-    """What the micro-kernel multiplies (`DotSpec.element`)."""
+    """The element type that the micro-kernel multiplies (`DotSpec.element`)."""
     kind = dtype_of(op.a.type)
     if isinstance(op, Bf16DotOp):
         return "bfloat"
     return kind.name if kind.bits == 8 else llvm_type(kind)
 
 
-def is_zero(sums: Value) -> bool:
-    """Whether sums start from zero: then a micro-kernel writes them without a look at them."""
-    op = sums.op
+def is_zero(accumulator: Value) -> bool:
+    """Whether an accumulator starts at zero: then a micro-kernel writes it without reading it."""
+    op = accumulator.op
     return isinstance(op, ConstantOp) and op.value == 0
 
 
 def operand_strides(
     unit: VectorUnit, value: Value, alignments: Mapping[Value, Alignment]
 ) -> tuple[int, ...] | None:
-    """Padded strides of a tile that is multiplied, so that its rows do not share cache sets; of a
-    column-major one, those of its columns."""
-    # The first product decides; any other works with these strides too (see `lower_dot`).
+    """Padded strides of a dot operand, so that its rows do not share cache sets; of the columns of
+    a column-major one."""
+    # The first dot decides; any other works with these strides (see `lower_dot`).
     for user in value.uses:
         if not isinstance(user, DotOp) or value not in (user.a, user.b):
             continue

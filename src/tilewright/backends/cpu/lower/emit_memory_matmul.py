@@ -81,7 +81,9 @@ class MemoryMatmulEmitter:
         self.last_of_a: list[Val | None] = [last[0], None]
         self.last_of_b: list[Val | None] = [None, last[1]]
 
-    def emit(self, name: str, spec: DotSpec, sums: Val, fill: Callable[[], None]) -> list[Val]:
+    def emit(
+        self, name: str, spec: DotSpec, accumulators: Val, fill: Callable[[], None]
+    ) -> list[Val]:
         """The call of the micro-kernel of a specification, which may be that of a group, where it
         may be, elsewhere what fills the sums; the starts of the rest of the loop."""
         code = self.code
@@ -112,7 +114,7 @@ class MemoryMatmulEmitter:
         sizes = (a_row, b_row, depth, rows, columns)
         kept = kept_panels(self.state) if self.grouped else ()
         numbers = call_of_memory_matmul(spec, sizes, adds=False, kept=kept)
-        call = f"@{name}({sums.typed}, {a.typed}, {b.typed}, {numbers})"
+        call = f"@{name}({accumulators.typed}, {a.typed}, {b.typed}, {numbers})"
         if may_fail:
             right = code.let_here(f"call i1 {call}", "i1")
             if self.grouped:

@@ -1,9 +1,9 @@
-"""Evaluates a tile value at the coordinates of the lanes: tile ops as functions of an index.
+"""Evaluation of a tile value at the coordinates of the lanes: tile ops as functions of an index.
 
 Ops that only compute or move elements have no code of their own: `Evaluator.at(value, coords)`
-walks from a use up to what exists (a buffer, a scalar, memory) and emits what one vector step
-needs. Results are remembered for the nest, so that a value shared by several sinks of a nest is
-computed once.
+walks from a use up to existing values (a buffer, a scalar, memory) and emits the code of one vector
+step. Results are cached for the nest, so that a value with several sinks in a nest is computed
+once.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from tilewright.support.data_class import dataclass
 
 Coords = tuple[Lanes, ...]
 Steps = Generator[tuple[Value, Coords], Evaluated, Evaluated]
-"""How a value is computed: yields what it needs, is sent it evaluated, returns the value."""
+"""Steps of a computation: yields the operands, receives them evaluated, returns the value."""
 
 
 @dataclass(frozen=True, slots=True)
 class RegionFunction:
-    """An LLVM function of scalars that a region became.
+    """The LLVM function of scalars of a region.
 
-    captured: values from outside that it takes after the region's arguments; results: LLVM types
+    captured: outside values that follow the region's arguments; results: LLVM types
     """
 
     name: str
@@ -40,10 +40,10 @@ class RegionFunction:
 
 
 class Environment:
-    """What exists in the function so far: scalars, tiles in buffers, functions of regions; and
-    what is known of all its values.
+    """The values that exist in the function so far: scalars, tiles in buffers, functions of
+    regions; and facts about all values.
 
-    for_hints: of the addresses of prefetches, where sums and products are assumed not to wrap
+    for_hints: for the addresses of prefetches, whose integer arithmetic is assumed not to wrap
     """
 
     __slots__ = ("_natural", "alignments", "buffers", "for_hints", "functions", "scalars")
@@ -72,7 +72,7 @@ class Environment:
 
     @contextmanager
     def where_natural(self, values: Iterable[Value]) -> Generator[None]:
-        """What is emitted inside runs only where no element of some values is negative."""
+        """The code emitted inside runs only where no element of some values is negative."""
         before = dict(self._natural)
         self._natural.update(dict.fromkeys(values, True))
         yield
@@ -82,7 +82,8 @@ class Environment:
 class Evaluator:
     """Evaluates values for one nest.
 
-    shifts: remainders that are the dividend less a number wherever it runs (see wrapped_tiles.py)
+    shifts: remainders that equal the dividend less a number wherever the code runs (see
+    wrapped_tiles.py)
     """
 
     __slots__ = ("assumed", "code", "env", "shifts", "evaluated", "math")
@@ -98,13 +99,13 @@ class Evaluator:
         self.env = env
         self.shifts = shifts or {}
         self.math = LaneMath(code, width)
-        # Conditions that hold wherever this evaluates.
+        # Conditions that hold wherever this evaluator's code runs.
         self.assumed: dict[tuple[Value, Coords], Lanes] = {}
         # Valid across loops: keys hold the loop's index, and code without one is hoisted by `let`.
         self.evaluated: dict[tuple[Value, Coords], Evaluated] = {}
 
     def branch(self) -> Evaluator:
-        """One for a side of a branch: what it evaluates does not exist on the other side."""
+        """An evaluator for a side of a branch, whose values do not exist on the other side."""
         side = Evaluator(self.code, self.env, self.math.width, self.shifts)
         side.assumed.update(self.assumed)
         side.evaluated.update(self.evaluated)
@@ -112,14 +113,15 @@ class Evaluator:
         return side
 
     def assume(self, condition: Value, coords: Coords) -> None:
-        """A condition holds at these coordinates, in the loop that is open now.
+        """Assume that a condition holds at these coordinates, in the loop that is open now.
 
-        The level keeps in the loop what is loaded without a mask because of it.
+        The level keeps loads without a mask, which depend on the condition, in the loop.
         """
         self.evaluated[condition, coords] = self._known_to_hold()
 
     def assume_from_now_on(self, condition: Value, coords: Coords) -> None:
-        """A condition, a scalar or a tile at these coordinates, holds in all that follows."""
+        """Assume that a condition, a scalar or a tile at these coordinates, holds in all later
+        code."""
         self.assumed[condition, coords] = self._known_to_hold()
 
     def _known_to_hold(self) -> Lanes:
@@ -134,7 +136,7 @@ class Evaluator:
         """A value that needs no code, or that has been evaluated before."""
         is_tile = isinstance(value.type, TileType)
         if not is_tile:
-            # A scalar is the same at all coordinates: it is remembered once.
+            # A scalar is the same at all coordinates: it is cached once.
             coords = ()
         if self.assumed and (value, coords) in self.assumed:
             return self.assumed[value, coords]
@@ -152,9 +154,9 @@ class Evaluator:
         return evaluated_value
 
     def _walk(self, value: Value, coords: Coords) -> Evaluated:
-        """Evaluate a value after what it needs, depth first.
+        """Evaluate a value after its operands, depth first.
 
-        The stack is a list, since thousands of values may depend on each other in a row.
+        The stack is a list, since a chain may have thousands of values.
         """
         stack: list[tuple[Value, Coords, Steps]] = []
         evaluated_value: Evaluated | None = None
@@ -178,11 +180,11 @@ class Evaluator:
                 evaluated_value = self._existing(value, coords)
 
     def lanes(self, value: Value, coords: Coords) -> Lanes:
-        """As `at`, for a value that is no pointer, or for pointers one by one."""
+        """The value at the coordinates, as `at`, with addresses as a vector of pointers."""
         return self.as_lanes(self.at(value, coords), value)
 
     def as_lanes(self, evaluated_value: Evaluated, value: Value) -> Lanes:
-        """Addresses spelled out as a vector of pointers."""
+        """Addresses expanded to a vector of pointers."""
         if isinstance(evaluated_value, Lanes):
             return evaluated_value
         if evaluated_value.offset is None:
@@ -235,8 +237,8 @@ class Evaluator:
 def _rounds_quotient(op: Op) -> bool:
     """Whether an op rounds a quotient of f32 to f16.
 
-    LLVM would divide numbers of f16 instead, of which the result is the same: a third slower where
-    a CPU has instructions for that (2^14 numbers on Emerald Rapids: 0.34 ns each, in f32 0.24).
+    LLVM would divide in f16 instead, with the same result, which is slower where a CPU has
+    instructions for it (figures in ADR 0033).
     """
     return (
         isinstance(op, CastOp)
@@ -247,7 +249,8 @@ def _rounds_quotient(op: Op) -> bool:
 
 
 INDEX_FUNCTIONS: dict[type[Op], Callable[[Evaluator, Any, Value, Coords], Steps]] = {}
-"""How the elements of an op's result come from those of its operands; see index_functions.py."""
+"""How the elements of an op's result are computed from those of its operands; see
+index_functions.py."""
 
 OpT = TypeVar("OpT", bound=Op)
 IndexFunction = Callable[[Evaluator, OpT, Value, Coords], Steps]
@@ -256,7 +259,7 @@ IndexFunction = Callable[[Evaluator, OpT, Value, Coords], Steps]
 def index_function(
     *op_classes: type[OpT],
 ) -> Callable[[IndexFunction[OpT]], IndexFunction[OpT]]:
-    """Register how the elements of a result of these ops are computed."""
+    """Register the function that computes the elements of a result of these ops."""
 
     def register(function: IndexFunction[OpT]) -> IndexFunction[OpT]:
         for op_class in op_classes:

@@ -1,20 +1,18 @@
 """Emits a fused loop nest: vectors along one dimension, loops over the others.
 
-Per step all values are evaluated first and written afterwards, so that a store never comes
-between the loads of its step. With reductions the loops are: kept dimensions outside, the reduced
-one inside.
+In each step all values are evaluated before the first one is written, so that no store is between
+the loads of its step. With reductions, the loops over kept dimensions are outside, the reduced one
+inside.
 
-A nest of nothing but stores is cut where a mask ends it (see loop_clipping.py): whole steps have no
-mask then, neither for their stores nor for their loads, and one step with it does the rest.
+A nest of stores is clipped where a mask ends it (see loop_clipping.py): whole steps then have no
+mask, neither for their stores nor for their loads, and one step with the mask handles the rest.
 
-    for (i = 0; i < active & -32; i += 32)  whole step       perhaps past the caches
+    for (i = 0; i < active & -32; i += 32)  whole step       perhaps non-temporal
     for (; i < active; i += 32)             masked step      at most one
 
-So is a reduction, whose steps beyond the mask go on as they do without the cut, and a nest that
-computes what a loop carries (an Intel Xeon, one thread, tiles of 1024, carried sums: rows of 1000
-bf16 119 -> 94 us, layer norm of 4096 x 781 bf16 1738 -> 1569 us, of 1000 x 1000 443 -> 373).
-A masked store that misses the caches takes up to four times as long as a whole one (addition of
-2^24 bf16 on Zen 5: 9.5 ms with masks, 2.5 without).
+The same holds for a reduction, whose steps beyond the mask run as without clipping, and for a nest
+that computes a loop-carried tile. A masked store that misses the caches takes up to four times as
+long as a whole one. The figures are in ADR 0033.
 """
 
 from __future__ import annotations
@@ -67,7 +65,7 @@ def emit_loop_nest(state: CpuLowering, nest: LoopNest) -> None:
 def _emit_either(
     code: Code, condition: Val, emit_one: Callable[[], None], emit_other: Callable[[], None]
 ) -> None:
-    """A branch on a condition that holds for the whole nest. Neither side gives new scalars."""
+    """A branch on a condition that holds for the whole nest. Neither side defines new scalars."""
     one, other, done = (code.label(name) for name in ("one", "other", "done"))
     code.line(f"br i1 {condition}, label %{one}, label %{other}")
     for label, emit in ((one, emit_one), (other, emit_other)):
@@ -85,8 +83,10 @@ class _NestEmitter:
     ) -> None:
         self.state, self.nest, self.code = state, nest, state.code
         self.shifts = shifts
-        self.streaming = False  # what is being emitted stores past the caches
-        self.holding: frozenset[IndexedValue] = frozenset()  # conditions that hold there
+        self.streaming = False  # whether its stores are non-temporal
+        self.holding: frozenset[IndexedValue] = (
+            frozenset()
+        )  # conditions that hold in the present code
         self.reduces = [s for s in nest.sinks if isinstance(s, ReduceOp)]
         self.stores = [s for s in nest.sinks if isinstance(s, StoreOp)]
         self.only_stores = bool(self.stores) and not self.reduces and not nest.materialized
@@ -94,7 +94,7 @@ class _NestEmitter:
         alone = bool(self.reduces) and not self.stores and not nest.materialized
         self.carries, ahead = carries, self.only_stores or carries or alone
         self.ahead = RunAhead(state, nest, self.stores) if ahead else None
-        self.fetches = not alone  # in what is being emitted
+        self.fetches = not alone  # of the present code
         self.axis = self.reduces[0].axis if self.reduces else None
         self.vector_dim, self.width = self._choose_vectors()
         self.ev = state.evaluator(self.width, shifts)
@@ -123,7 +123,7 @@ class _NestEmitter:
         """The dimension that runs over lanes: the one with the cheapest step per element."""
         shape = self.nest.shape
         best, best_cost = len(shape) - 1, float("inf")
-        # From the last: at equal cost it wins, which is usually contiguous in memory.
+        # From the last: at equal cost it is preferred, since it is usually contiguous in memory.
         for dim in reversed(range(len(shape))):
             if shape[dim] == 1 and len(shape) > 1:
                 continue
@@ -133,17 +133,17 @@ class _NestEmitter:
         return best, lanes_along(self.state, self.nest, best)
 
     def cost(self, inside: bool = False) -> float:
-        """Of the chosen step, per element. inside: where the masks of its stores hold."""
+        """Cost of the chosen step per element. inside: where the masks of its stores hold"""
         return self._probe(self.vector_dim, inside)
 
     def _probe(self, dim: int, inside: bool = False) -> float:
         """Instructions per element with lanes along `dim`, a gather counting as its lanes."""
         width = lanes_along(self.state, self.nest, dim)
-        # Emitted into a module that is thrown away: the instructions are only counted.
+        # Emitted into a module that is discarded: the instructions are only counted.
         code = Code(ModuleText())
         code.sections += [[] for _ in self.nest.shape]
         ev = Evaluator(code, self.state.env, width, shifts=self.shifts)
-        # Levels as in the nest itself, so that the innermost section has all that a step does.
+        # Levels as in the nest itself, so that the innermost section contains the whole step.
         inner = [dim] if self.axis in (None, dim) else [dim, self.axis]
         order = [*self._outer_dims(dim), *inner]
         coords = tuple(
@@ -176,11 +176,12 @@ class _NestEmitter:
         return cost / width
 
     def _outer_dims(self, vector_dim: int) -> list[int]:
-        """Those around the loops over vectors and over the reduced dimension."""
+        """The dimensions of the loops around the loops over vectors and over the reduced
+        dimension."""
         return [d for d in range(len(self.nest.shape)) if d not in (vector_dim, self.axis)]
 
     def inputs(self) -> list[Value]:
-        """What is evaluated in each step."""
+        """The values that each step evaluates."""
         inputs = list(self.nest.materialized)
         for op in self.reduces:
             inputs += op.inputs
@@ -203,13 +204,13 @@ class _NestEmitter:
     def _by_shared_condition(self, coords: dict[int, Lanes]) -> None:
         """The inner loops, without the mask that all their lanes share where it holds.
 
-        With it Zen 5 does not prefetch what is loaded (see shared_conditions.py).
+        Some CPUs do not prefetch masked loads (see shared_conditions.py).
         """
         self_contained = all(buffer is not None for _, buffer in self.results)
-        # One that stores what another has read finds it in the cache, masks or not, and takes a
-        # fifth longer without them (RMS norm of 2048 x 1024 on Zen 5).
+        # A nest that stores what another has read finds it in the cache, with masks or not, and is
+        # slower without them.
         again = bool(self.stores and self.nest.prefetches)
-        # nor in the few iterations that are left of a loop, for which it is not worth the code
+        # nor in the few remaining iterations of a loop, which are not worth the code
         possible = self_contained and not again and self.state.done_from_memory is None
         condition = shared_condition(self.nest, coords) if possible else None
         if condition is None:
@@ -219,7 +220,7 @@ class _NestEmitter:
         value = before.lanes(condition.value, condition.coords(coords))
 
         def side(holds: bool) -> None:
-            # What a side evaluates does not exist on the other one.
+            # Values of one side do not exist on the other.
             self.ev, self.prefetcher = before.branch(), Prefetcher(self.state, self.width)
             if holds:
                 self.ev.assume_from_now_on(condition.value, condition.coords(coords))
@@ -243,7 +244,7 @@ class _NestEmitter:
 
     def _outer_loop(self, dims: list[int], coords: dict[int, Lanes]) -> None:
         """The loop over `dims[0]`, with those over the others inside."""
-        # Rows of results and buffers cannot be left out: later code reads them.
+        # Rows of results and buffers cannot be skipped: later code reads them.
         active = self._active_extent(dims[0], coords, 1) if self.only_stores else None
         if active is None:
             with loop(self.code, self.nest.shape[dims[0]]) as opened:
@@ -263,7 +264,7 @@ class _NestEmitter:
             row = self.code.label("row")
             self.code.line(f"br i1 {condition.base}, label %{row}, label %{after}")
             self.code.line(f"{row}:")
-            # What is evaluated inside does not exist after it.
+            # Values evaluated inside do not exist after it.
             self.ev, self.prefetcher = before.branch(), Prefetcher(self.state, self.width)
         with self._where_it_holds(active.condition, coords):
             yield
@@ -274,13 +275,14 @@ class _NestEmitter:
 
     def _vector_coord(self, index: Val) -> Lanes:
         if index.constant is not None:
-            # What the constant is a multiple of; 0 is one of everything. It is a step, not 0, where
-            # the first step of a reduction stands before the loop.
+            # The multiple of the constant; 0 is a multiple of every number. It is a step, not 0,
+            # where the first step of a reduction is before the loop.
             return Lanes(index, int(self.width > 1), index.constant & -index.constant or 1 << 20)
         return Lanes(index, int(self.width > 1), self.width)
 
     def _along(self, dim: int, coords: dict[int, Lanes], reducing: bool) -> None:
-        """The innermost loop; a reduction without a neutral element starts with its first step."""
+        """Emit the innermost loop; a reduction without a neutral element starts with its first
+        step."""
         along_lanes = dim == self.vector_dim
         extent, step = self.nest.shape[dim], self.width if along_lanes else 1
         starts = [neutral_elements(op) for op in self.reduces] if reducing else []
@@ -320,7 +322,8 @@ class _NestEmitter:
         self, dim: int, coords: dict[int, Lanes], steps: AbstractContextManager[Loop],
         condition: IndexedValue | None = None,
     ) -> tuple[Loop, list[Lanes]]:  # fmt: skip
-        """A loop that carries the accumulators, and what buffers got in its last step."""
+        """A loop that carries the accumulators, and the values of the last step that go to
+        buffers."""
         with steps as opened:
             for accumulator in self.accumulators:
                 accumulator.enter(opened)
@@ -338,12 +341,11 @@ class _NestEmitter:
         return opened, [replace(x, base=b) for x, b in zip(lanes, opened.outlets, strict=True)]
 
     def _whole_steps_pay(self) -> bool:
-        """Whether reductions are cut: not where they fetch the next program's loads, and so their
-        own were fetched, and compute little.
+        """Whether reductions are clipped: not where they prefetch the next program's loads, so that
+        their own were prefetched, and compute little.
 
-        Those wait for memory, and sooner if they do not wait for masks (layer norm of 4096 x 781 on
-        Zen 5: 0.65 ms cut, 0.54 whole; softmax: 0.96 and 1.05). What nobody has fetched, the CPU
-        fetches by itself, but not under a mask (RMS norm of 8192 x 781 bf16: 0.74 cut, 1.53 whole).
+        Those wait for memory, and for a shorter time without masks. Other loads the CPU prefetches
+        by itself, but not under a mask (figures in ADR 0033).
         """
         inputs = [value for op in self.reduces for value in op.inputs]
         computes = any(recompute_cost(value, load=0) >= EXPENSIVE for value in inputs)
@@ -353,7 +355,8 @@ class _NestEmitter:
     def _steps_before_cut(
         self, dim: int, coords: dict[int, Lanes], active: ActiveExtent, first: int
     ) -> Val:
-        """The steps before the one that a mask cuts, which have none; where the next one begins."""
+        """The steps before the one that a mask clips, which have no mask; returns where the next
+        one begins."""
         whole = self.code.binary("and", active.holding, integer_literal(-self.width))
         start = self._fetching_steps(dim, coords, whole, first, active.condition)
         steps = loop(self.code, whole, self.width, start)
@@ -366,8 +369,8 @@ class _NestEmitter:
         self, dim: int, coords: dict[int, Lanes], end: Val, first: int,
         condition: IndexedValue | None = None,
     ) -> int | Val:  # fmt: skip
-        """The steps that fetch what later ones read: none, or all of them where the grid works on
-        so much; where the next one begins."""
+        """The steps that prefetch for later ones: none, or all of them where the grid touches
+        enough memory; returns where the next one begins."""
         if self.fetches or self.ahead is None or not self.ahead.loads:
             return first
         self.state.fetching_nests += 1
@@ -382,7 +385,7 @@ class _NestEmitter:
     def _active_extent(
         self, dim: int, coords: dict[int, Lanes], step: int, steps: int = MIN_STEPS_TO_CLIP
     ) -> ActiveExtent | None:
-        """The extent along a dimension beyond which steps have no effect, if it is worth a test."""
+        """The extent along a dimension beyond which steps have no effect, if a test for it pays."""
         if self.nest.shape[dim] < steps * step:
             return None
         return active_extent(self.state, self.nest, dim, coords)
@@ -390,7 +393,7 @@ class _NestEmitter:
     # -- stores alone -----------------------------------------------------------------------------
 
     def _store_steps(self, dim: int, coords: dict[int, Lanes]) -> None:
-        """The innermost loop: whole steps, and one that the mask cuts."""
+        """The innermost loop: whole steps, and one that the mask clips."""
         extent, width = self.nest.shape[dim], self.width
         # A tile of less than a full step is not worth another copy of its code.
         full = width == full_width(self.state, self.nest)
@@ -412,7 +415,8 @@ class _NestEmitter:
         opened: Callable[[], AbstractContextManager[Loop | Val]],
         condition: IndexedValue | None,
     ) -> None:
-        """Steps in which a condition holds; past the caches and not, where the program chooses."""
+        """Steps in which a condition holds; with non-temporal stores and without, selected by the
+        program."""
 
         def emit() -> None:
             with opened() as inside:
@@ -429,7 +433,7 @@ class _NestEmitter:
         before = self.ev
 
         def side(streaming: bool) -> None:
-            # What a side evaluates does not exist on the other one.
+            # Values of one side do not exist on the other.
             self.ev, self.streaming = before.branch(), streaming
             self.prefetcher = Prefetcher(self.state, self.width)
             emit()
@@ -440,7 +444,7 @@ class _NestEmitter:
         self.prefetcher = Prefetcher(self.state, self.width)
 
     def _masks_hold(self, holding: frozenset[IndexedValue]) -> bool:
-        """Whether the masks of all stores are made of conditions that hold."""
+        """Whether the masks of all stores consist of conditions that hold."""
         everywhere = tuple(range(len(self.nest.shape)))
         stack = [IndexedValue(s.mask, everywhere) for s in self.stores if s.mask is not None]
         while stack:
@@ -466,7 +470,7 @@ class _NestEmitter:
     def _fill(
         self, dim: int, coords: dict[int, Lanes], step: int, opened: Loop, kept: list[Lanes]
     ) -> None:
-        """Write to buffers, for the steps that were left out, the values of the last step done."""
+        """Write the values of the last step that ran to buffers, for the skipped steps."""
         level = self.code.level
         assert opened.following is not None
         extent = integer_literal(self.nest.shape[dim])
@@ -475,7 +479,7 @@ class _NestEmitter:
             at_coords = {**coords, dim: self._coord(dim, index)}
             ordered = tuple(at_coords[d] for d in range(len(at_coords)))
             for value, evaluated in zip(self.nest.materialized, kept, strict=True):
-                # After the loop its values count as known outside of it, as in `Loop.final`.
+                # After the loop its values are outside of it, as in `Loop.final`.
                 base = replace(evaluated.base, level=min(evaluated.base.level, level))
                 lanes = replace(evaluated, base=base)
                 write_buffer(self.ev.math, self.state.assigned_buffers[value], ordered, lanes)
@@ -491,7 +495,7 @@ class _NestEmitter:
     def _step(
         self, dim: int, coords: dict[int, Lanes], coord: Lanes
     ) -> tuple[list[list[Lanes]], list[Evaluated]]:
-        """One step of the innermost loop; returns what each reduction and each buffer takes in."""
+        """One step of the innermost loop; returns the inputs of each reduction and each buffer."""
         at_coords = {**coords, dim: coord}
         ordered = tuple(at_coords[d] for d in range(len(at_coords)))
         computed = -len(self.code.sections[-1])
@@ -504,7 +508,7 @@ class _NestEmitter:
         for prefetch in self.nest.prefetches:
             self.prefetcher.emit(prefetch, ordered)
         if self.reduces:
-            # The caller goes on with the reductions.
+            # The caller continues with the reductions.
             self.code.locate(self.reduces[-1].loc)
         return inputs, values
 
@@ -559,7 +563,7 @@ class _NestEmitter:
 
 
 def _instructions(lines: list[str], width: int) -> int:
-    """How many instructions these are; a gather or scatter is an extraction or insertion and an
+    """The number of instructions of lines; a gather or scatter is an extraction or insertion and an
     access for each lane."""
     gathers = sum("masked.gather" in text or "masked.scatter" in text for text in lines)
     return len(lines) + 2 * width * gathers
@@ -571,17 +575,17 @@ _NEUTRAL: dict[type[Op], int] = {AddOp: 0, MulOp: 1, AndOp: -1, OrOp: 0, XorOp: 
 def neutral_elements(op: ReduceOp) -> list[Val] | None:
     """The neutral element of a reduction by one op; None if it must start with an element.
 
-    A float minimum or maximum has none: over nothing but NaNs it gives NaN.
+    A float minimum or maximum has none: of NaNs alone it is NaN.
     """
     first = op.combine.first
     element = element_of(op.inputs[0].type)
     if first is None or first.next is None or first.next.next is not None or len(op.inputs) > 1:
         return None
-    # The op must combine the two arguments; `x + x` or `x + 1` folds nothing.
+    # The op must combine the two arguments; `x + x` or `x + 1` is no reduction.
     if isinstance(element, PointerType) or set(first.operands) != set(op.combine.args):
         return None
     number = _NEUTRAL.get(type(first))
     if number is None:
         return None
-    # -0.0, because 0.0 + -0.0 is 0.0: a sum of nothing but -0.0 has to stay -0.0.
+    # -0.0, because 0.0 + -0.0 is 0.0: a sum of -0.0 alone has to stay -0.0.
     return [constant(-0.0 if element.is_float and number == 0 else number, element)]

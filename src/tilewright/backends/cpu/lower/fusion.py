@@ -1,10 +1,9 @@
-"""Decides which loop nests a block of tile ops becomes, and which tiles live in scratch memory.
+"""Loop fusion: which loop nests a block of tile ops becomes, and which tiles are in scratch memory.
 
-A *sink* is an op whose tile must be walked: a store, a reduction, an assertion. Sinks of one
-shape that do not need each other's results share a `LoopNest`. Everything else is evaluated inside
-the nest of its sink, unless evaluating it there would be wrong or wasteful; such a value is
-*materialized*, in the first nest that computes it if it passes there element by element, else
-in a nest of its own:
+A *sink* is an op that needs a loop over its tile: a store, a reduction, an assertion. Sinks of one
+shape that do not depend on each other's results share a `LoopNest`. All other ops are evaluated
+inside the nest of their sink, unless that would be wrong or slow; such a value is *materialized*,
+in the first nest that computes it if that reads it element by element, else in a nest of its own:
 
     x = load p                       nest 1, shape 1024: x -> buffer, m = max x
     m = reduce max x                 nest 2: num -> buffer, d = sum num
@@ -12,9 +11,9 @@ in a nest of its own:
     d = reduce sum num
     store q, num / d
 
-Materialized are: scattered loads needed in two nests, loads needed after a write or inside a
-region; expensive values needed in two nests or inside a region; operands of ops that address
-elements freely (dot, scan, gather).
+These are materialized: scattered loads of two nests, loads used after a write or inside a region;
+expensive values of two nests or used inside a region; operands of ops that address elements freely
+(dot, scan, gather).
 """
 
 from __future__ import annotations
@@ -58,30 +57,29 @@ from tilewright.support import cached_property
 from tilewright.support.data_class import dataclass
 
 EXPENSIVE = 6
-"""Float ops from which recomputing a value costs more than reading it back from cache."""
+"""Float ops from which recomputing a value costs more than reading it back from the cache."""
 
 _LOAD_AGAIN = 3
-"""What reading contiguous memory again costs in those ops: of one load a function of two ops is
-computed again sooner than it is written and read (layer norm of 1024 x 12672 on Zen 5: x - mean
-kept 3.0 ms, again 2.5), of two loads it is not."""
+"""Cost of another contiguous load in these ops: a function of two ops of one load is recomputed
+sooner than it is written and read, of two loads it is not. The figures of these constants are in
+ADR 0033."""
 
 _KEPT_IN_L1 = 1 << 12
-"""Bytes of a buffer that an L1 of 32 KB holds beside the tile, what is stored, and the next tile.
-A larger one takes longer than to convert narrower numbers again (RMS norm of 1024 x 12672 bf16 on
-Zen 5: 2.7 ms kept, 1.2 again; softmax of 4096 x 781: 0.75 kept, 0.81 again)."""
+"""Bytes of a buffer that an L1 of 32 KB holds together with the tile, the stored tile and the next
+one. A larger buffer takes longer than converting narrow elements again."""
 
 _MOST_STORES = 8
-"""Of one nest to what starts from one pointer: each is compared with all of these."""
+"""Stores of one nest whose addresses start from one pointer: each is compared with all of these."""
 
 _MOST_TOGETHER = 8
 """Values of a nest without sinks: each step has all of them in registers."""
 
 _WORTH_REPEATING = 8
-"""Contiguous or equal elements from which a load is repeated in the next nest, not kept."""
+"""Contiguous or equal elements from which a load is repeated in the next nest, not materialized."""
 
 _MAX_OPS = 64
-"""Ops from which a value is never worked out twice, not even of integers: so the code of a kernel
-grows as its length, however its values depend on each other."""
+"""Ops from which a value is never recomputed, not even of integers: so the code of a kernel is
+linear in its length, whatever the dependences of its values."""
 
 # A barrier counts as a write: other programs may have written what is loaded after it.
 _CHANGES = {Effect.WRITE, Effect.BARRIER}
@@ -94,7 +92,7 @@ _NEVER_INLINED = (*_CONTROL_FLOW, *_WHOLE_TILES, ReduceOp, ItemOp)
 
 @dataclass(frozen=True, slots=True)
 class Prefetch:
-    """Bring to the cache what a later nest stores to, or what the next program loads.
+    """A prefetch of the lines that a later nest stores to, or that the next program loads.
 
     pointer: the addresses, a tile of the shape of the nest that prefetches
     """
@@ -105,15 +103,15 @@ class Prefetch:
 
 @dataclass(slots=True, eq=False)
 class LoopNest:
-    """One loop nest over `shape`: sinks in order, and values it leaves in buffers.
+    """One loop nest over `shape`: sinks in order, and values that it writes to buffers.
 
     first_index: of its first op in the block; run_index: of the op where it is executed
-    stores_by_root: its stores by what their addresses start from; two that share a start store
-    different elements
+    stores_by_root: its stores by the roots of their addresses; two with a common root store
+        different elements
     fused: False for a single op that a handler of its own lowers (`@lowering`)
     axis: the axis of its reductions
-    independent: values whose evaluation is known not to need its results
-    fetched: the nest before it fetches lines that it stores to
+    independent: values known not to depend on its results
+    fetched: the nest before it prefetches lines that it stores to
     first_reads: the pointers of loads at its own index that no other nest reads
     """
 
@@ -135,7 +133,7 @@ class LoopNest:
 
 @dataclass(frozen=True, slots=True)
 class NestUse:
-    """A nest that needs a value, and whether it reads it element by element at its own index."""
+    """A nest that uses a value, and whether it reads it element by element at its own index."""
 
     nest: LoopNest
     elementwise: bool
@@ -143,7 +141,7 @@ class NestUse:
 
 @dataclass(slots=True)
 class FusionPlan:
-    """How one block is lowered, in order: ops by themselves, and loop nests.
+    """The lowering order of one block: single ops, and loop nests.
 
     materialized: the values that get a buffer in scratch memory
     """
@@ -157,7 +155,7 @@ def is_tile(value: Value) -> bool:
 
 
 def touches_tiles(op: Op) -> bool:
-    """Whether an op reads or makes a tile, other than in its regions."""
+    """Whether an op reads or makes a tile, except in its regions."""
     return any(map(is_tile, op.operands)) or any(map(is_tile, op.results))
 
 
@@ -186,12 +184,12 @@ class FusionPlanner:
 
     @cached_property
     def forms(self) -> MemoryForms:
-        """Of the accesses, where two start from one pointer."""
+        """Affine forms of the accesses, for two that start from one pointer."""
         return MemoryForms.around(self.ops[0])
 
     def run(self) -> FusionPlan:
         self._form_nests()
-        for op in reversed(self.ops):  # users first: where they are evaluated decides for operands
+        for op in reversed(self.ops):  # users decide for their operands
             if is_inlinable(op):
                 for value in op.results:
                     self._decide_materialization(op, value)
@@ -255,10 +253,10 @@ class FusionPlanner:
         return op is not None and self.nest_of.get(op) is nest
 
     def _load_ends_nest(self, op: Op, nest: LoopNest) -> bool:
-        """Whether an inlinable op is a load that can only be done when the open nest is done.
+        """Whether an inlinable op is a load that must wait until the open nest has run.
 
-        Its address or mask needs results of the nest; or the nest stores: what is loaded must
-        be what was there after these stores and before those that follow.
+        Its address or mask depends on results of the nest; or the nest stores: the load must see
+        these stores and not the later ones.
         """
         if not isinstance(op, LoadOp):
             return False
@@ -277,14 +275,14 @@ class FusionPlanner:
         return len(near) < _MOST_STORES and all(self.forms.are_apart(store, op) for store in near)
 
     def _stores_near(self, nest: LoopNest, pointer: Value) -> Iterator[StoreOp]:
-        """The stores of a nest whose addresses start from what a pointer starts from."""
+        """The stores of a nest whose addresses have a root in common with a pointer."""
         for root in self._roots(pointer):
             yield from nest.stores_by_root.get(root, ())
 
     def _depends_on(self, values: Iterable[Value], nest: LoopNest) -> bool:
-        """Whether evaluating `values` needs a result of a sink of the nest.
+        """Whether the evaluation of `values` depends on a result of a sink of the nest.
 
-        What is defined before its first sink does not.
+        Values defined before its first sink do not.
         """
         seen: set[Value] = set()
         stack = list(values)
@@ -315,11 +313,11 @@ class FusionPlanner:
         nest = self._materializing_nest(op, value, nest_uses)
         # First: users are decided before definitions, so those listed already may read this one.
         nest.materialized.insert(0, value)
-        # Its operands are needed where it is computed, no longer where it is used.
+        # Its operands are used where it is computed, no longer where it is used.
         self.nest_uses[value] = {id(nest): NestUse(nest, True)}
 
     def uses_by_nest(self, value: Value) -> dict[int, NestUse]:
-        """The nests that need a value, once those are known that need what is computed from it."""
+        """The nests that use a value, once those of its users are known."""
         nest_uses: dict[int, NestUse] = {}
         for using in value.uses:
             user = self._in_this_block(using)
@@ -327,7 +325,7 @@ class FusionPlanner:
                 continue
             # Where `user` is not `using`, a use in a region of the user: at no index of a nest.
             if is_inlinable(user) and user is using:
-                # An inlined user is needed where its own users are: by their nests, in turn.
+                # An inlined user is evaluated where its own users are: in their nests.
                 same = Trait.ELEMENTWISE in user.traits or isinstance(user, LoadOp)
                 uses = [use for r in user.results for use in self.nest_uses.get(r, {}).values()]
                 for use in uses:
@@ -363,19 +361,20 @@ class FusionPlanner:
         if isinstance(op, LoadOp):
             again = not shared or (self._is_cheap_to_repeat(op, nests))
             return again and not any(self._write_between(op, nest) for nest in nests)
-        # Addresses stay affine where they are inlined; from a buffer each would make a gather.
+        # Addresses stay affine where they are inlined; from a buffer each would become a gather.
         return not shared or self._cost_again(value, nests) < EXPENSIVE or isinstance(op, OffsetOp)
 
     def _cost_again(self, value: Value, nests: list[LoopNest]) -> int:
-        """Of computing a value in each of these nests; in a loop its loads would be repeated."""
+        """Cost of computing a value in each of these nests; in a loop its loads would be
+        repeated."""
         if not all(self._walks(nest, value) for nest in nests):
             return recompute_cost(value)
         narrow = EXPENSIVE if _bytes(value) <= _KEPT_IN_L1 else _LOAD_AGAIN
         return recompute_cost(value, _LOAD_AGAIN, narrow)
 
     def _is_cheap_to_repeat(self, load: LoadOp, nests: list[LoopNest]) -> bool:
-        """Reading again what lies in a row, or one number for many elements, costs what reading
-        a buffer costs, less its writing."""
+        """Whether reading contiguous elements, or one number for many elements, again costs no more
+        than reading a buffer."""
         facts = self.alignments[load.pointer]
         longest = max(facts.contiguity[-1], facts.constancy[-1])
         return longest >= _WORTH_REPEATING and all(self._walks(nest, load.result) for nest in nests)
@@ -396,10 +395,10 @@ class FusionPlanner:
         return isinstance(sink, (ScanOp, *_TERMINATORS)) and value in sink.operands
 
     def _write_between(self, load: LoadOp, nest: LoopNest) -> bool:
-        """Whether something may write what `load` reads after it and before its nest is done.
+        """Whether something may write the memory of `load` after it and before its nest has run.
 
-        A nest without sinks is done right before the op at its `run_index`. Its own stores do no
-        harm where they store to what is loaded, each element after it is read, or elsewhere.
+        A nest without sinks runs right before the op at its `run_index`. Its own stores are
+        harmless if they store to the loaded elements, each after it is read, or elsewhere.
         """
         begin, end = self.index_of[load] + 1, nest.run_index + bool(nest.sinks)
         writes = islice(self.writes, bisect_left(self.writes, begin), None)
@@ -421,7 +420,7 @@ class FusionPlanner:
         return roots(pointer, self.roots)
 
     def _first_write(self, load: Op) -> int:
-        """When the first nest with a write after `load` runs."""
+        """The index at which the first nest with a write after `load` runs."""
         at = bisect_left(self.writes, self.index_of[load] + 1)
         if at == len(self.writes):
             return len(self.ops)
@@ -435,7 +434,7 @@ class FusionPlanner:
         joins = first.elementwise and nest.fused and nest.shape == shape_of(value.type)
         if joins and not (isinstance(op, LoadOp) and self._write_between(op, nest)):
             return nest
-        # A load is done before the next write, even if its first user comes later.
+        # A load runs before the next write, even if its first user comes later.
         is_load = isinstance(op, LoadOp)
         run = min(nest.run_index, self._first_write(op)) if is_load else nest.run_index
         if isinstance(next(iter(nest.sinks), None), _TERMINATORS):
@@ -450,10 +449,10 @@ class FusionPlanner:
     def _nest_of_passed_on(
         self, value: Value, run: int, nest_uses: dict[int, NestUse]
     ) -> LoopNest | None:
-        """The nest of what else a region passes on, so that all of it is computed at once (mean,
-        squares and count of Welford's sums: 835 -> 460 us for 6.4 MB, Emerald Rapids).
+        """The nest of another value that the same region yields, so that all of them are computed
+        together (mean, squares and count of a Welford reduction).
 
-        None if another one needs the value before it, or this one at other indices.
+        None if another nest uses the value before, or this one at other indices.
         """
         nest = self.passed_on.get((run, shape_of(value.type)))
         if nest is None:
@@ -467,16 +466,16 @@ class FusionPlanner:
         return nest if fits else None
 
     def _in_columns(self, value: Value) -> bool:
-        """Whether it is computed from columns of what memory holds."""
+        """Whether a value is computed from loads whose columns are contiguous in memory."""
         matrix = len(shape_of(value.type)) == 2
         return matrix and reads_columns(value, self.alignments, self.arguments)
 
     # -- order ----------------------------------------------------------------------------------
 
     def _order_steps(self) -> None:
-        """A nest runs where its last sink is; a nest of its own right before its first user."""
+        """A nest runs at its last sink; a nest of its own right before its first user."""
         fused = {g.run_index: g for g in self.nests}
-        # At one place in the order of definition: a later nest may read what an earlier one keeps.
+        # At one index in the order of definition: a later nest may read a buffer of an earlier one.
         own = sorted(self.own_nests, key=lambda nest: (nest.run_index, nest.first_index))
         own.reverse()
         for i, op in enumerate(self.ops):
@@ -490,11 +489,11 @@ class FusionPlanner:
     # -- prefetching ----------------------------------------------------------------------------
 
     def _add_prefetches(self) -> None:
-        """Let nests that compute bring in what the memory-bound ones around them will need.
+        """Let nests that compute prefetch for the memory-bound nests around them.
 
-        A nest that repeats a load has its data in cache already; meanwhile the same tile of the
-        next program instance can come (softmax 4096 x 4096: 5.7 ms without, 4.1 with). A nest
-        before one that stores fetches the lines of the store (3.2 ms with both).
+        A nest that repeats a load has its data in the cache, so it prefetches the same tile of the
+        next program instance. A nest before one that stores prefetches the lines of the store. The
+        figures are in ADR 0033.
         """
         nests = [s for s in self.plan.steps if isinstance(s, LoopNest) and walks_once(s)]
         for value, nest_uses in self.nest_uses.items():
@@ -511,7 +510,7 @@ class FusionPlanner:
             if not all(g.shape == shape and walks_once(g) for g in readers[1:2] + readers[-1:]):
                 continue
             if len(readers) > 1 or any(not g.fused for g in readers):
-                # The second reader prefetches: the first still waits for memory itself.
+                # The second reader prefetches: the first one still waits for memory itself.
                 readers[min(1, len(readers) - 1)].prefetches.append(Prefetch(load.pointer, False))
         for before, nest in pairwise(nests):
             shape = before.shape if before.fused else shape_of(before.sinks[0].results[0].type)
@@ -527,7 +526,7 @@ def walks_once(nest: LoopNest) -> bool:
 
 
 def _is_addressed_freely(value: Value) -> bool:
-    """Whether a product, perhaps in a region, or a gather reads the value from a buffer."""
+    """Whether a dot, perhaps in a region, or a gather reads the value from a buffer."""
     return any(
         (isinstance(user, GatherOp) and user.x is value)
         or (isinstance(user, DotOp) and value in (user.a, user.b))
@@ -536,7 +535,7 @@ def _is_addressed_freely(value: Value) -> bool:
 
 
 def is_known_at_entry(value: Value) -> bool:
-    """Whether a value follows from arguments and program ids alone, in a few steps."""
+    """Whether a value depends only on arguments and program ids, through a few ops."""
     seen: set[Value] = set()
     stack = [value]
     while stack:
@@ -576,7 +575,7 @@ OP_COSTS: dict[type[Op], int] = {DivOp: 4, RemOp: 8, MathOp: 8}
 def recompute_cost(value: Value, load: int = EXPENSIVE, narrow_load: int | None = None) -> int:
     """Float ops to recompute a value from memory, buffers, scalars; counts up to EXPENSIVE.
 
-    load: what a load under the value counts as; narrow_load: one of numbers narrower than it
+    load: the cost of a load under the value; narrow_load: of one with elements narrower than it
     """
     narrow_load = load if narrow_load is None else narrow_load
     total = 0

@@ -71,7 +71,7 @@ def _field(name: str) -> str:
     return f"getelementptr i64, ptr %group, i64 {_FIELDS.index(name)}"
 
 
-def sums_of_group(state: CpuLowering, product: MemoryMatmul) -> Buffer | None:
+def accumulators_of_group(state: CpuLowering, product: MemoryMatmul) -> Buffer | None:
     """Where the sums of this program are, if it may be one of a group."""
     shape, element = shape_of(product.result.type), element_of(product.result.type)
     spec, (m, n) = product.spec, shape

@@ -1,10 +1,10 @@
-"""Lane values: what a tile value is over the lanes of one vector step of a loop nest.
+"""Lane values: the elements of a tile value in the lanes of one vector step of a loop nest.
 
-`Lanes` is uniform (one scalar for all lanes), affine (base + stride * lane, kept as the scalar
-base) or a vector. Affine integers are what makes accesses contiguous: an address whose offset is
-affine with stride 1 is one vector load. They follow the addition and multiplication of index
-arithmetic and decay to a vector elsewhere. As in the GPU back end, address arithmetic is taken
-not to wrap.
+`Lanes` is uniform (one scalar for all lanes), affine (base + stride * lane, represented by the
+scalar base) or a vector. Affine integers make accesses contiguous: an address whose offset is
+affine with stride 1 is one vector load. They are closed under the addition and multiplication of
+index arithmetic, and decay to a vector elsewhere. As in the GPU back end, address arithmetic is
+assumed not to wrap.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from math import gcd
 from tilewright.llvm import Code, Val, integer_literal, zero_of
 from tilewright.support.data_class import dataclass
 
-# Every number divides 0: large enough for all tests, and the cap of products.
+# Every number divides 0: large enough for all tests, and the cap of multiples.
 _ANY_MULTIPLE = 1 << 30
 
 
@@ -22,10 +22,10 @@ _ANY_MULTIPLE = 1 << 30
 class Lanes:
     """A value per lane.
 
-    base: scalar operand if uniform or affine, vector operand else
+    base: scalar operand if uniform or affine, else vector operand
     stride: 0 uniform, n affine, None vector
-    multiple: what `base` is known to be divisible by (of integers, before they wrap: only its power
-    of two divides a number that may have wrapped)
+    multiple: a divisor of `base` (of an integer before it wraps: only its power of two divides a
+        number that may have wrapped)
     """
 
     base: Val
@@ -49,7 +49,7 @@ class Lanes:
 class Address:
     """Addresses per lane: a scalar base plus an offset in elements (None: the base in every lane).
 
-    The base takes up uniform offsets, so that they are added where they are known.
+    Uniform offsets are added to the base, at their own loop level.
     """
 
     base: Val
@@ -100,7 +100,7 @@ class LaneMath:
         return self.code.binary("add", splat, steps)
 
     def wrap(self, value: Val) -> Lanes:
-        """A lane value from a full vector; of width 1 it is uniform."""
+        """A lane value of a full vector; of width 1 it is uniform."""
         return Lanes(value, 0 if self.width == 1 else None)
 
     def add(self, x: Lanes, y: Lanes, instruction: str = "add") -> Lanes:
@@ -134,7 +134,7 @@ class LaneMath:
         return self.quotient(x, divisor), self.remainder(x, divisor)
 
     def quotient(self, x: Lanes, divisor: int) -> Lanes:
-        """Of non-negative indices by a positive constant."""
+        """The quotient of non-negative indices by a positive constant."""
         if divisor == 1:
             return x
         if self._has_one_quotient(x, divisor):
@@ -143,7 +143,7 @@ class LaneMath:
         return self._divided("udiv", x, divisor)
 
     def remainder(self, x: Lanes, divisor: int) -> Lanes:
-        """Of non-negative indices by a positive constant."""
+        """The remainder of non-negative indices by a positive constant."""
         if divisor == 1:
             return literal(0, x.base.element)
         if self._has_one_quotient(x, divisor):
@@ -153,8 +153,8 @@ class LaneMath:
         return self._divided("urem", x, divisor)
 
     def _has_one_quotient(self, x: Lanes, divisor: int) -> bool:
-        """Whether all lanes have the quotient of lane 0: a step lies in one block of as many
-        numbers as it spans, which the divisor does not cut."""
+        """Whether all lanes have the quotient of lane 0: a step is within one block of the power of
+        two that it spans, which the divisor does not divide."""
         if x.is_uniform:
             return True
         return self.counts_up(x) and divisor % self._step_block(x) == 0
@@ -165,9 +165,9 @@ class LaneMath:
         return self.wrap(self.code.binary(instruction, vector, by))
 
     def counts_up(self, x: Lanes) -> bool:
-        """Whether an affine number surely does not wrap within a step.
+        """Whether an affine number does not wrap within a step.
 
-        It does not if it starts at a multiple of a power of two that the step does not exceed.
+        It does not if it starts at a multiple of a power of two that is at least the step.
         """
         if x.stride is None or x.stride < 0:
             return False
@@ -175,11 +175,11 @@ class LaneMath:
         return block >= self._step_block(x)
 
     def _step_block(self, x: Lanes) -> int:
-        """The least power of two that is above all that a step adds to an affine number."""
+        """The least power of two above all numbers that a step adds to an affine number."""
         return 1 << ((x.stride or 0) * (self.width - 1)).bit_length()
 
     def widen(self, x: Lanes, signed: bool, element: str) -> Lanes:
-        """Extend an integer; an affine index is taken not to wrap."""
+        """Extend an integer; an affine index is assumed not to wrap."""
         instruction = "sext" if signed else "zext"
         constant = x.base.constant if x.stride is not None else None
         if constant is not None:
@@ -201,7 +201,7 @@ class LaneMath:
         return Lanes(self.code.convert("trunc", x.base, "i32"), x.stride, x.multiple)
 
     def offset(self, address: Address, offset: Lanes, signed: bool, element: str) -> Address:
-        """The addresses moved by `offset` elements of LLVM memory type `element`."""
+        """The addresses plus `offset` elements of LLVM memory type `element`."""
         # A lone signed vector stays narrow: getelementptr extends it, and gathers take i32 indices.
         if offset.stride is not None or address.offset is not None or not signed:
             offset = self.widen(offset, signed, "i64")
@@ -229,7 +229,7 @@ class LaneMath:
         return self.code.splat(integer_literal(1, "i1"), self.width)
 
     def undefined(self, element: str) -> Val:
-        """Some value in every lane, for lanes whose content does not matter."""
-        # Not poison, which would spread to all that is computed from such a lane.
+        """An arbitrary value in every lane, for lanes whose content does not matter."""
+        # Not poison, which would propagate to all results of such a lane.
         zero = zero_of(element)
         return self.code.splat(zero, self.width)

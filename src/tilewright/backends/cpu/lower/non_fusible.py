@@ -1,4 +1,4 @@
-"""Ops that are more than one nest: products, scans, atomics, assertions, prints, elements."""
+"""Lowering of ops that are no single nest: dots, scans, atomics, assertions, prints, elements."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from tilewright.support import SourceLoc, import_late
 from tilewright.support.printed_lines import PRINT_KINDS
 
 _LANES_OF_CONDITIONS = 32
-"""Of assertions that are tested at once: bits of a number, and a step of ordinary nests."""
+"""Lanes of an assertion that are tested at once: bits of a number, and a step of ordinary nests."""
 
 
 def copy_into(state: CpuLowering, value: Value, buffer: Buffer) -> None:
@@ -87,10 +87,11 @@ def _copy_buffer(state: CpuLowering, source: Buffer, target: Buffer) -> None:
 
 @lowering(DotOp, Bf16DotOp)
 def lower_dot(state: CpuLowering, op: DotOp) -> None:
-    """acc into the result's buffer, then one call of the micro-kernel for each pair of matrices."""
+    """Copy the accumulator to the result's buffer, then call the micro-kernel for each pair of
+    matrices."""
     a, b = state.env.buffers[op.a], state.env.buffers[op.b]
     c = state.buffer_for(op.result)
-    # A sum that starts from zero is not read: the micro-kernel overwrites the result.
+    # An accumulator that starts at zero is not read: the micro-kernel overwrites the result.
     fresh = is_zero(op.acc)
     if not fresh:
         copy_into(state, op.acc, c)
@@ -118,9 +119,9 @@ def lower_dot(state: CpuLowering, op: DotOp) -> None:
 
 
 def _same_matmul_from_memory(state: CpuLowering, spec: DotSpec) -> DotSpec | None:
-    """What does most iterations of the loop, if it can do one of those that are left, too: code for
-    a few iterations alone would take as long to compile as that. Not that of a group of programs
-    where a panel of rows may be of two programs."""
+    """The matmul that runs most iterations of the loop, if it can also run one of the remaining
+    ones: code for a few iterations alone would take as long to compile. Not that of a group of
+    programs, where a panel of rows may belong to two programs."""
     whole = state.done_from_memory
     if whole is None or whole.by_tiles or spec.k % memory_step(whole):
         return None
@@ -136,7 +137,7 @@ def _same_matmul_from_memory(state: CpuLowering, spec: DotSpec) -> DotSpec | Non
 def call_of_memory_matmul(
     spec: DotSpec, sizes: Sequence[Val], adds: bool, kept: Sequence[Val] = ()
 ) -> str:
-    """The last arguments of its function; kept: see `gemm_groups.kept_panels`."""
+    """The last arguments of its function. kept: see `gemm_groups.kept_panels`"""
     flag = [] if spec.accumulate else [integer_literal(int(adds), "i1")]
     null = Val("null", "ptr")
     keeping = (kept or (null, null, integer_literal(0, "i1"))) if spec.keeps else ()
@@ -144,17 +145,17 @@ def call_of_memory_matmul(
 
 
 def microkernel_function(state: CpuLowering, spec: DotSpec, loc: SourceLoc | None) -> str:
-    """The name of a micro-kernel, which is emitted when it is asked for first."""
+    """The name of a micro-kernel, which is emitted at its first use."""
     name = state.dots.get(spec)
     if name is None:
         name = state.dots[spec] = f"dot{len(state.dots)}"
-        # at the first product: most kernels have none
+        # at the first dot: most kernels have none
         emitter = "tile_matmuls" if spec.by_tiles else "blocked_loops"
         microkernel = import_late(f"tilewright.backends.cpu.microkernel.{emitter}")
         for line in microkernel.dot_declarations(spec):
             state.module.declare(line.split("@", 1)[1].split("(", 1)[0], line)
         function, lines = microkernel.dot_function(name, spec), state.code.lines
-        # The first product of the form stands for those that share the function.
+        # The first dot of the form stands for those that share the function.
         state.module.functions.append(lines.placed(function, loc) if lines else function)
     return name
 
@@ -166,7 +167,7 @@ def _matrix(state: CpuLowering, buffer: Buffer, index: Val) -> Val:
 
 @lowering(ScanOp)
 def lower_scan(state: CpuLowering, op: ScanOp) -> None:
-    # Before the scan: it writes each element as soon as it is known.
+    # Before the scan: it writes each element as soon as it is computed.
     outputs = [state.buffer_for(r) for r in op.results]
     scan_along(state.evaluator, state.vector_bits, op, outputs)
     for result, buffer in zip(op.results, outputs, strict=True):
@@ -193,7 +194,8 @@ def lower_map(state: CpuLowering, op: MapOp) -> None:
 
 @lowering(HistogramOp)
 def lower_histogram(state: CpuLowering, op: HistogramOp) -> None:
-    """All bins from 0, then one element after the other; what is in no bin adds 0 to the first."""
+    """All bins start at 0, then one element after the other is counted; one without a bin adds 0 to
+    the first."""
     code, counts = state.code, state.buffer_for(op.result)
     with loop(code, op.bins) as opened:
         address = code.element_address(counts.pointer, opened.index, "i32")
@@ -205,7 +207,7 @@ def lower_histogram(state: CpuLowering, op: HistogramOp) -> None:
         counted = code.compare("icmp ult", x, integer_literal(op.bins, x.type))
         if op.mask is not None:
             counted = code.binary("and", counted, ev.lanes(op.mask, coords).base)
-        # Let here: what is loaded and stored must not leave the loop.
+        # Emitted here: the load and the store must not leave the loop.
         bin_ = code.let_here(f"select {counted.typed}, {x.typed}, {x.type} 0", x.type)
         address = code.element_address(counts.pointer, bin_, "i32")
         before = code.let_here(f"load i32, ptr {address}", "i32")
@@ -261,7 +263,7 @@ def _transposed(code: Code, rows: list[Val]) -> list[Val]:
 
 @lowering(TimerOp)
 def lower_timer(state: CpuLowering, op: TimerOp) -> None:
-    """The time-stamp counter, which runs at one rate on all processors of today."""
+    """The time-stamp counter, which has one rate on all present processors."""
     function = "llvm.readcyclecounter"
     state.module.declare(function, f"declare i64 @{function}()")
     state.env.scalars[op.result] = uniform(state.code.let_here(f"call i64 @{function}()", "i64"))
@@ -276,7 +278,7 @@ def lower_item(state: CpuLowering, op: ItemOp) -> None:
 
 @lowering(LoadOp)
 def lower_volatile_load(state: CpuLowering, op: LoadOp) -> None:
-    """A volatile tile load happens here and once."""
+    """A volatile tile load runs here and once."""
     copy = state.buffer_for(op.result)
     copy_into(state, op.result, copy)
     state.env.buffers[op.result] = copy
@@ -284,7 +286,7 @@ def lower_volatile_load(state: CpuLowering, op: LoadOp) -> None:
 
 @lowering(BarrierOp, AssumeOp)
 def lower_to_nothing(state: CpuLowering, op: BarrierOp | AssumeOp) -> None:
-    """One thread runs a program instance in order, so barriers are void; assumptions go unused."""
+    """One thread runs a program instance in order, so barriers and assumptions need no code."""
 
 
 class _ElementLoops:
@@ -355,7 +357,7 @@ def lower_atomic(state: CpuLowering, op: AtomicOp | AtomicCasOp) -> None:
 
 
 def _stack_slot(state: CpuLowering, op: AtomicOp | AtomicCasOp) -> str:
-    """Stack memory for the value that memory held before an atomic."""
+    """Stack memory for the old value of an atomic."""
     # In the entry block: an alloca in a loop would take stack memory in each iteration.
     name = state.code.name("slot")
     state.entry.append(f"{name} = alloca {memory_type(element_of(op.result.type))}")
@@ -391,7 +393,7 @@ def _emit_atomic(
 
 @lowering(AssertOp)
 def lower_assert(state: CpuLowering, op: AssertOp) -> None:
-    """Reports the first element that fails to the host and ends the program instance."""
+    """Report the first element that fails to the host and end the program instance."""
     code = state.code
     elements = _ElementLoops(state, op, _LANES_OF_CONDITIONS)
     with elements as coords:
@@ -410,7 +412,7 @@ def lower_assert(state: CpuLowering, op: AssertOp) -> None:
 
 
 def _failing_lanes(ev: Evaluator, op: AssertOp, coords: Coords) -> Val:
-    """The lanes in which an assertion does not hold, as bits; one bit for all where they agree."""
+    """The lanes in which an assertion fails, as bits; one bit for all where they agree."""
     lanes = [ev.lanes(v, coords) for v in op.operands]
     same = all(x.is_uniform for x in lanes)
     condition, *masks = [x.base if same else ev.math.vector(x) for x in lanes]
@@ -437,7 +439,7 @@ def zero_bits() -> Val:
 
 
 def _indices(coords: Coords) -> list[Val]:
-    # Console functions take three indices; -1 stands for a dimension that is not there.
+    # Console functions take three indices; -1 stands for an absent dimension.
     padded = [c.base for c in coords[:3]] + [integer_literal(-1)] * (3 - len(coords))
     return padded
 

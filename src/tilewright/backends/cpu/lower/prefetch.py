@@ -83,8 +83,8 @@ class RunAhead:
             self.beside = [p for p in near if state.steps.get(p, 0) > 0]
             state.fetching_nests += bool(self.beside)
         if len(nest.shape) == 2 and nest.shape[0] >= 2 * _ROWS_AHEAD and not nest.fetched:
-            sums = (op.pointer for op in stores if recompute_cost(op.stored) < EXPENSIVE)
-            self.rows = [pointer for pointer in sums if pointer not in self.beside]
+            cheap = (op.pointer for op in stores if recompute_cost(op.stored) < EXPENSIVE)
+            self.rows = [pointer for pointer in cheap if pointer not in self.beside]
 
     def _fetch_long_rows(self, nest: LoopNest) -> None:
         """Prefetch the loads of a reduction, or of a nest that computes a loop's tiles."""

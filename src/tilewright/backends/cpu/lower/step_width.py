@@ -9,7 +9,7 @@ from tilewright.ir import Value
 from tilewright.ir.types import PointerType, dtype_of, element_of
 from tilewright.ops import ReduceOp, StoreOp
 
-_MOST_SUMS = 2
+_MOST_ACCUMULATORS = 2
 """Reductions for each of which a nest may keep four vectors in registers."""
 
 _MOST_VALUES = 256
@@ -23,18 +23,22 @@ def lanes_along(state: CpuLowering, nest: LoopNest, dim: int) -> int:
     """Lanes of a step along a dimension."""
     extent, width = nest.shape[dim], full_width(state, nest)
     # Not in short rows, whose steps beyond a mask could not be clipped then.
-    if dim == nest.axis and extent >= 2 * MIN_STEPS_TO_CLIP * width and _waits_for_sums(nest):
+    if (
+        dim == nest.axis
+        and extent >= 2 * MIN_STEPS_TO_CLIP * width
+        and _waits_for_accumulators(nest)
+    ):
         width *= 2
     # The power of two in the extent, so that no step is partial.
     return min(width, extent & -extent)
 
 
-def _waits_for_sums(nest: LoopNest) -> bool:
+def _waits_for_accumulators(nest: LoopNest) -> bool:
     """Whether a step of reductions takes less time than the latency of an addition, 4 cycles, in
     which two vectors are read and added twice."""
     inputs = [v for op in nest.sinks if isinstance(op, ReduceOp) for v in op.inputs]
     cheap = all(recompute_cost(value, load=0) < EXPENSIVE for value in inputs)
-    return cheap and len(inputs) <= _MOST_SUMS
+    return cheap and len(inputs) <= _MOST_ACCUMULATORS
 
 
 def full_width(state: CpuLowering, nest: LoopNest) -> int:

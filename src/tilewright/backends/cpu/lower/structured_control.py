@@ -1,9 +1,9 @@
 """Control flow: loops and branches with carried scalars (phis) and carried tiles (buffers).
 
-A carried tile has two buffers. The body reads the current one and writes the next; the pointers
-swap from one iteration to the next, so nothing is copied. If the only reader of the current tile
-is the product that makes the next one (`acc = dot(a, b, acc)`), or the nest that computes it
-element by element, one buffer serves both.
+A carried tile has two buffers. The body reads the current one and writes the next; the pointers are
+swapped from one iteration to the next, so nothing is copied. If the only reader of the current tile
+is the dot that makes the next one (`acc = dot(a, b, acc)`), or the nest that computes it element by
+element, one buffer is enough.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering, lowering
 from tilewright.backends.cpu.lower.emit_memory_matmul import MemoryMatmulEmitter
 from tilewright.backends.cpu.lower.evaluate_lanes import Evaluated
 from tilewright.backends.cpu.lower.fusion import FusionPlanner
-from tilewright.backends.cpu.lower.gemm_groups import group_spec, sums_of_group
+from tilewright.backends.cpu.lower.gemm_groups import accumulators_of_group, group_spec
 from tilewright.backends.cpu.lower.lane_values import Address, Lanes
 from tilewright.backends.cpu.lower.matmuls_from_memory import MemoryMatmul, memory_matmul
 from tilewright.backends.cpu.lower.memory_order import reads_columns
@@ -61,7 +61,7 @@ def scalar_operand(evaluated: Evaluated) -> Val:
 
 
 def _bind(state: CpuLowering, value: Value, base: Val) -> None:
-    """Let a scalar IR value be an LLVM operand."""
+    """Bind a scalar IR value to an LLVM operand."""
     element, facts = element_of(value.type), state.alignments.get(value)
     if not isinstance(element, DType):
         state.env.scalars[value] = Address(base)
@@ -82,8 +82,8 @@ def _carry(
     filled: bool = True,
     buffer: Buffer | None = None,
 ) -> _Carried:
-    """Set up the carrying of one value before a loop; strides: of a tile's buffers; filled: that
-    its buffer holds the initial value; buffer: the one to be used, if not a new one."""
+    """Set up one carried value before a loop. strides: of a tile's buffers; filled: its buffer
+    holds the initial value; buffer: the one to use, if not a new one"""
     code = state.code
     if not isinstance(init.type, TileType):
         phi = Val(code.name("c"), llvm_type(element_of(init.type)))
@@ -96,11 +96,11 @@ def _carry(
         copy_into(state, init, current)
     if in_place:
         return _Carried(current.pointer, current.pointer, buffer=current)
-    # The copy is done: the spare may take the place of blocks that only the copy needed.
+    # The copy is complete: the spare may use the memory of blocks that only the copy needed.
     state.scratch.step()
     spare = state.allocate(shape, element, strides)
     phi, spare_phi = Val(code.name("now"), "ptr"), Val(code.name("next"), "ptr")
-    # The pointers swap, so either buffer may lie in either block.
+    # The pointers are swapped, so either buffer may be in either block.
     blocks = (*current.blocks, *spare.blocks)
     return _Carried(
         phi, current.pointer, spare=spare_phi, spare_init=spare.pointer,
@@ -119,7 +119,7 @@ def _enter(state: CpuLowering, carried: Sequence[_Carried], args: Sequence[Value
 
 
 def _reserve(state: CpuLowering, carried: Sequence[_Carried], yielded: Sequence[Value]) -> None:
-    """Values of the body that are carried on go straight to the buffer of the next iteration."""
+    """Assign the buffers of the next iteration to the values of the body that the loop carries."""
     for slot, value in zip(carried, yielded, strict=True):
         target = slot.spare_buffer or slot.buffer
         # Arguments have buffers, and a value may be carried twice: `_leave` copies those.
@@ -133,7 +133,7 @@ def _leave(state: CpuLowering, carried: Sequence[_Carried], yielded: Sequence[Va
         if slot.buffer is None:
             slot.following = _scalar(state, value)
             continue
-        # Both blocks live to the end of the body, where the pointers swap.
+        # Both blocks are live to the end of the body, where the pointers are swapped.
         slot.buffer.touch()
         if slot.spare_buffer is None:
             copy_into(state, value, slot.buffer)
@@ -144,7 +144,7 @@ def _leave(state: CpuLowering, carried: Sequence[_Carried], yielded: Sequence[Va
 
 def _head(state: CpuLowering, position: int, lines: list[str]) -> None:
     """Insert the phis of a loop's head, whose operands the body defines."""
-    # Section 0: control flow stands in no loop of a nest.
+    # Section 0: control flow is in no loop of a nest.
     state.code.sections[0][position:position] = lines
 
 
@@ -158,16 +158,15 @@ def _finish(state: CpuLowering, carried: Sequence[_Carried], results: Sequence[V
 
 
 def _only_summed(arg: Value, yielded: Value) -> bool:
-    """Whether a carried tile is only the accumulator of the product that is carried on."""
+    """Whether a carried tile is only the accumulator of the dot that yields the next one."""
     op = yielded.op
-    # Any other reader might come after the product, which overwrites the tile.
+    # Any other reader might be after the dot, which overwrites the tile.
     return isinstance(op, DotOp) and op.acc is arg and list(arg.uses) == [op]
 
 
 def _updated_in_place(state: CpuLowering, loop: ForOp) -> list[bool]:
-    """Of each carried value, whether the nest that computes the next one is alone in reading it,
-    each element before it is written: then one buffer does, and half of the cache (Welford's sums
-    in three tiles of 8 KB, Emerald Rapids: 462 -> 432 us)."""
+    """For each carried value, whether only the nest that computes the next one reads it, each
+    element before it is written: then one buffer is enough, which saves cache."""
     if not any(isinstance(arg.type, TileType) for arg in loop.carried):
         return [False] * len(loop.carried)
     planner = FusionPlanner(loop.body, state.alignments)
@@ -180,10 +179,10 @@ def _updated_in_place(state: CpuLowering, loop: ForOp) -> list[bool]:
 
 
 def _strides_of_carried(state: CpuLowering, loop: ForOp, number: int) -> tuple[int, ...] | None:
-    """Columns one after the other, for a matrix that takes in what memory holds in columns.
+    """Column-major strides, for a matrix that is computed from loads with contiguous columns.
 
-    The sum over rows of a matrix whose rows are the second dimension of the tile took 6 times as
-    long in rows, to which the lanes would be scattered. Products have orders of their own.
+    The sum over rows of a matrix whose rows are the second dimension of the tile would scatter its
+    lanes in row-major order. Dots have layouts of their own.
     """
     yielded = _yielded(loop.body)[number]
     shape, names = shape_of(yielded.type), (loop.carried[number], yielded, loop.results[number])
@@ -198,10 +197,10 @@ def _yielded(block: Block) -> list[Value]:
 
 
 class _Count:
-    """The test of a counted loop, which ends also where the next index would wrap.
+    """The test of a counted loop, which also exits where the next index would wrap.
 
-    Where that may be, the test after an iteration is `index < upper - step`, saturating, and the
-    loop's head sees what it gave; elsewhere the head tests `index < upper`.
+    Where that is possible, the test after an iteration is `index < upper - step`, saturating, and
+    the loop's head reads its result; elsewhere the head tests `index < upper`.
     """
 
     def __init__(self, state: CpuLowering, loop: ForOp, lower: Val, upper: Val) -> None:
@@ -214,7 +213,7 @@ class _Count:
             step = _scalar(state, loop.step)
             go = self.code.compare(f"icmp {self.sign}lt", lower, upper)
             self.carried.append(_Carried(Val(self.code.name("go"), "i1"), go))
-            # Saturating: upper - step may lie below the smallest number of the type.
+            # Saturating: upper - step may be below the smallest number of the type.
             self.limit = self.code.intrinsic(f"{self.sign}sub.sat", upper.type, upper, step)
 
     def go(self, index: Val) -> Val:
@@ -243,7 +242,7 @@ def _may_wrap(loop: ForOp) -> bool:
 
 
 def _part(state: CpuLowering, carried: Sequence[_Carried]) -> None:
-    """See split_blocks.py."""
+    """Split a block at a loop; see split_blocks.py."""
     integers = [slot for slot in carried if slot.init.type.startswith("i")]
     starts = split_loop_rows(state, [slot.init for slot in integers])
     for slot, start in zip(integers, starts, strict=True):
@@ -256,31 +255,33 @@ def lower_for(state: CpuLowering, op: ForOp) -> None:
     code = state.code
     yielded = _yielded(op.body)
     lower, upper, step = (_scalar(state, v) for v in (op.lower, op.upper, op.step))
-    product = memory_matmul(state, op)
-    sums = None if product is None else sums_of_group(state, product)
+    matmul = memory_matmul(state, op)
+    accumulators = None if matmul is None else accumulators_of_group(state, matmul)
     carried = [
         _carry(
             state,
             init,
             isinstance(init.type, TileType) and (in_place or _only_summed(arg, value)),
             _strides_of_carried(state, op, n),
-            filled=product is None or product.spec.accumulate,
-            buffer=sums,
+            filled=matmul is None or matmul.spec.accumulate,
+            buffer=accumulators,
         )
         for n, (init, arg, value, in_place) in enumerate(
             zip(op.inits, op.carried, yielded, _updated_in_place(state, op), strict=True)
         )
     ]
     whole = None
-    if product is not None:
-        whole = _spec_of_group(state, product, sums)
-        lower = _multiply_whole_iterations(state, product, carried, lower, upper, sums, whole)
+    if matmul is not None:
+        whole = _spec_of_group(state, matmul, accumulators)
+        lower = _multiply_whole_iterations(
+            state, matmul, carried, lower, upper, accumulators, whole
+        )
     _part(state, carried)
     before, head, body, latch, done = (code.label(n) for n in
                                        ("before", "head", "body", "latch", "done"))  # fmt: skip
     for line in (f"br label %{before}", f"{before}:"):
         code.line(line)
-    # In front of the head: its first test and its limit are computed once.
+    # Before the head: its first test and its limit are computed once.
     count = _Count(state, op, lower, upper)
     for line in (f"br label %{head}", f"{head}:"):
         code.line(line)
@@ -306,10 +307,10 @@ def lower_for(state: CpuLowering, op: ForOp) -> None:
     _finish(state, carried, op.results)
 
 
-def _spec_of_group(state: CpuLowering, product: MemoryMatmul, of_group: Buffer | None) -> DotSpec:
+def _spec_of_group(state: CpuLowering, matmul: MemoryMatmul, of_group: Buffer | None) -> DotSpec:
     if of_group is None or state.group is None:
-        return product.spec
-    return group_spec(product.spec, state.group.most_rows, state.group.most_columns)
+        return matmul.spec
+    return group_spec(matmul.spec, state.group.most_rows, state.group.most_columns)
 
 
 def _multiply_whole_iterations(
@@ -321,17 +322,20 @@ def _multiply_whole_iterations(
     of_group: Buffer | None,
     whole: DotSpec,
 ) -> Val:
-    """See emit_memory_matmul.py: where the loop starts after that; whole: of the group."""
+    """Run whole iterations as one matmul, see emit_memory_matmul.py; returns where the loop starts
+    after it. whole: of the group"""
     name = microkernel_function(state, whole, found.loop.loc)
     starts = [lower, *(slot.init for slot in carried)]
     emitter = MemoryMatmulEmitter(state, found, starts, upper, of_group is not None)
-    number, sums = next((n, s.buffer) for n, s in enumerate(carried) if s.buffer is not None)
+    number, accumulators = next(
+        (n, s.buffer) for n, s in enumerate(carried) if s.buffer is not None
+    )
 
     def fill() -> None:
         if not found.spec.accumulate:
-            copy_into(state, found.loop.inits[number], sums)
+            copy_into(state, found.loop.inits[number], accumulators)
 
-    rest = emitter.emit(name, whole, sums.pointer, fill)
+    rest = emitter.emit(name, whole, accumulators.pointer, fill)
     for slot, start in zip(carried, rest[1:], strict=True):
         if slot.buffer is None:
             slot.init = start
@@ -340,7 +344,8 @@ def _multiply_whole_iterations(
 
 @lowering(WhileOp)
 def lower_while(state: CpuLowering, op: WhileOp) -> None:
-    """Test at the head; what the condition passes on is what the body and the results see."""
+    """Test at the head; the body and the results are bound to the values that the condition
+    yields."""
     code = state.code
     passed, yielded = _yielded(op.before)[1:], _yielded(op.body)
     carried = [_carry(state, init, in_place=False) for init in op.inits]
@@ -383,7 +388,7 @@ def _leave_in_vain(state: CpuLowering, number: int) -> None:
 
 
 def _pass_on(state: CpuLowering, values: Sequence[Value], loop: WhileOp) -> None:
-    """Bind the arguments of the body, and the results, to the values the condition passes on."""
+    """Bind the arguments of the body, and the results, to the values that the condition yields."""
     for value, arg, result in zip(values, loop.body.args, loop.results, strict=True):
         if isinstance(value.type, TileType):
             buffer = state.env.buffers.get(value)
@@ -398,7 +403,7 @@ def _pass_on(state: CpuLowering, values: Sequence[Value], loop: WhileOp) -> None
 
 @lowering(IfOp)
 def lower_if(state: CpuLowering, op: IfOp) -> None:
-    """Both branches write tile results to one buffer; scalars meet in phis."""
+    """Both branches write tile results to one buffer; scalars become phis."""
     code = state.code
     buffers = [
         state.allocate(shape_of(r.type), element_of(r.type))
@@ -419,7 +424,7 @@ def lower_if(state: CpuLowering, op: IfOp) -> None:
             if buffer is not None and value.op is not None and value.op.parent is block:
                 state.assigned_buffers.setdefault(value, buffer)
         state.lower_block(state, block)
-        # A block of its own: the phis need the label of the last one, and a branch may have many.
+        # A block of its own: the phis need the label of the last block, and a branch may have many.
         ends.append((code.label("end"), [
             _branch_result(state, v, b) for v, b in zip(yielded, buffers, strict=True)
         ]))  # fmt: skip
@@ -432,9 +437,9 @@ def lower_if(state: CpuLowering, op: IfOp) -> None:
 
 @lowering(StopOp)
 def lower_stop(state: CpuLowering, op: StopOp) -> None:
-    """What follows in the block is not reached; it needs a label all the same."""
+    """The code after it in the block is unreachable, but needs a label."""
     code, record = state.code, _scalar(state, op.record)
-    # The first word last: others look at it.
+    # The first word last, since others test it.
     for index, word in reversed(list(enumerate(op.words))):
         value = _scalar(state, word)
         place = code.let_here(f"getelementptr {value.type}, {record.typed}, i64 {index}", "ptr")

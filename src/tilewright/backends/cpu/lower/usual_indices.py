@@ -1,10 +1,10 @@
-"""Chooses a variant of a loop nest for the usual values of its indices.
+"""Variant of a loop nest for the usual values of its indices.
 
     %at = (splat %start) + tile.range 0, 256
     %q = arith.div %at, 16                        at least 0: one quotient for 16 lanes
     %r = arith.rem %at, (splat %n)                no wrap within the tile: %at less a number
 
-What is usual is tested once for the nest, and the general code is emitted as well: see
+The usual case is tested once for the nest, and the general code is emitted as well: see
 `natural_dividends.py` and `wrapped_tiles.py`.
 """
 
@@ -23,11 +23,11 @@ from tilewright.ir.types import element_of
 from tilewright.llvm import Val, integer_literal, llvm_type
 
 _WORTH_TWO_VARIANTS = 0.75
-"""The share of a nest's cost that its variant may have at most, for both to be emitted."""
+"""Largest fraction of a nest's cost that its variant may have for both to be emitted."""
 
 
 class NestCode(Protocol):
-    """What the emitter of a nest offers; results: of reductions, scalars without a buffer."""
+    """The interface of a nest's emitter. results: of reductions, scalars without a buffer"""
 
     state: CpuLowering
     results: list[tuple[Value, Buffer | None]]
@@ -39,7 +39,7 @@ class NestCode(Protocol):
 
 
 class UsualVariant(NamedTuple):
-    """A nest for indices that are not negative and do not wrap around.
+    """A nest for indices that are not negative and do not wrap.
 
     condition: of its use; natural: dividends that are not negative then
     """
@@ -56,7 +56,7 @@ class UsualVariant(NamedTuple):
 def usual_variant(nest: NestCode) -> UsualVariant | None:
     """The variant of a nest for the usual values of its indices.
 
-    None where it would not be cheaper, or gives scalars, which had to be chosen from two.
+    None where it would not be cheaper, or defines scalars, which would have to be merged.
     """
     state = nest.state
     if any(buffer is None for _, buffer in nest.results):
@@ -74,9 +74,9 @@ def usual_variant(nest: NestCode) -> UsualVariant | None:
 
 
 def _cheaper_if_natural(nest: NestCode) -> list[CountingDividend]:
-    """The dividends without a negative element of which a nest is cheaper.
+    """The dividends without a negative element that make a nest cheaper.
 
-    In steps that masks do not cut: in others an address that all lanes share is gathered, too.
+    In steps without masks: in others, an address that all lanes share is also gathered.
     """
     env = nest.state.env
     found = counting_dividends(nest.state, nest.inputs())
@@ -91,12 +91,13 @@ def _cheaper_if_natural(nest: NestCode) -> list[CountingDividend]:
 
 
 def _shifts(nest: NestCode) -> tuple[Val, dict[Value, Lanes]]:
-    """What tiles that do not wrap around take off their dividends, and whether none does."""
+    """The numbers to subtract from the dividends of tiles that do not wrap, and whether none
+    wraps."""
     state, condition, shifts = nest.state, integer_literal(1, "i1"), dict[Value, Lanes]()
     tiles = run_remainders(state, nest.inputs())
     limit = _WORTH_TWO_VARIANTS * nest.variant({}).cost() if tiles else 0.0
     for tile in tiles:
-        # By any number: each tile by itself has to make the nest cheaper.
+        # For any number: each tile by itself has to make the nest cheaper.
         shift = uniform(Val("%shift", llvm_type(element_of(tile.op.result.type))))
         if nest.variant({tile.op.result: shift}).cost() < limit:
             inside, shifts[tile.op.result] = shift_without_wrap(state, tile)

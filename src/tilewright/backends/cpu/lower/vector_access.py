@@ -38,7 +38,7 @@ class Buffer:
         return self.base
 
     def touch(self) -> None:
-        """The code that is emitted now needs the buffer."""
+        """Record that the code that is emitted now uses the buffer."""
         for block in self.blocks:
             block.touch()
 
@@ -64,7 +64,7 @@ def to_memory(code: Code, value: Val, element: Element) -> Val:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One load or store: where, what, under which mask."""
+    """One load or store: address, element type, mask."""
 
     address: Address | Lanes
     element: Element
@@ -73,17 +73,18 @@ class Access:
 
     @property
     def align(self) -> int:
-        # No more is promised for a pointer than the alignment of its element.
+        # A pointer has no larger alignment than that of its element.
         return self.element.bytes
 
     @property
     def guards(self) -> tuple[Val, ...]:
-        """What a load depends on besides its address: its mask, even one that is known to hold."""
+        """The values on which a load depends besides its address: its mask, even one that is known
+        to hold."""
         return () if self.mask is None else (self.mask.base,)
 
 
 def load(math: LaneMath, access: Access, other: Lanes | None = None) -> Lanes:
-    """Read one element per lane; lanes masked off get `other`, or anything without it."""
+    """Read one element per lane; lanes masked off get `other`, or an arbitrary value without it."""
     code, address = math.code, access.address
     mask = _useful(access.mask)
     other = None if mask is None else other
@@ -111,7 +112,7 @@ def _load_scalar(math: LaneMath, access: Access, mask: Lanes | None, other: Lane
     pointer = math.first(access.address, kind)
     if mask is None:
         text = f"load {_volatile(access)}{kind}, {pointer.typed}, align {access.align}"
-        # Others may be hoisted: fusion keeps loads apart from writes that they could see.
+        # Others may be hoisted: fusion separates loads from writes that could alias them.
         here = access.volatile
         raw = code.let_here(text, kind) if here else code.let(text, kind, pointer, *access.guards)
         return uniform(from_memory(code, raw, access.element))
@@ -133,7 +134,7 @@ def _volatile(access: Access) -> str:
 
 
 def _other(math: LaneMath, access: Access, other: Lanes | None) -> Val:
-    """What masked-off lanes get, in memory form."""
+    """The values of masked-off lanes, in memory form."""
     if other is None:
         return math.undefined(memory_type(access.element))
     return to_memory(math.code, math.vector(other), access.element)
@@ -186,7 +187,7 @@ def _gather(math: LaneMath, access: Access, mask: Lanes | None, other: Lanes | N
 
 def _gather_one(code: Code, type_: str, pointer: Val, access: Access, mask: Val, fill: Val) -> Val:
     scalar = Access(Address(pointer), access.element, uniform(mask), access.volatile)
-    # Without `fill`, which is in memory form; the select below puts it in.
+    # Without `fill`, which is in memory form; the select below inserts it.
     lanes = _load_scalar(LaneMath(code, 1), scalar, _useful(uniform(mask)), None)
     if mask.constant == 1:
         return to_memory(code, lanes.base, access.element)
@@ -202,7 +203,7 @@ def store(math: LaneMath, access: Access, value: Lanes, hint: str = "") -> None:
         if mask is None or mask.is_uniform:
             _store_scalar(math, access, value, mask)
             return
-    # In memory form, so that a widened i1 is hidden too.
+    # In memory form, so that a widened i1 is hidden.
     lanes = hide_origin(code, to_memory(code, math.vector(value), access.element))
     if isinstance(address, Address) and (stride == 1 or (math.width == 1 and stride == 0)):
         pointer = math.first(address, kind)
@@ -261,7 +262,7 @@ def _scatter(math: LaneMath, access: Access, lanes: Val, mask: Lanes | None) -> 
 
 
 def buffer_address(math: LaneMath, buffer: Buffer, coords: tuple[Lanes, ...]) -> Address:
-    """Where the lanes' elements of a buffer are."""
+    """The addresses of the lanes' elements of a buffer."""
     address = Address(buffer.pointer)
     kind = memory_type(buffer.element)
     for coord, stride in zip(coords, buffer.strides, strict=True):

@@ -5,7 +5,7 @@
 
 A spin loop ends its program where the pool has set `*poll` to LEAVE or more, which it does once no
 program has made progress for long (`driver/thread_pool_signals.h`); it then stores its number
-there. So no wait is without end.
+there. So every wait ends.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _EVERY_AXIS = frozenset({0, 1, 2})
 
 
 def spin_loops(function: Function) -> list[WhileOp]:
-    """The loops that wait, by number."""
-    # The checks of an instrumented kernel store notes of each access.
+    """The loops that wait, in the order of their numbers."""
+    # The checks of an instrumented kernel record each access.
     checked = "checks" in function.attrs
     loops = [op for op in function.walk() if isinstance(op, WhileOp)]
     polling = [loop for loop in loops if any(map(_polls_by, loop.walk()))]
@@ -44,12 +44,12 @@ def spin_loops(function: Function) -> list[WhileOp]:
 
 
 def run_together(function: Function) -> int:
-    """Whether programs may wait until others have come to some place, as the barriers of
+    """The mode of programs that may wait until others have reached some point, as the barriers of
     cooperative reductions do: IN_ORDER, MANY_AT_ONCE or ALL_AT_ONCE.
 
-    They do if programs poll one element for what they do not store there themselves. Where each
-    polls an element of its own, as look-back scans do, they wait for those before them, and each
-    thread takes programs in order.
+    They do if programs poll one element that they do not store themselves. Where each polls an
+    element of its own, as look-back scans do, they wait for those before them, and each thread
+    takes programs in order.
     """
     ops = list(function.walk())
     used = frozenset(op.axis for op in ops if isinstance(op, ProgramIdOp)) | {0}
@@ -57,9 +57,10 @@ def run_together(function: Function) -> int:
     polls = [op for loop in spin_loops(function) for op in loop.walk() if _polls_by(op)]
     shared = [op for op in polls if not used <= _axes(op.operands[0])]
     if any(map(_only_reads, shared)):
-        # Without their number, programs wait for an early one, or for so many as the kernel says.
+        # Without their number, programs wait for an earlier one, or for as many as the kernel's
+        # source says.
         return ALL_AT_ONCE if counted else MANY_AT_ONCE
-    # Locks need nothing: who holds one is running.
+    # Locks need nothing: the holder of one is running.
     return MANY_AT_ONCE if shared and counted else IN_ORDER
 
 
@@ -78,7 +79,7 @@ def _only_polls(loop: WhileOp) -> bool:
 
 
 def _only_reads(op: Op) -> bool:
-    """Whether an op looks at memory and leaves it as it is."""
+    """Whether an op reads memory without writing it."""
     if isinstance(op, AtomicCasOp):
         return op.expected is op.new or _same_constant(op.expected, op.new)
     if isinstance(op, AtomicOp):
@@ -109,14 +110,14 @@ def _axes(address: Value) -> frozenset[int]:
         if isinstance(op, ProgramIdOp):
             found |= {op.axis}
         elif op is not None and Trait.PURE not in op.traits and not op.regions:
-            return _EVERY_AXIS  # what is loaded, as a ticket, may be any number
+            return _EVERY_AXIS  # a loaded value, such as a ticket, may be any number
         else:
             stack += _sources(value)
     return found
 
 
 def _sources(value: Value) -> Iterator[Value]:
-    """What a value is computed from; of loops and branches, anything that they depend on."""
+    """The values that a value is computed from; for loops and branches, all that they depend on."""
     op = value.op
     if op is None:
         block = value.owner

@@ -1,15 +1,15 @@
-"""Finds the tiles of indices that wrap around, and tests whether they do.
+"""Tiles of indices that may wrap around, and run-time tests whether they do.
 
     %at = (splat %start) + tile.range 0, 256      start, start + 1, ...
-    %r = arith.rem %at, (splat %n)                as a rule these count on from start % n
+    %r = arith.rem %at, (splat %n)                usually start % n, start % n + 1, ...
 
-A remainder is a vector of any numbers, and loads through it are gathers. But where the first one is
-so far below n that the tile does not wrap, the same is taken off everywhere:
+A remainder is a vector of arbitrary numbers, and loads through it are gathers. But where the first
+one is so far below n that the tile does not wrap, the same number is subtracted everywhere:
 
     x % n = x - shift,    shift = x[0] - x[0] % n
 
-which leaves addresses affine. So a nest that gets cheaper by it is emitted twice, and the program
-chooses (`fused_loop_nest.py`). Nothing is assumed of x and n: below zero a tile counts as wrapped.
+which leaves addresses affine. So a nest that is cheaper with it is emitted twice, and the program
+selects (`fused_loop_nest.py`). Nothing is assumed of x and n: a negative tile counts as wrapped.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MAX_TILES = 4
 
 
 class RunRemainder(NamedTuple):
-    """A remainder of a dividend that counts up by one along one dim, and `last` times.
+    """A remainder of a dividend that is consecutive along one dim, for `last` + 1 elements.
 
     at_first: coordinates whose lanes run along that dim, from the first element on
     """
@@ -42,13 +42,13 @@ class RunRemainder(NamedTuple):
     at_first: tuple[Lanes, ...]
 
     def operands(self, code: Code, env: Environment) -> tuple[Lanes, Lanes]:
-        """Dividend and divisor; two lanes show whether the one counts up."""
+        """Dividend and divisor; two lanes show whether the dividend is consecutive."""
         ev = Evaluator(code, env, 2)
         return ev.lanes(self.op.lhs, self.at_first), ev.lanes(self.op.rhs, self.at_first)
 
 
 def run_remainders(state: CpuLowering, values: Iterable[Value]) -> list[RunRemainder]:
-    """The tiles that may wrap around, among what values are evaluated from."""
+    """The tiles that may wrap, among the values that some values depend on."""
     found: list[RunRemainder] = []
     for op in _remainders(state, values)[:_MAX_TILES]:
         shape = shape_of(op.result.type)
@@ -57,7 +57,7 @@ def run_remainders(state: CpuLowering, values: Iterable[Value]) -> list[RunRemai
         at_first = tuple(along if d in dims else literal(0) for d in range(len(shape)))
         if len(dims) == 1:
             tile = RunRemainder(op, shape[dims[0]] - 1, at_first)
-            # Into a module that is thrown away: only what is known of the lanes counts.
+            # Into a module that is discarded: only the facts about the lanes matter.
             x, n = tile.operands(Code(ModuleText()), state.env)
             wraps = n.base.constant is not None and n.base.constant <= tile.last
             if x.stride == 1 and n.is_uniform and not wraps and tile.last <= _greatest(op):
@@ -94,7 +94,7 @@ def _greatest(op: RemOp) -> int:
 
 
 def axes_of_remainders(value: Value) -> dict[Value, set[int]]:
-    """Along which dimensions of a tile the remainders run that it is computed from."""
+    """The dimensions of a tile along which the remainders run that it is computed from."""
     reached, found = set[IndexedValue](), dict[Value, set[int]]()
     stack = [IndexedValue(value, tuple(range(len(shape_of(value.type)))))]
     while stack:
@@ -115,9 +115,10 @@ def axes_of_remainders(value: Value) -> dict[Value, set[int]]:
 def shift_without_wrap(
     state: CpuLowering, tile: RunRemainder, last: Val | None = None
 ) -> tuple[Val, Lanes]:
-    """Emit whether a tile does not wrap, as an i1, and what it takes off its dividend then.
+    """Emit whether a tile does not wrap, as an i1, and the number to subtract from its dividend
+    then.
 
-    last: the last element that counts (i32), if it is not the tile's
+    last: the last element that matters (i32), if it is not the tile's
     """
     code, op = state.code, tile.op
     x, n = (lanes.base for lanes in tile.operands(code, state.env))
@@ -126,7 +127,7 @@ def shift_without_wrap(
     end = _literal(tile.last, kind)
     if last is not None:
         end = last if kind == "i32" else code.convert("sext", last, kind)
-    # x >= 0, and x + end is a number of the type: unsigned, a number below zero is a large one
+    # x >= 0, and x + end is a number of the type: unsigned, a negative number is a large one
     within = code.compare("icmp ule", x, _literal(_greatest(op) - tile.last, kind))
     # n > end and first + end < n, of which neither side can wrap if n > end
     long = code.compare(less, end, n)
@@ -136,6 +137,6 @@ def shift_without_wrap(
 
 
 def _literal(value: int, kind: str) -> Val:
-    """A number as LLVM writes it, which has signs for all integers."""
+    """A number as LLVM writes it: all its integers are signed."""
     half = 1 << (int(kind[1:]) - 1)
     return integer_literal((value + half) % (2 * half) - half, kind)
