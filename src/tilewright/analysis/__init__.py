@@ -1,4 +1,4 @@
-"""Facts about IR; analyses never change it."""
+"""Analyses of IR, which do not change it."""
 
 from tilewright.support.lazy_facade import load_at_first_use
 

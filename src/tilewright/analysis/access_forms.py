@@ -1,4 +1,4 @@
-"""The accesses of a function as forms: addresses, masks as limits, bounds of loops."""
+"""Affine forms of a function's accesses: addresses, limits by masks, bounds of loops."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MemoryOp = LoadOp | StoreOp | AtomicOp | AtomicCasOp
 
 
 class MemoryForms:
-    """Accesses of one function; transparent: ops that change nothing. Computed when asked for."""
+    """Accesses of one function, computed on demand; transparent: ops that are identities."""
 
     def __init__(self, function: Function, transparent: tuple[type[Op], ...] = ()) -> None:
         self._function, self._transparent = function, transparent
@@ -36,7 +36,7 @@ class MemoryForms:
 
     @classmethod
     def around(cls, op: Op) -> MemoryForms:
-        """Of the function that an op is in."""
+        """The forms of the function that contains an op."""
         block = op.parent
         while block is not None and isinstance(block.owner, Op):
             block = block.owner.parent
@@ -45,7 +45,7 @@ class MemoryForms:
 
     @cached_property
     def forms(self) -> AffineForms:
-        """Of all integers and addresses."""
+        """The forms of all integers and addresses."""
         return AffineForms(self._function, self._transparent)
 
     @cached_property
@@ -56,7 +56,7 @@ class MemoryForms:
             if isinstance(op, ForOp):
                 lower, upper, step = map(self.forms.form, (op.lower, op.upper, op.step))
                 number = as_constant(step)
-                # an unknown step gives no count; with one that is not positive, a loop never runs
+                # an unknown step gives no trip count; a loop whose step is not positive never runs
                 if number is not None and number > 0:
                     by_loop[op] = LoopRange(lower, upper, number)
         return by_loop
@@ -72,7 +72,7 @@ class MemoryForms:
         return by_loop
 
     def access(self, op: MemoryOp) -> Access:
-        """The addresses of an op."""
+        """The addresses of an op, with the loops around it."""
         cached = self._accesses.get(op)
         if cached is None:
             pointer = cast("PointerType", element_of(op.pointer.type))
@@ -83,12 +83,12 @@ class MemoryForms:
         return cached
 
     def limits(self, op: MemoryOp) -> list[Limit]:
-        """What the mask of an op says of numbers."""
+        """The inequalities in the mask of an op."""
         return [condition for condition in self.conditions(op) if condition is not None]
 
     def are_apart(self, first: MemoryOp, second: MemoryOp) -> bool:
-        """Whether no element of one access is one of the other, of one block of ops: their tiles
-        do not meet, or the mask of one ends it before the other begins."""
+        """Whether two accesses in one block of ops have no common element: their tiles are
+        disjoint, or the mask of one ends it before the first element of the other."""
         one, other = self.access(first), self.access(second)
         return (
             apart(one, other, Relation.of(one, other))
@@ -97,7 +97,7 @@ class MemoryForms:
         )
 
     def _ends_before(self, first: MemoryOp, second: MemoryOp) -> bool:
-        """Whether the mask of an access leaves out all from the start of another one on.
+        """Whether the mask of an access excludes all elements from the start of another one on.
 
         first: a + s i where i < n, that is n - i is at least 1; second: b + s j from j = 0 on. If
         b - (a + s i) is s (n - i), it is at least s.
@@ -112,8 +112,8 @@ class MemoryForms:
         return any(multiplied(added(high, low, -1), size) == gap for low, high in limits)
 
     def conditions(self, op: MemoryOp) -> list[Limit | None]:
-        """The conditions that the mask of an op is the conjunction of; None for one that is no
-        comparison of numbers."""
+        """The conditions whose conjunction is the mask of an op; None for a condition that is not
+        a comparison of numbers."""
         mask = None if isinstance(op, AtomicCasOp) else op.mask
         return [] if mask is None else list(comparisons(self.forms.form(mask)))
 
@@ -123,12 +123,12 @@ def _is_coordinate(monomial: Monomial) -> bool:
 
 
 def _moves(symbol: Symbol) -> bool:
-    """Whether it differs between the elements of a tile."""
+    """Whether a symbol differs between the elements of a tile."""
     return symbol.over_tile
 
 
 def _loops_around(op: Op) -> Iterator[Op]:
-    """From the innermost one."""
+    """The loops around an op, innermost first."""
     block = op.parent
     while isinstance(block, Block) and isinstance(block.owner, Op):
         if isinstance(block.owner, ForOp | WhileOp):
@@ -137,7 +137,7 @@ def _loops_around(op: Op) -> Iterator[Op]:
 
 
 def comparisons(truth: Form) -> Iterator[Limit | None]:
-    """The comparisons of which a truth is the conjunction; None for what is none."""
+    """The comparisons whose conjunction is a truth value; None for another condition."""
     opcode, attrs, forms = _computation(truth)
     if opcode == "arith.and":
         for form in forms:
@@ -147,7 +147,7 @@ def comparisons(truth: Form) -> Iterator[Limit | None]:
 
 
 def _computation(truth: Form) -> tuple[str, Mapping[str, object], list[Form]]:
-    """Opcode, attributes and operands of the op that computes a truth; "" if that is unknown."""
+    """Opcode, attributes and operands of the op that computes a truth value; "" if unknown."""
     if len(truth) == 1 and len(truth[0][0]) == 1 and truth[0][1] == 1:
         (symbol,) = truth[0][0]
         if symbol.kind is Kind.COMPUTED:
@@ -159,7 +159,7 @@ def _computation(truth: Form) -> tuple[str, Mapping[str, object], list[Form]]:
 
 
 def _comparison(predicate: str, left: Form, right: Form) -> Limit | None:
-    """What a comparison says, as left < right; None if that is no inequality."""
+    """A comparison as left < right; None if it is not an inequality."""
     more = {"lt": 0, "gt": 0, "le": 1, "ge": 1}.get(predicate)
     if more is None:
         return None

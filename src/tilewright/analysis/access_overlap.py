@@ -1,14 +1,14 @@
-"""Whether accesses to memory meet: two tiles of addresses, in one iteration of a loop or another.
+"""Overlap of memory accesses: two tiles of addresses, in the same or different iterations.
 
-Addresses are sums of coordinates, iterations and program numbers (`address_forms`), each between
+Addresses are sums of coordinates, iterations and program numbers (`affine_addresses`), each within
 bounds. Two accesses are *apart* if no choice of these makes the difference of their addresses
-smaller than an element. The exact question is a small search over integers:
+smaller than an element. The exact test is a small search over integers:
 
     p + 256 * n + 4 * i   and   p + 256 * (n + t) + 4 * j     0 <= i, j < 64, t > 0
     256 * t + 4 * (j - i) is at least 256 - 252 = 4:          apart, for elements of 4 bytes
 
-A coordinate times a number of the launch, as in `row * stride`, cannot be searched. Such sums
-are taken for addresses in an array whose rows do not overlap, by those functions only that say so.
+A coordinate times an argument of the launch, as in `row * stride`, cannot be searched. Functions
+whose docstrings say so assume that such sums are addresses in an array with disjoint rows.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from tilewright.ir import Op, Value
 from tilewright.support.data_class import dataclass
 
 BUDGET = 4096
-"""Steps of a search; one that takes more is given up: the accesses may meet."""
+"""The most steps of a search; beyond them the accesses may overlap."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """A tile of addresses, or one.
+    """A tile of addresses, or one address.
 
-    form: of the addresses, in bytes; size: bytes of an element; loops: around the access, from the
-    outermost one; trips: constant trip counts of loops
+    form: the form of the addresses, in bytes; size: bytes of an element; loops: the loops around
+    the access, outermost first; trips: constant trip counts of loops
     """
 
     form: Form
@@ -42,7 +42,7 @@ class Access:
     trips: Mapping[object, int]
 
     def last(self, symbol: Symbol) -> int | None:
-        """The largest value of a coordinate or of iterations so far; None: no bound."""
+        """The largest value of a coordinate or an iteration number; None: no bound."""
         if symbol.kind is Kind.DIM:
             dim = cast("int", symbol.key)
             return self.shape[dim] - 1 if dim < len(self.shape) else 0
@@ -52,11 +52,11 @@ class Access:
 
 @dataclass(frozen=True)
 class Relation:
-    """How the iterations of two accesses go together.
+    """The relation of the iterations of two accesses.
 
-    same: loops in whose same iteration both are; later: the loop in a later iteration of which the
-    second one is; distance: how many iterations later, None: any number; programs: whether they may
-    be of different programs
+    same: loops of which both are in the same iteration; later: the loop of which the second access
+    is in a later iteration; distance: how many iterations later, None: any number; programs:
+    whether they may belong to different programs
     """
 
     same: frozenset[Op] = frozenset()
@@ -66,8 +66,8 @@ class Relation:
 
     @classmethod
     def of(cls, first: Access, second: Access, later: Op | None = None) -> Relation:
-        """Of two accesses of one program; the second comes later in loop `later` if both are in
-        it, else in the same iteration of all loops around both."""
+        """The relation of two accesses of one program: the second is in a later iteration of the
+        loop `later` if both are in it; otherwise both are in the same iteration of common loops."""
         common = [a for a, b in zip(first.loops, second.loops, strict=False) if a is b]
         if later not in common:
             return cls(frozenset(common))
@@ -75,7 +75,7 @@ class Relation:
 
     @classmethod
     def at(cls, first: Access, second: Access, loop: Op, distance: int) -> Relation:
-        """Of two accesses in a loop, the second so many iterations later."""
+        """The relation of two accesses in a loop, the second `distance` iterations later."""
         outer = first.loops[: first.loops.index(loop)]
         if not distance:
             return cls(frozenset([*outer, loop]))
@@ -83,20 +83,20 @@ class Relation:
 
 
 def apart(first: Access, second: Access, relation: Relation) -> bool:
-    """Whether two accesses provably never meet."""
+    """Whether two accesses provably never overlap."""
     parts = _difference(first, second, relation)
     part = parts.pop((), None)
-    # without a part in plain bytes, the difference may be 0
+    # without a part in bytes alone, the difference may be 0
     if part is None or any(_remains(g, first, second, relation) for g in parts.values()):
         return False
     return not _meets(part, first, second, relation)
 
 
 def apart_in_arrays(first: Access, second: Access, relation: Relation) -> bool:
-    """As `apart`, if sums of multiples of several numbers of the launch are those of arrays."""
+    """As `apart`, assuming that sums of multiples of several arguments are array addresses."""
     parts = _difference(first, second, relation)
     if any(number and part.constant for number, part in parts.items()):
-        return False  # a number of the launch moves one against the other
+        return False  # an argument of the launch is in one address only
     return any(not _meets(part, first, second, relation) for part in parts.values())
 
 
@@ -110,14 +110,14 @@ def is_same(first: Access, second: Access, relation: Relation) -> bool:
 def is_injective(access: Access) -> bool:
     """Whether no two elements of a tile share a byte, if rows do not overlap (`apart_in_arrays`).
 
-    A sum of coordinates is unique if each coefficient exceeds what those before can add up to.
+    A sum of coordinates is unique if each coefficient exceeds the largest sum of the smaller ones.
     """
     seen = {d for d, extent in enumerate(access.shape) if extent == 1}
     parts: dict[Monomial, dict[int, int]] = defaultdict(dict)
     for monomial, coefficient in access.form:
         over = [s for s in monomial if s.over_tile]
         counted = any(s.kind is Kind.ITERATION for s in monomial)
-        # A product of coordinates, or one that grows with the iterations, may take a value twice.
+        # A product of coordinates, or of a coordinate and an iteration, may repeat a value.
         if len(over) > 1 or (over and (counted or over[0].kind is not Kind.DIM)):
             return False
         if over:
@@ -130,9 +130,9 @@ def is_injective(access: Access) -> bool:
 
 
 def _counts_up(along: Mapping[int, int], access: Access) -> bool:
-    """Whether coordinates with these coefficients have a sum of their own."""
+    """Whether all coordinates with these coefficients have different sums."""
     reach = access.size
-    # As digits of a number: each coefficient must exceed the largest sum of the smaller ones.
+    # As in a number system: each coefficient must exceed the largest sum of the smaller ones.
     for dim in sorted(along, key=lambda d: along[d]):
         if along[dim] < reach:
             return False
@@ -145,7 +145,7 @@ def _counts_up(along: Mapping[int, int], access: Access) -> bool:
 Interval = tuple[int | None, int | None]
 """The least and the largest value; None: unbounded."""
 Term = tuple[int, Interval]
-"""Coefficient of a variable, and its bounds."""
+"""The coefficient of a variable, and its bounds."""
 
 
 @dataclass
@@ -153,7 +153,7 @@ class _LinearDifference:
     """The part of a difference with one common factor: a constant and a sum over variables.
 
     counted: coefficients of a variable in the first and in the second access; is_linear: False if
-    the part also has other terms, which may be anything
+    the part also has other terms, whose values are unknown
     """
 
     constant: int = 0
@@ -173,7 +173,7 @@ class _LinearDifference:
 def _difference(
     first: Access, second: Access, relation: Relation
 ) -> dict[Monomial, _LinearDifference]:
-    """second - first, by what is a number of the launch."""
+    """second - first, by the product of launch arguments in each part."""
     parts: dict[Monomial, _LinearDifference] = defaultdict(_LinearDifference)
     for number, access in enumerate((first, second)):
         for monomial, coefficient in access.form:
@@ -186,7 +186,7 @@ def _difference(
 def _terms(
     part: _LinearDifference, first: Access, second: Access, relation: Relation
 ) -> list[Term]:
-    """The variables that the difference still depends on."""
+    """The terms of the difference."""
     terms = [
         term
         for symbol, factors in part.counted.items()
@@ -198,7 +198,7 @@ def _terms(
 def _terms_of(
     symbol: Symbol, factors: Sequence[int], accesses: Sequence[Access], relation: Relation
 ) -> list[Term]:
-    """What a variable adds to the difference."""
+    """The terms of a variable in the difference."""
     (one, other), lasts = factors, [access.last(symbol) for access in accesses]
     if symbol.key is relation.later:
         # the iteration of the second access is that of the first plus `later`: a variable for each
@@ -207,14 +207,14 @@ def _terms_of(
         return [(other - one, (0, lasts[0])), (other, later)]
     if symbol.kind is Kind.ITERATION and symbol.key in relation.same:
         return [(other - one, (0, lasts[0]))]
-    # Both run over the same values independently: one variable for their difference.
+    # Both have the same values independently: one variable for their difference.
     if one == other and lasts[0] == lasts[1]:
         return [(one, (None if lasts[0] is None else -lasts[0], lasts[0]))]
     return [(-one, (0, lasts[0])), (other, (0, lasts[1]))]
 
 
 def _is_fixed(symbol: Symbol, relation: Relation) -> bool:
-    """Whether it is the same number in both accesses, and not counted through."""
+    """Whether a symbol has one value in both accesses, and does not vary."""
     if symbol.over_tile or symbol.kind is Kind.ITERATION:
         return False
     if relation.programs and differs_by_program(symbol):
@@ -223,12 +223,12 @@ def _is_fixed(symbol: Symbol, relation: Relation) -> bool:
 
 
 def _is_counted(symbol: Symbol) -> bool:
-    """Whether it takes numbers from 0 on."""
+    """Whether a symbol takes the values from 0 on."""
     return symbol.kind in (Kind.DIM, Kind.ITERATION) or is_program_number(symbol)
 
 
 def is_program_number(symbol: Symbol) -> bool:
-    """Whether a symbol is the number of the program along an axis."""
+    """Whether a symbol is the program number along an axis."""
     if symbol.kind is not Kind.COMPUTED:
         return False
     return cast("tuple[object, ...]", symbol.key)[0] == "cf.program_id"
@@ -255,7 +255,7 @@ def _remains(part: _LinearDifference, first: Access, second: Access, relation: R
 
 
 def _meets(part: _LinearDifference, first: Access, second: Access, relation: Relation) -> bool:
-    """Whether some choice of the variables makes the accesses share a byte."""
+    """Whether the accesses share a byte for some values of the variables."""
     if not part.is_linear:
         return True
     terms = _terms(part, first, second, relation)
@@ -263,21 +263,21 @@ def _meets(part: _LinearDifference, first: Access, second: Access, relation: Rel
 
 
 class _Search:
-    """Looks for values of the variables whose sum is strictly between two bounds."""
+    """A search for values of the variables whose sum is strictly between two bounds."""
 
     def __init__(self, low: int, high: int) -> None:
         self.low, self.high = low, high
         self.steps = 0
 
     def hits(self, terms: Sequence[Term], total: int) -> bool:
-        """Whether total + sum of c * v lies between the bounds for some v."""
+        """Whether total + sum of c * v is between the bounds for some v."""
         self.steps += 1
-        # Give up on the safe side: they may meet.
+        # Conservative: they may overlap.
         if self.steps > BUDGET:
             return True
         if not terms:
             return self.low < total < self.high
-        # All sums lie on a grid of the coefficients' common divisor; often none is between the
+        # All sums are multiples of the coefficients' common divisor; often none is between the
         # bounds.
         step = gcd(*(c for c, _ in terms))
         if not any((total + d) % step == 0 for d in range(1 - self.high, -self.low)):
@@ -289,15 +289,15 @@ class _Search:
         return values is None or any(self.hits(rest, total + coefficient * v) for v in values)
 
     def _first(self, terms: Sequence[Term]) -> int:
-        """The term to fix first: one without bound, for the others bound it; the largest."""
+        """The term to fix first: one without bounds, which the others bound, else the largest."""
         return max(range(len(terms)), key=lambda i: (None in terms[i][1], abs(terms[i][0])))
 
     def _values(self, term: Term, rest: Sequence[Term], total: int) -> range | None:
-        """The values that the rest can make up for; None if there is no bound."""
+        """The values that the other terms can compensate; None without a bound."""
         ends = [(c * a, c * b) for c, (a, b) in rest if a is not None and b is not None]
         if len(ends) < len(rest):
             return None
-        # What the other terms can add up to bounds the values of this one.
+        # The sum of the other terms bounds the values of this one.
         least, most = total + sum(map(min, ends)), total + sum(map(max, ends))
         # low < c * v + x < high for an x from least to most
         first, last = self.low + 1 - most, self.high - 1 - least

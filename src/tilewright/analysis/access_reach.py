@@ -1,10 +1,10 @@
-"""Which bytes behind an argument a kernel may access, as launches compute it.
+"""Reach of accesses: the bytes that a kernel may access through an argument, for launches.
 
     tl.load(x + pid * 64 + i)      0 to 256 * (grid[0] - 1) + 4 * 63, and 4 bytes
-    tl.load(x + row * stride + i)  with the stride of the launch
-    tl.load(x + index)             anywhere, where the index is loaded
+    tl.load(x + row * stride + i)  depends on the stride of the launch
+    tl.load(x + index)             unknown, where the index is loaded
 
-Masks are left out, so the ranges are those of whole tiles.
+Masks are ignored, so the ranges are those of whole tiles.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tilewright.ir import Value
 
 
 def reach_of(access: Access, parameters: Collection[Value]) -> Reach | None:
-    """The reach of an access, whose form is that behind its argument; None if it is not known."""
+    """The reach of an access, whose form is relative to its argument; None if unknown."""
     terms = [_term(access, monomial, n, parameters) for monomial, n in access.form]
     known = [term for term in terms if term is not None]
     return (access.size, tuple(known)) if len(known) == len(terms) else None

@@ -1,18 +1,18 @@
-"""Affine queries: how an integer or an address follows from coordinates, loops and programs.
+"""Affine queries on an integer or an address: its dependence on coordinates, loops, programs.
 
     x = affine.of(value)
     x.direction()           1: never decreases along any dimension of its tile; -1, 0, None
-    x.trend(axis)           whether it rises or falls along an axis of the grid, as a guess
+    x.trend(axis)           whether it increases or decreases along an axis of the grid, a guess
     x.is_linear_in(loop)    linear in coordinates and in the iteration
     x.quotient()            (base + 4) / 8
-    x.span()                a scalar and what lies from 0 to 63 above it
+    x.span()                a scalar plus 0 to 63
     x.range()               its least and its largest number
-    x.addend(arg)           y where it is arg + y
-    x.factors()             the values that it is a product of
+    x.addend(arg)           y if it is arg + y
+    x.factors()             the values whose product it is
 
 Each query walks backwards over one value; `affine_addresses.py` has the forms of a whole function
-as polynomials. Signed index arithmetic is taken not to wrap. The table `_ROLES` is the only place
-that knows which op is a sum, a product or a move.
+as polynomials. Signed index arithmetic is assumed not to wrap. The table `_ROLES` alone states
+which op is a sum, a product or a move.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ from tilewright.support.data_class import dataclass
 from tilewright.support.graph_fold import fold
 
 _MOST_OPS = 128
-"""Ops of which `Linear` looks at the operands; longer addresses are generated code."""
+"""The most ops whose operands `Linear` visits; longer addresses are generated code."""
 
 
 class Role(Enum):
-    """How an op computes its result from integers."""
+    """The arithmetic of an op on integers."""
 
     MOVE = "the elements of the operand, repeated or in another order"
     SUM = "the sum or difference of the operands"
@@ -84,15 +84,15 @@ class Quotient:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The elements of a tile: a scalar, or 0, and from `low` to `high` more; these are natural
-    numbers, so only the largest element may exceed the type."""
+    """The elements of a tile: a scalar, or 0, plus `low` to `high`. These are not negative, so
+    only the largest element may exceed the type."""
 
     scalar: Value | None
     low: int
     high: int
 
     def plus(self, other: Span) -> Span | None:
-        """The span of the sums; None if both have a scalar, or it may leave 32 bits."""
+        """The span of the sums; None if both have a scalar, or 32 bits may overflow."""
         scalar = self.scalar if other.scalar is None else other.scalar
         total = Span(scalar, self.low + other.low, self.high + other.high)
         is_known = None in (self.scalar, other.scalar) and total.high <= i32.max_int
@@ -101,10 +101,10 @@ class Span:
 
 @dataclass(slots=True)
 class Linear:
-    """The values that are linear in coordinates and in the iteration of a loop; remembers each.
+    """Linearity of values in coordinates and in the iteration of a loop, cached by value.
 
-    remainders: those outside the loop that are taken for their dividend, which holds where they
-    do not wrap
+    remainders: those outside the loop that are treated as their dividends, which is right unless
+    they wrap around
     """
 
     loop: ForOp
@@ -112,9 +112,9 @@ class Linear:
     remainders: list[RemOp] = field(default_factory=list[RemOp])
 
     def degree(self, value: Value) -> int | None:
-        """0: the same everywhere; 1: linear; None: neither."""
+        """0 for a constant, 1 for a linear value, otherwise None."""
         if value not in self.degrees:
-            self.degrees[value] = None  # what has too many operands stays so
+            self.degrees[value] = None  # the result for a value with too many operands
             if len(self.degrees) <= _MOST_OPS:
                 self.degrees[value] = self._degree(value)
         return self.degrees[value]
@@ -151,15 +151,15 @@ class Affine:
     value: Value
 
     def range(self) -> IntegerRange | None:
-        """The least and the largest number that an element may be; None for other types."""
+        """The least and the largest value of an element; None for other types."""
         return integer_range(self.value)
 
     def is_linear_in(self, loop: Linear) -> bool:
-        """Whether it is linear in its coordinates and the iteration of a loop, or constant."""
+        """Whether the value is linear in coordinates and the iteration of a loop, or constant."""
         return loop.degree(self.value) is not None
 
     def is_invariant_in(self, loop: Linear) -> bool:
-        """Whether it is the same number in all elements and iterations."""
+        """Whether the value is equal in all elements and iterations."""
         return loop.degree(self.value) == 0
 
     def direction(self, cache: dict[Value, int | None] | None = None) -> int | None:
@@ -170,15 +170,14 @@ class Affine:
         return fold(self.value, _terms, _direction, {} if cache is None else cache)
 
     def trend(self, axis: int) -> int:
-        """1 or -1 if it rises or falls along an axis of the grid, 0 if it does not.
+        """1 or -1 if the value increases or decreases along an axis of the grid, else 0.
 
-        A guess: factors and divisors are taken to be positive, and what is computed in other ways
-        not to change.
+        A guess: factors and divisors are assumed positive, and other computations constant.
         """
         return fold(self.value, _pure_operands, lambda v, x: _trend(v, x, axis), {})
 
     def quotient(self, through_casts: bool = True) -> Quotient:
-        """As (base + constant) / divisor, which each value is that is its own base."""
+        """The value as (base + constant) / divisor; another value is its own base."""
         op = self.value.op
         if isinstance(op, ConstantOp):
             return Quotient(None, int(op.value))
@@ -191,7 +190,7 @@ class Affine:
         return Quotient(self.value) if found is None else found
 
     def span(self) -> Span | None:
-        """As a scalar and natural numbers above it; None if it is not computed so."""
+        """The value as a scalar plus numbers that are not negative; None for others."""
         op = self.value.op
         if isinstance(op, SplatOp):
             return Span(op.x, 0, 0)
@@ -207,7 +206,7 @@ class Affine:
         return None
 
     def addend(self, base: Value) -> Value | None:
-        """y where it is base + y, or the address `base` moved by y; None if it is neither."""
+        """y if the value is base + y, or the address `base` offset by y; otherwise None."""
         op = self.value.op
         if not isinstance(op, AddOp | OffsetOp) or base not in op.operands:
             return None
@@ -217,7 +216,7 @@ class Affine:
         return added if counts and added is not base else None
 
     def factors(self) -> Iterator[Value]:
-        """The values that it is a product of, itself if it is none."""
+        """The values whose product this one is; itself if it is not a product."""
         op = self.value.op
         if isinstance(op, MulOp):
             for operand in op.operands:
@@ -236,7 +235,7 @@ def _role(op: Op | None) -> Role:
 
 
 def _widens(op: CastOp) -> bool:
-    """Whether a signed integer becomes one of at least as many bits."""
+    """Whether a signed integer is cast to one of at least as many bits."""
     source, target = (element_of(v.type) for v in (op.x, op.result))
     if not isinstance(source, DType) or not isinstance(target, DType):
         return False
@@ -248,7 +247,7 @@ def _widens(op: CastOp) -> bool:
 
 
 def _shifted(left: Quotient, right: Quotient) -> Quotient | None:
-    """The sum of two, one of which is a number."""
+    """The sum of two quotients, one of which is a constant."""
     for whole, number in ((left, right), (right, left)):
         if whole.divisor == 1 and number.base is None and number.divisor == 1:
             return replace(whole, constant=whole.constant + number.constant)
@@ -264,7 +263,7 @@ def _divided(left: Quotient, right: Quotient) -> Quotient | None:
 
 
 def _terms(value: Value) -> Sequence[Value]:
-    """The values that decide in which direction a tile goes."""
+    """The values that determine the direction of a tile."""
     op = value.op
     decided = _role(op) in (Role.MOVE, Role.SUM, Role.PRODUCT, Role.CAST)
     return op.operands if op is not None and decided and shape_of(value.type) else ()
@@ -281,14 +280,14 @@ def _direction(value: Value, terms: list[int | None]) -> int | None:
         return terms[0] if ordered or terms[0] == 0 else None
     if role is Role.MOVE:
         return terms[0]
-    # Unsigned differences wrap below zero and lose their order.
+    # Unsigned differences wrap below zero and are not ordered.
     if role is Role.SUM and (not isinstance(op, SubOp) or dtype_of(op.type).is_signed):
         return _sum(terms[0], terms[1], -1 if isinstance(op, SubOp) else 1)
     return _product(op.operands, terms) if op is not None and role is Role.PRODUCT else None
 
 
 def _keeps_order(source: DType | PointerType, target: DType | PointerType) -> bool:
-    """Whether a cast keeps the order of numbers; it does not where -1 becomes a large one."""
+    """Whether a cast is monotonic; a cast of -1 to a large unsigned number is not."""
     if not isinstance(source, DType) or not isinstance(target, DType):
         return False
     if not source.is_integer or not target.is_integer:
@@ -302,7 +301,7 @@ def _sum(x: int | None, y: int | None, sign: int) -> int | None:
     if x is None or y is None:
         return None
     y *= sign
-    # Opposite directions: either may outweigh the other.
+    # Opposite directions: either may be larger.
     return x or y if x * y >= 0 else None
 
 

@@ -1,7 +1,7 @@
-"""Integers and addresses as sums: what of them counts with an index, a loop, a program's number.
+"""Affine forms of integers and addresses.
 
 The form of a value is a polynomial with integer coefficients over *symbols*: the coordinates of its
-tile, the iteration numbers of loops, and whatever is not taken apart. Addresses count bytes.
+tile, the iteration numbers of loops, and values that are not decomposed. Addresses are in bytes.
 
     %i = tile.range {0, 64}                         d0
     %r = arith.mul %pid, %stride                    pid * stride
@@ -9,9 +9,9 @@ tile, the iteration numbers of loops, and whatever is not taken apart. Addresses
       %q = mem.offset (splat %p), (%i + %k)         p + 4 * d0 + 4 * lo + 4 * st * n
       cf.yield (mem.offset %p, 64)                  %p: p0 + 256 * n, since each step adds 256
 
-What is computed otherwise (a quotient with a rest, a comparison) is one symbol, equal for equal
-operands; what is loaded is a symbol of its own. Arithmetic of 32 bits and more is taken not to
-wrap: an address that did would point nowhere. Narrower integers are symbols.
+The result of another op (a truncated quotient, a comparison) is one symbol, equal for equal
+operands; each load is a symbol. Arithmetic of 32 bits and more is assumed not to wrap, since the
+address would be invalid. Narrower integers are symbols.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ from tilewright.support.data_class import dataclass
 from tilewright.support.fresh_stack import nested
 
 MAX_TERMS = 24
-"""A longer sum is one symbol."""
+"""The most terms of a form; a longer sum is one symbol."""
 MAX_DEPTH = 12
-"""So is what is computed in more nested steps of other kinds."""
+"""The most nested COMPUTED symbols; a deeper computation is a VALUE symbol."""
 
 
 class Kind(Enum):
-    """What a symbol stands for."""
+    """The kind of value that a symbol denotes."""
 
     DIM = "coordinate along a dim of the tile"
     ITERATION = "iterations of a loop so far"
@@ -67,11 +67,11 @@ class Kind(Enum):
 
 @dataclass(eq=False, slots=True)
 class Symbol:
-    """A factor of a form; one object for all that is provably equal.
+    """A factor of a form; provably equal values share one object.
 
-    key: the dim; the loop; the value; or opcode, attributes and operand forms; axes: the dims along
-    which a tile lies; loops: those in which it may change; over_tile: whether elements differ;
-    values: scalars that are it.
+    key: the dim, the loop, the value, or opcode, attributes and operand forms; axes: the dims of a
+    tile; loops: those in which it may change; over_tile: whether elements differ; values: scalars
+    that are equal to it.
     """
 
     number: int
@@ -86,9 +86,9 @@ class Symbol:
 
 Monomial = tuple[Symbol, ...]
 Form = tuple[tuple[Monomial, int], ...]
-"""Products of symbols with their coefficients, none 0, in the order of the symbols' numbers."""
+"""Products of symbols with nonzero coefficients, in the order of the symbols' numbers."""
 Axes = Sequence[int | None]
-"""New number of each dim; None where it has only one coordinate."""
+"""The new number of each dim; None for a dim of extent 1."""
 
 
 def constant(number: int) -> Form:
@@ -104,8 +104,8 @@ def as_constant(form: Form) -> int | None:
 
 
 def frozen(terms: Mapping[Monomial, int]) -> Form:
-    """A form of its terms."""
-    # terms that cancelled are dropped and the rest is sorted: equal sums are equal tuples
+    """The form with these terms."""
+    # canceled terms are dropped and the rest is sorted, so that equal sums are equal tuples
     kept = [(monomial, c) for monomial, c in terms.items() if c]
     return tuple(sorted(kept, key=lambda term: [s.number for s in term[0]]))
 
@@ -134,7 +134,7 @@ def symbols_of(form: Form) -> set[Symbol]:
 
 
 class AffineForms:
-    """Forms of all integers and addresses of a function; transparent: ops that change nothing."""
+    """Forms of all integers and addresses of a function; transparent: ops that are identities."""
 
     def __init__(self, function: Function, transparent: tuple[type[Op], ...] = ()) -> None:
         self._transparent = transparent
@@ -147,7 +147,7 @@ class AffineForms:
         self._block(function.body)
 
     def form(self, value: Value) -> Form:
-        """What a value is; carried ones by their start and the iteration."""
+        """The form of a value; loop-carried values by their initial value and the iteration."""
         return self._resolved(self._raw(value))
 
     # ---- symbols ---------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ class AffineForms:
         over_tile: bool = False,
         depth: int = 0,
     ) -> Symbol:
-        # equal names get one object, so that sums cancel by identity
+        # one object for equal names, so that terms cancel by identity
         name = (kind, key, tuple(axes))
         symbol = self._symbols.get(name)
         if symbol is None:
@@ -177,7 +177,7 @@ class AffineForms:
         return self._symbol(Kind.ITERATION, loop, loops=[loop])
 
     def _opaque(self, value: Value, kind: Kind = Kind.VALUE) -> Form:
-        """A value as a symbol of its own."""
+        """A value as a symbol."""
         axes = tuple(range(len(shape_of(value.type))))
         symbol = self._symbol(kind, value, axes, self._loops, bool(axes))
         if not axes and not symbol.values:
@@ -185,9 +185,9 @@ class AffineForms:
         return (((symbol,), 1),)
 
     def _computed(self, op: Op) -> Form:
-        """The result of an op, equal to that of an equal op on equal operands.
+        """The result of an op as a symbol, which equal ops on equal operands share.
 
-        Ops that move elements have operands with other coordinates than their result.
+        The operands of ops that move elements have other coordinates than the result.
         """
         value = op.results[0]
         if Trait.PURE not in op.traits or not (Trait.ELEMENTWISE in op.traits or not op.operands):
@@ -195,8 +195,8 @@ class AffineForms:
         forms = tuple(self._raw(v) for v in op.operands)
         attrs = tuple(sorted(op.attrs.items(), key=lambda item: item[0]))
         symbol = self._of_forms(op.opcode, attrs, forms)
-        # Keys hold the forms of the operands, so deep expressions would make exponentially large
-        # keys.
+        # Keys contain the forms of the operands, so the keys of deep expressions would be
+        # exponentially large.
         if symbol.depth > MAX_DEPTH:
             return self._opaque(value)
         if not isinstance(value.type, TileType):
@@ -212,12 +212,12 @@ class AffineForms:
         return self._symbol(Kind.COMPUTED, (opcode, attrs, forms), (), loops, over_tile, depth)
 
     def recomputed(self, symbol: Symbol, *forms: Form) -> Symbol:
-        """What the op of a COMPUTED symbol makes of other operands."""
+        """The result of a COMPUTED symbol's op on other operands."""
         opcode, attrs, _ = cast("tuple[str, object, tuple[Form, ...]]", symbol.key)
         return self._of_forms(opcode, attrs, forms)
 
     def _raw(self, value: Value) -> Form:
-        """The form in terms of the values that loops carry."""
+        """The form in terms of loop-carried values."""
         form = self._forms.get(value)
         return self._opaque(value) if form is None else form
 
@@ -236,7 +236,7 @@ class AffineForms:
                 self._forms[op.results[0]] = self._of_op(op)
             else:
                 for region in op.regions if not op.results else ():
-                    self._block(region)  # what threads do at the same time
+                    self._block(region)  # regions that threads execute concurrently
                 self._forms.update((r, self._opaque(r)) for r in op.results)
 
     def _for(self, op: ForOp) -> None:
@@ -265,13 +265,12 @@ class AffineForms:
         self._loops = outer
 
     def _carry(self, op: ForOp | WhileOp, args: Sequence[Value]) -> None:
-        """Carried values to which each iteration adds the same are their start plus that much."""
-        # Only after the body: the forms of the yielded values are known now.
+        """Resolve loop-carried values with a constant step to initial value + step * iteration."""
+        # After the body, when the forms of the yielded values are known.
         following = op.body.terminator.operands
         for arg, start, after in zip(args, op.inits, following, strict=True):
             step = added(self._raw(after), self._raw(arg), -1)
-            # The step itself changes with the iterations, so the sum of the steps is no multiple of
-            # one.
+            # The step varies with the iterations, so the sum of the steps is not a multiple of one.
             if any(op in symbol.loops for symbol in symbols_of(step)):
                 self._steps[arg] = None
                 continue
@@ -282,14 +281,14 @@ class AffineForms:
         for region in op.regions:
             self._block(region)
         for i, result in enumerate(op.results):
-            # a branch whose ways agree is what they agree on; else it is a symbol of its own
+            # the common form of both branches, otherwise a symbol
             ends = {self._raw(region.terminator.operands[i]) for region in op.regions}
             self._forms[result] = ends.pop() if len(ends) == 1 else self._opaque(result)
 
     def _resolved(self, form: Form) -> Form:
-        """Without carried values whose steps are known; nests are not deep."""
-        # Each round replaces the carried values of one loop level; a deeper nest than 64 keeps them
-        # as symbols, which is correct and only less precise.
+        """The form without loop-carried values whose steps are known."""
+        # Each round replaces the loop-carried values of one loop level; deeper nests than 64 keep
+        # them as symbols, which is correct but less precise.
         for _ in range(64):
             carried = [
                 s for s in symbols_of(form)
@@ -344,8 +343,7 @@ class AffineForms:
             element = cast("PointerType", element_of(op.pointer.type)).element
             return added(first, last, element.bytes)
         if isinstance(op, MulOp):
-            # A product of two coordinates is not affine, and no user of forms could tell anything
-            # of it.
+            # A product of two coordinates is not affine, and no client could use it.
             moving = all(any(s.over_tile for s in symbols_of(x)) for x in (first, last))
             small = len(first) * len(last) <= MAX_TERMS
             return multiplied(first, last) if small and not moving else None
@@ -362,7 +360,7 @@ class AffineForms:
             return tuple((monomial, c // number) for monomial, c in operands[0])
         if isinstance(op, CastOp):
             widths = [_width(v) for v in (op.x, op.result)]
-            # Widening keeps the number if arithmetic in it does not wrap; narrowing may cut it.
+            # Widening preserves the number, since arithmetic does not wrap; narrowing may truncate.
             return operands[0] if 32 <= widths[0] <= widths[1] else None
         return None
 
@@ -372,13 +370,13 @@ class AffineForms:
         return self._renamed(self._raw(x), axes)
 
     def _renamed(self, form: Form, axes: Axes) -> Form:
-        """The form where dim d is called axes[d]."""
+        """The form with dim d renamed to axes[d]."""
         if list(axes) == list(range(len(axes))):
             return form
         terms: dict[Monomial, int] = {}
         for monomial, coefficient in form:
             moved = [self._renamed_symbol(symbol, axes) for symbol in monomial]
-            # a coordinate along a dim of extent 1 is 0, and with it the product
+            # a coordinate along a dim of extent 1 is 0, and so is the product
             if None in moved:
                 continue
             name = tuple(sorted(cast("list[Symbol]", moved), key=lambda s: s.number))
@@ -386,7 +384,7 @@ class AffineForms:
         return frozen(terms)
 
     def _renamed_symbol(self, symbol: Symbol, axes: Axes) -> Symbol | None:
-        """None: 0, a coordinate along a dim of extent 1."""
+        """The symbol with renamed dims; None for a coordinate of a dim of extent 1, which is 0."""
         if not symbol.over_tile:
             return symbol
         if symbol.kind is Kind.DIM:
@@ -402,11 +400,11 @@ class AffineForms:
         return self._symbol(Kind.COMPUTED, key, (), symbol.loops, over, symbol.depth)
 
     def _reshaped(self, op: ReshapeOp) -> Form | None:
-        """Where the coordinates of the result say those of the operand; else None."""
+        """The form of a reshape whose operand coordinates follow from the result's; else None."""
         source, target = shape_of(op.x.type), op.shape
         form = self._raw(op.x)
         parts = _common_parts(source, target)
-        # other symbols lie along dims of the old shape, and cannot be cut into parts
+        # other symbols depend on dims of the old shape, and cannot be split
         if parts is None or any(s.over_tile and s.kind is not Kind.DIM for s in symbols_of(form)):
             return None
         by_monomial: dict[Monomial, dict[int, int]] = {}
@@ -432,11 +430,11 @@ class AffineForms:
 
 
 Parts = list[list[tuple[int, int]]]
-"""For each dim the parts that it consists of: number, and stride within the dim."""
+"""The parts of each dim: number, and stride within the dim."""
 
 
 def _common_parts(source: Sequence[int], target: Sequence[int]) -> tuple[Parts, Parts] | None:
-    """Both shapes cut into the same parts, of which each dim is a run; None if they do not fit."""
+    """Both shapes split into the same parts, of which each dim is a run; None if impossible."""
     sizes: list[int] = []
     left, right = ([n for n in reversed(shape) if n > 1] for shape in (source, target))
     a = b = 1
@@ -452,7 +450,7 @@ def _common_parts(source: Sequence[int], target: Sequence[int]) -> tuple[Parts, 
 
 
 def _runs(shape: Sequence[int], sizes: Sequence[int]) -> Parts:
-    """The parts of each dim, counted from the innermost one."""
+    """The parts of each dim, numbered from the innermost one."""
     runs: Parts = []
     number = 0
     for extent in reversed(shape):
@@ -467,7 +465,7 @@ def _runs(shape: Sequence[int], sizes: Sequence[int]) -> Parts:
 
 
 def _merged(along: Mapping[int, int], parts: Parts) -> Iterable[int | None]:
-    """The coefficient of each dim, from those of its parts; None if they do not fit together."""
+    """The coefficient of each dim from those of its parts; None if they are inconsistent."""
     for run in parts:
         factors = {
             (along.get(number, 0) // stride if along.get(number, 0) % stride == 0 else None)
@@ -477,7 +475,7 @@ def _merged(along: Mapping[int, int], parts: Parts) -> Iterable[int | None]:
 
 
 def substituted(form: Form, symbol: Symbol, by: Form) -> Form:
-    """The form with a form in the place of a symbol."""
+    """The form with a symbol replaced by a form."""
     result: Form = ()
     for monomial, coefficient in form:
         rest = list(monomial)
@@ -490,19 +488,19 @@ def substituted(form: Form, symbol: Symbol, by: Form) -> Form:
 
 
 def _counts(value: Value) -> bool:
-    """Whether a value is a number that can count, an address, or a truth."""
+    """Whether a value is an integer, an address, or a truth value."""
     element = element_of(value.type)
     return isinstance(element, PointerType) or not element.is_float
 
 
 def _is_narrow(value: Value) -> bool:
-    """Whether arithmetic on a value wraps where it is meant to."""
+    """Whether arithmetic on a value may wrap intentionally."""
     element = element_of(value.type)
     return isinstance(element, DType) and element.bits < 32
 
 
 def _width(value: Value) -> int:
-    """Bits of an integer or address; 0 of a float."""
+    """The bits of an integer or address; 0 for a float."""
     element = element_of(value.type)
     if isinstance(element, PointerType):
         return 64

@@ -3,20 +3,20 @@
 For a tile and a dimension, with indices along the others fixed:
     contiguity c:  every aligned group of c elements counts up by one (addresses: by one element)
     constancy k:   every aligned group of k elements is equal
-    divisibility d: the first element of every contiguous group is a multiple of d (addresses:
-    bytes)
-All three are powers of two; a scalar has one dimension of extent 1. Example: a tile of 4 x 8 of a
-matrix with rows of 64,
+    divisibility d: the first element of every contiguous group is a multiple of d (addresses: of d
+                    bytes)
+All three are powers of two; a scalar has one dimension of extent 1. Example: a 4 x 8 tile of a
+matrix with rows of 64 elements,
 
     start + row * 64 + column      contiguity (1, 8), divisibility (1, 8), constancy (1, 1)
 
-Numbers wrap, and a run counts modulo 2^bits, so it may pass the largest number. Only where a number
-is widened (to 64 bits, or to an offset of an address), and in `sign`, which serves addresses alone,
-arithmetic is assumed not to wrap: address arithmetic that does points nowhere. What a quotient or
-remainder is constant or counts up in follows from ranges (integer_ranges.py).
+Numbers wrap, and a run counts modulo 2^bits, so it may pass the largest number. Arithmetic is
+assumed not to wrap only where a number is widened (to 64 bits, or to an offset of an address), and
+in `sign`, which serves addresses only: address arithmetic that wraps is invalid. The groups of
+quotients and remainders follow from ranges (integer_ranges.py).
 
-The idea is that of Triton's axis analysis; the rules (alignment_rules.py) are derived from the
-definitions above and checked against evaluation in tests/property/test_alignment.py.
+The idea is that of Triton's axis analysis. The rules (alignment_rules.py) are derived from the
+definitions above, and tests/property/test_alignment.py checks them by evaluation.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from tilewright.ops import Sign
 from tilewright.support.data_class import dataclass
 
 LARGEST = 1 << 30
-"""Divisibility of zero; no fact states a larger divisor."""
+"""The divisibility of zero, and the largest divisor of a fact."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Facts per dimension, and of all elements.
+    """Facts for each dimension, and for all elements.
 
-    value: the number that every element is, if it is known; sign: whether an element may be
-    negative, if sums and products of natural numbers do not wrap; unit: by what a run counts (1;
+    value: the number that every element equals, if known; sign: whether an element may be negative,
+    provided that sums and products of natural numbers do not wrap; unit: the step of a run (1;
     bytes of an element for addresses).
     """
 
@@ -60,22 +60,22 @@ class Alignment:
         return range(len(self.contiguity))
 
     def each(self, dim: int) -> int:
-        """What every element along `dim` is divisible by."""
+        """The divisor of every element along `dim`."""
         return self.start(dim, 1)
 
     @property
     def every(self) -> int:
-        """What every element is divisible by."""
+        """The divisor of every element."""
         return max(self.each(dim) for dim in self.dims)
 
     def start(self, dim: int, run: int) -> int:
-        """What the first elements of groups of `run` <= contiguity elements are divisible by."""
+        """The divisor of the first elements of groups of `run` <= contiguity elements."""
         if run == self.contiguity[dim]:
             return self.divisibility[dim]
         return gcd(self.divisibility[dim], run * self.unit)
 
     def blocks(self, dim: int, limit: int) -> int:
-        """Longest group that counts up within one of the blocks [i * limit, (i + 1) * limit)."""
+        """The longest group that counts up within a block [i * limit, (i + 1) * limit)."""
         aligned = min(self.divisibility[dim], limit) // self.unit
         return gcd(self.contiguity[dim], max(aligned, 1))
 
@@ -86,24 +86,24 @@ def power_of_two_in(number: int) -> int:
 
 
 def extents_of(type_: Type) -> tuple[int, ...]:
-    """The shape of a tile; a scalar is one element."""
+    """The shape of a tile; a scalar has one element."""
     return shape_of(type_) or (1,)
 
 
 def unit_of(type_: Type) -> int:
-    """By what runs of a type count."""
+    """The step of runs of a type."""
     element = element_of(type_)
     return element.element.bytes if isinstance(element, PointerType) else 1
 
 
 def unknown(type_: Type) -> Alignment:
-    """The facts that hold of every value."""
+    """The facts that hold for every value."""
     ones = (1,) * len(extents_of(type_))
     return bounded(type_, Alignment(ones, ones, ones))
 
 
 def meet(a: Alignment, b: Alignment) -> Alignment:
-    """What holds of both."""
+    """The facts that hold for both."""
     if a == b:
         return a
     runs = tuple(gcd(a.contiguity[d], b.contiguity[d]) for d in a.dims)
@@ -119,11 +119,11 @@ def meet(a: Alignment, b: Alignment) -> Alignment:
 
 @lru_cache(maxsize=4096)
 def bounded(type_: Type, fact: Alignment, sign: Sign = Sign.UNKNOWN) -> Alignment:
-    """The part of a claim that a value of the type can keep; `sign` besides.
+    """The claims that a value of the type can satisfy, and `sign`.
 
-    No group is longer than its dimension. A run of integers is at most half of their range long,
-    so that one whose first number is a multiple of its length never wraps. Floats and bools have no
-    runs. What is said of every element is said for all dimensions.
+    No group is longer than its dimension. A run of integers is at most half as long as their range,
+    so that a run whose first number is a multiple of its length never wraps. Floats and bools have
+    no runs. A fact about every element is stated for all dimensions.
     """
     element = element_of(type_)
     sizes = [power_of_two_in(n) for n in extents_of(type_)]
@@ -147,6 +147,6 @@ def bounded(type_: Type, fact: Alignment, sign: Sign = Sign.UNKNOWN) -> Alignmen
 
 
 def _wrapped(value: int, bits: int, signed: bool) -> int:
-    """An integer as a type holds it."""
+    """An integer wrapped to a type."""
     value &= (1 << bits) - 1
     return value - (1 << bits) if signed and value >> (bits - 1) else value

@@ -1,7 +1,7 @@
-"""What each op makes of alignment facts, and the analysis of a function.
+"""Transfer functions of ops on alignment facts, and the analysis of a function.
 
-A rule takes (op, facts of the operands) and may claim more than the result type can hold: `bounded`
-cuts that. In the reasons below x is a run of c numbers from s on: x[j] = s + j.
+A rule takes (op, facts of the operands) and may claim more than the result type can satisfy, which
+`bounded` reduces. In the reasons below x is a run of c numbers from s on: x[j] = s + j.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ _RULES: dict[type[Op], Rule] = {}
 
 
 def analyze_alignment(function: Function) -> dict[Value, Alignment]:
-    """Facts of every value of a function, from those of its arguments."""
+    """The facts of every value of a function, from those of its arguments."""
     promised = promised_non_negative(function)
 
     def transfer(op: Op, operands: Facts) -> Facts:
@@ -89,7 +89,7 @@ def analyze_alignment(function: Function) -> dict[Value, Alignment]:
 
 def _argument(arg: Value, promised: bool) -> Alignment:
     facts, pointer = arg.facts or {}, isinstance(element_of(arg.type), PointerType)
-    # facts are in powers of two: a promise of 24 is used as 8
+    # facts are powers of two: a promise of 24 is used as 8
     multiple = power_of_two_in(facts.get("aligned" if pointer else "multiple_of", 1))
     natural = promised or "non_negative" in facts
     sign = Sign.NON_NEGATIVE if natural else Sign.UNKNOWN
@@ -124,7 +124,7 @@ def _sign(op: Op, result: Value, operands: Facts) -> Sign:
 
 
 def _without_wraps(op: Op, operands: Facts, promised: frozenset[Value]) -> Facts:
-    """The facts of a division, where a dividend that may wrap has no known sign."""
+    """The facts of a division; a dividend that may wrap has an unknown sign."""
     x, y = operands
     if x.value is None and not _is_natural(op.operands[0], promised, divisors=False):
         assumed = _is_natural(op.operands[0], promised, divisors=True)
@@ -143,7 +143,7 @@ def _only_constant(result: Value, constancy: tuple[int, ...]) -> Alignment:
 
 
 def _constancy(*facts: Alignment) -> tuple[int, ...]:
-    """Where all operands are equal, so is what is computed of them."""
+    """The constancy of a result: where all operands are equal, so is the result."""
     return tuple(gcd(*ks) for ks in zip(*(f.constancy for f in facts), strict=True))
 
 
@@ -247,10 +247,10 @@ def _reshape(op: Op, operands: Facts) -> Alignment:
     """Groups along the innermost dimensions other than 1 are groups of the flat index."""
     x = operands[0]
     source, target = shape_of(op.operands[0].type), shape_of(op.results[0].type)
-    # all elements are equal, so no shape disturbs that
+    # all elements are equal in any shape
     if prod(source) == prod(x.constancy):
         return _everywhere(op, x.every, x.value)
-    # dims of extent 1 move no element; groups along any other dim may be torn apart
+    # dims of extent 1 move no element; groups along any other dim may be split
     inner, outer = _innermost(source), _innermost(target)
 
     def at_inner(facts: tuple[int, ...], other: int) -> tuple[int, ...]:
@@ -292,7 +292,7 @@ def _join(op: Op, operands: Facts) -> Alignment:
 
 @_rule(CatOp)
 def _cat(op: Op, operands: Facts) -> Alignment:
-    """Groups are no longer than the left part, so that none goes over the seam."""
+    """Groups are not longer than the left part, so that none crosses the boundary."""
     return meet(*operands)
 
 
@@ -301,7 +301,7 @@ def _cat(op: Op, operands: Facts) -> Alignment:
 
 @_rule(CastOp)
 def _cast(op: Op, operands: Facts) -> Alignment:
-    """Modulo a power of two, runs stay runs and multiples of smaller ones stay multiples."""
+    """Modulo a power of two, runs are preserved, and so are multiples of smaller powers."""
     x = operands[0]
     source, target = element_of(op.operands[0].type), element_of(op.results[0].type)
     kinds = [isinstance(e, PointerType) or e.is_integer for e in (source, target)]
@@ -310,7 +310,7 @@ def _cast(op: Op, operands: Facts) -> Alignment:
         value = x.value if bit else None
         ones = (1,) * len(x.contiguity)
         return Alignment(ones, ones, x.constancy, value)
-    # Bytes of elements of another size: runs do not count by one element any more.
+    # Elements of another size: runs do not have the step of one element.
     if unit_of(op.results[0].type) != x.unit:
         ones = (1,) * len(x.contiguity)
         return Alignment(ones, (x.every,) * len(ones), x.constancy, x.value)
@@ -319,7 +319,7 @@ def _cast(op: Op, operands: Facts) -> Alignment:
 
 @_rule(LoadOp)
 def _loaded(op: Op, operands: Facts) -> Alignment:
-    """One place has one number: none may write there meanwhile, or it would be `volatile`."""
+    """Equal addresses have equal values: memory that changes is loaded as `volatile`."""
     ones = (1,) * len(operands[0].constancy)
     return Alignment(ones, ones, ones if op.attrs["volatile"] else _constancy(*operands))
 
@@ -330,7 +330,7 @@ def _hint(op: Op, operands: Facts) -> Alignment:
 
     def promised(name: str, derived: tuple[int, ...]) -> tuple[int, ...]:
         said = cast("tuple[int, ...]", op.attrs[name])
-        # a promise for another rank: it says nothing of these dims
+        # a promise for another rank does not concern these dims
         if len(said) != len(derived):
             return derived
         return tuple(max(a, power_of_two_in(b)) for a, b in zip(derived, said, strict=True))
@@ -369,7 +369,7 @@ def _offset(op: Op, operands: Facts) -> Alignment:
 
 
 def _added(x: Alignment, y: Alignment, scale: int) -> Alignment:
-    """x + scale * y; a run goes on where one side counts and the other stays."""
+    """x + scale * y; a run continues where one side counts and the other is constant."""
     runs: list[int] = []
     starts: list[int] = []
     for d in x.dims:
@@ -378,7 +378,7 @@ def _added(x: Alignment, y: Alignment, scale: int) -> Alignment:
         first = x.start(d, run) if run == left else x.each(d)
         second = y.each(d) if run == left else y.start(d, run)
         runs.append(run)
-        # no more than LARGEST, or the product would claim more than zero does
+        # at most LARGEST, or the product would claim more than zero has
         starts.append(gcd(first, min(scale * second, LARGEST)))
     return Alignment(tuple(runs), tuple(starts), _constancy(x, y), unit=x.unit)
 
@@ -386,7 +386,7 @@ def _added(x: Alignment, y: Alignment, scale: int) -> Alignment:
 @_rule(SubOp)
 def _difference(op: Op, operands: Facts) -> Alignment:
     x, y = operands
-    # constant - run counts down, which is no run.
+    # constant - run counts down, which is not a run.
     runs = tuple(gcd(x.contiguity[d], y.constancy[d]) for d in x.dims)
     starts = tuple(gcd(x.start(d, runs[d]), y.each(d)) for d in x.dims)
     return Alignment(runs, starts, _constancy(x, y), _folded(op, x, y))
@@ -415,7 +415,7 @@ def _shifted_left(op: Op, operands: Facts) -> Alignment:
     x, y = operands
     if y.value == 0:
         return x
-    # 30 bits are LARGEST; shifts by a negative or unknown amount say nothing.
+    # 30 bits are LARGEST; shifts by a negative or unknown amount give no facts.
     factor = 1 << min(y.value or 0, 30) if (y.value or 0) >= 0 else 1
     return _scaled(x, (factor,) * len(x.contiguity), _constancy(x, y), None)
 
@@ -423,7 +423,7 @@ def _shifted_left(op: Op, operands: Facts) -> Alignment:
 def _scaled(
     x: Alignment, factors: tuple[int, ...], constancy: tuple[int, ...], value: int | None
 ) -> Alignment:
-    """x times something whose elements are divisible by `factors`."""
+    """x times a value whose elements are divisible by `factors`."""
     ones = (1,) * len(x.contiguity)
     multiples = tuple(min(x.each(d) * factors[d], LARGEST) for d in x.dims)
     return Alignment(ones, multiples, constancy, value)
@@ -433,7 +433,7 @@ def _scaled(
 def _quotient(op: Op, operands: Facts) -> Alignment:
     """s + j with j < g has the quotient of s, if g divides both s and the divisor and s >= 0.
 
-    Below zero not: -4 / 4 = -1, but -3 / 4 = 0.
+    Not below zero: -4 / 4 = -1, but -3 / 4 = 0.
     """
     x, y = operands
     if y.value == 1:
@@ -443,7 +443,7 @@ def _quotient(op: Op, operands: Facts) -> Alignment:
         for d in x.dims:
             constancy[d] = max(constancy[d], gcd(x.blocks(d, y.each(d)), y.constancy[d]))
     divisor = power_of_two_in(y.value or 1)
-    # only a power of two divides multiples of powers of two without a rest in all cases
+    # only a power of two divides all multiples of powers of two exactly
     exact = divisor == y.value
     ones = (1,) * len(constancy)
     starts = tuple(max(1, x.each(d) // divisor) if exact else 1 for d in x.dims)
@@ -452,7 +452,7 @@ def _quotient(op: Op, operands: Facts) -> Alignment:
 
 @_rule(ShrOp)
 def _shifted_right(op: Op, operands: Facts) -> Alignment:
-    """As division, but towards minus infinity: the sign does not matter."""
+    """As division, but towards minus infinity, so that the sign does not matter."""
     x, y = operands
     if y.value == 0:
         return x
@@ -469,9 +469,9 @@ def _shifted_right(op: Op, operands: Facts) -> Alignment:
 
 @_rule(RemOp)
 def _remainder(op: Op, operands: Facts) -> Alignment:
-    """s + j with j < g counts on from the remainder of s, if g divides s and the divisor, s >= 0.
+    """s + j with j < g counts up from the remainder of s, if g divides s and the divisor, s >= 0.
 
-    Below zero not: -4 % 4 = 0, but -3 % 4 = -3. Tile indices are assumed not to be there.
+    Not below zero: -4 % 4 = 0, but -3 % 4 = -3. Tile indices are assumed not to be negative.
     """
     x, y = operands
     counts = x.sign is not Sign.UNKNOWN
@@ -482,7 +482,7 @@ def _remainder(op: Op, operands: Facts) -> Alignment:
 
 @_rule(AndOp)
 def _conjunction(op: Op, operands: Facts) -> Alignment:
-    """x & (2^n - 1) is the remainder by 2^n that is never negative; low zeros stay zeros."""
+    """x & (2^n - 1) is the remainder by 2^n that is never negative; low zeros are preserved."""
     x, y = operands if operands[1].value is not None else (operands[1], operands[0])
     limit = (y.value or 0) + 1 if y.natural else 1
     counts = power_of_two_in(limit) == limit
@@ -512,7 +512,7 @@ def _extremum(op: Op, operands: Facts) -> Alignment:
 
 @_rule(CompareOp)
 def _comparison(op: Op, operands: Facts) -> Alignment:
-    """Groups of an aligned run fall on one side of an aligned bound together.
+    """All elements of a group of an aligned run are on one side of an aligned bound.
 
     s + j < b for a j < g exactly if s < b, where g divides s and b; so for `<` and `>=` the run
     is on the left, for `>` and `<=` on the right.

@@ -1,16 +1,16 @@
 """Pairs of pointer arguments that must not overlap, and when they may be one array.
 
     tl.store(y + i, tl.load(x + i) * 2)                 element by element: may be one array, but
-                                                        not begin at different addresses of one
-    tl.store(y + i, tl.load(x + (n - 1 - i)))           not: a program may have stored already what
-                                                        another one, or another thread, loads
-    tl.store(y + i, tl.load(x + n + i))                 not, unless the number n is 0
+                                                        not start at different addresses of one
+    tl.store(y + i, tl.load(x + (n - 1 - i)))           no: a program may already have stored the
+                                                        element that another program loads
+    tl.store(y + i, tl.load(x + n + i))                 no, unless n is 0
 
-Different arguments are taken to be different memory, so native code keeps no order between the
-load and the store. That is right for one array where each element is read and written at one place
-of the program: where both addresses are the same sum of coordinates, iterations and numbers, behind
-the two arguments (`argument_uses`). Accesses that are apart in all programs never meet. A kernel
-with a barrier of its own has an author who sees to the order.
+Different arguments are assumed to be different memory, so native code does not order the load and
+the store. This is right for one array if each element is read and written by the same thread: if
+both addresses are the same form of coordinates, iterations and arguments, relative to the two
+arguments (`argument_uses`). Accesses that are apart in all programs never overlap. The author of a
+kernel with a barrier is responsible for the order.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from tilewright.ir.types import PointerType
 from tilewright.ops import AtomicCasOp, AtomicOp, BarrierOp, LoadOp, StoreOp
 
 MAX_COMPARISONS = 1024
-"""Between two arguments; of more nothing is said."""
+"""The most comparisons for two arguments; with more they are not a pair."""
 
 
 def argument_pairs(function: Function) -> list[ArgumentPair]:
-    """The pairs of a kernel, in order."""
+    """The pairs of a kernel, in the order of arguments."""
     return _Pairs(function).compute()
 
 
@@ -42,7 +42,7 @@ class _Pairs:
     def __init__(self, function: Function) -> None:
         self.function = function
         self.uses = ArgumentUses(function, MemoryForms(function))
-        self.all_known = True  # of which argument each access is
+        self.all_known = True  # whether the argument of each access is known
 
     def compute(self) -> list[ArgumentPair]:
         if any(isinstance(op, BarrierOp) for op in self.function.walk()):
@@ -63,7 +63,7 @@ class _Pairs:
         return pairs
 
     def _uses(self) -> Mapping[int, list[Use]]:
-        """The different accesses of each argument; pointers that may be several are left out."""
+        """The different accesses of each argument, without pointers of several arguments."""
         uses: dict[int, dict[tuple[object, ...], Use]] = defaultdict(dict)
         for op in self.function.walk():
             if isinstance(op, LoadOp | StoreOp | AtomicOp | AtomicCasOp):
@@ -77,14 +77,14 @@ class _Pairs:
         )
 
     def _reaches(self, *both: list[Use]) -> tuple[tuple[Reach, ...], tuple[Reach, ...]] | None:
-        """Of all accesses through two arguments, if they are known."""
+        """The reaches of all accesses through two arguments, if known."""
         found = [[reach_of(use.access, self.function.args) for use in uses] for uses in both]
         first, second = (tuple(r for r in reaches if r is not None) for reaches in found)
         complete = self.all_known and [len(first), len(second)] == [*map(len, both)]
         return (first, second) if complete else None
 
     def _compared(self, first: list[Use], second: list[Use]) -> tuple[Sum, ...] | None:
-        """What must be 0 for all accesses to be element by element; None if none is a write."""
+        """The sums that are 0 if all accesses are element by element; None without a write."""
         if len(first) * len(second) > MAX_COMPARISONS:
             return None
         # two loads may read one element

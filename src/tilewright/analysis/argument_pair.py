@@ -1,4 +1,4 @@
-"""What `argument_aliasing` says of two arguments: kept with a kernel, asked at launches."""
+"""The aliasing condition of two arguments: stored with a kernel, evaluated at launches."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from tilewright.analysis.reached_bytes import Reach, bytes_reached
 from tilewright.support.data_class import dataclass
 
 Sum = tuple[tuple[int, tuple[int, ...]], ...]
-"""Numbers times products of arguments, which are named by their positions."""
+"""Numbers times products of arguments, given by their positions."""
 
 ELEMENT_WISE: tuple[Sum, ...] = ((),)
-"""The sum of nothing, which is 0 in every launch: the arguments may be one array."""
+"""The empty sum, which is 0 in every launch: the arguments may be one array."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArgumentPair:
     """Two pointer arguments, by their positions, that must not overlap.
 
-    unless: sums that are all 0 where they may be one array after all; empty: they never may;
-    ELEMENT_WISE: they always may, but not begin at different addresses of one array; reaches: if
-    they may, of the accesses through each of them, None if not all are known
+    unless: sums that are all 0 if they may be one array; empty: they never may; ELEMENT_WISE: they
+    always may, but not start at different addresses of one array; reaches: if they may, the reaches
+    of the accesses through each of them, None if not all are known
     """
 
     first: int
@@ -36,12 +36,12 @@ class ArgumentPair:
         return self.unless == ELEMENT_WISE
 
     def as_json(self) -> list[object]:
-        """As lists and numbers; `of_json` takes them back."""
+        """Lists and numbers, for `of_json`."""
         return [self.first, self.second, self.unless, self.reaches]
 
     @classmethod
     def of_json(cls, entry: Sequence[Any]) -> ArgumentPair:
-        """Errors: TypeError, ValueError for what is none."""
+        """The pair of a JSON value. Errors: TypeError, ValueError for other values."""
         first, second, unless, reaches = entry
         sums = tuple(
             tuple((int(factor), tuple(map(int, places))) for factor, places in terms)
@@ -50,7 +50,7 @@ class ArgumentPair:
         return cls(int(first), int(second), sums, None if reaches is None else _reaches(reaches))
 
     def may_meet(self, values: Sequence[Any], grid: Sequence[int]) -> bool:
-        """Whether accesses through both may touch a byte in a launch: its arguments by position."""
+        """Whether accesses through both may share a byte in a launch. values: by position."""
         if self.reaches is None:
             return True
         (a, a_end), (b, b_end) = (bytes_reached(each, values, grid) for each in self.reaches)
@@ -58,7 +58,7 @@ class ArgumentPair:
         return a < distance + b_end and distance + b < a_end
 
     def may_be_one(self, values: Sequence[Any]) -> bool:
-        """Whether the arguments of a launch, by position, let both be one array."""
+        """Whether both may be one array in a launch. values: its arguments by position."""
         return bool(self.unless) and not any(_total(terms, values) for terms in self.unless)
 
 

@@ -1,11 +1,11 @@
-"""Accesses behind pointer arguments as sums, and whether two of them are of one element.
+"""Accesses relative to pointer arguments, and whether two of them have the same elements.
 
-    tl.load(x + pid * 64 + i)      behind x:  256 * pid + 4 * d0
-    tl.store(y + pid * 64 + i)     behind y:  the same, so each element of the one is of the other
+    tl.load(x + pid * 64 + i)      x plus  256 * pid + 4 * d0
+    tl.store(y + pid * 64 + i)     y plus  the same, so that elements correspond
 
-Symbols are numbered, with one number for what is taken to be equal. Loops with equal bounds count
-as one, for a second pass over a row comes after the first one. Where one of the two was unrolled,
-the sums of its iterations are compared with those of each iteration of the other.
+Symbols are numbered, with one number for symbols that are assumed equal. Loops with equal bounds
+share a number, since a second pass over a row is after the first. If one of the two was unrolled,
+its sums are compared with those of each iteration of the other.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from tilewright.ops import ForOp, LoadOp
 from tilewright.support.data_class import dataclass
 
 Terms = tuple[tuple[tuple[int, ...], int], ...]
-"""Of a sum: the numbers of the symbols that are multiplied, and by what number."""
+"""The terms of a sum: the numbers of the symbols of each product, and its coefficient."""
 
 _MOST_ITERATIONS = 8
-"""Of a loop that may have been unrolled somewhere else: more than that are not."""
+"""The most iterations of a loop that may be unrolled elsewhere."""
 
 
 @dataclass(frozen=True)
 class Use:
-    """How an argument is accessed: as which sum behind it; writes: whether it is stored to."""
+    """An access to an argument: the sum relative to it; writes: whether it is a store."""
 
     argument: Value
     access: Access
@@ -48,7 +48,7 @@ class ArgumentUses:
     def __init__(self, function: Function, forms: MemoryForms) -> None:
         self.forms = forms
         self._parameters = frozenset(function.args)
-        # One memory for all accesses: pointers that are computed from each other share their start.
+        # One cache for all accesses: pointers that are computed from each other share their root.
         self._starts: dict[Value, frozenset[Value]] = {}
         self._uses: dict[MemoryOp, Use | None] = {}
         self._numbers: dict[object, int] = {}
@@ -56,7 +56,7 @@ class ArgumentUses:
         self._trips: dict[int, int] = {}
 
     def of(self, op: MemoryOp) -> Use | None:
-        """None if the address is no sum that begins with one argument."""
+        """The use of an access; None if its address is not one argument plus a sum."""
         if op not in self._uses:
             self._uses[op] = self._use(op)
         return self._uses[op]
@@ -67,15 +67,15 @@ class ArgumentUses:
             return None
         access = self.forms.access(op)
         behind = added(access.form, self.forms.forms.form(starts[0]), -1)
-        # The argument's own term did not cancel: it is multiplied, or the address is no offset of
-        # it.
+        # The argument's own term did not cancel: it is multiplied, or the address is not an offset
+        # from it.
         if len(behind) >= len(access.form):
             return None
         access = Access(behind, access.shape, access.size, access.loops, access.trips)
         return Use(starts[0], access, self._terms(behind), not isinstance(op, LoadOp))
 
     def _terms(self, form: Form) -> Terms:
-        """A form by the numbers of its symbols."""
+        """A form with the numbers of its symbols."""
         terms = [(tuple(sorted(map(self._number, m))), c) for m, c in form]
         return tuple(sorted(terms))
 
@@ -96,7 +96,7 @@ class ArgumentUses:
         return number
 
     def _loop(self, loop: Op) -> object:
-        """Loops of one depth and equal bounds count alike."""
+        """The key of a loop: loops of one depth with equal bounds are equal."""
         if not isinstance(loop, ForOp):
             return loop
         depth, block = 0, loop.parent
@@ -106,15 +106,15 @@ class ArgumentUses:
         return (depth, *(self._terms(self.forms.forms.form(v)) for v in ends))
 
     def may_be_one_element(self, one: Use, other: Use) -> bool:
-        """Whether accesses through two arguments are of one element each, at some launch at least,
-        if both arguments are one array."""
+        """Whether accesses through two arguments have the same elements in some launch, if both
+        arguments are one array."""
         sums = self.difference(one, other)
         if sums is None:
             return False
         return bool(sums) or any(mine == theirs for mine, theirs in self._iterations(one, other))
 
     def difference(self, one: Use, other: Use) -> list[Sum] | None:
-        """What must be 0 for two accesses to be of one element; None if they never are."""
+        """The sums that are 0 if two accesses have the same elements; None if they never do."""
         if one.terms == other.terms and one.access.size == other.access.size:
             return []
         if apart_in_arrays(one.access, other.access, Relation(programs=True)):
@@ -125,7 +125,7 @@ class ArgumentUses:
         return next((sums for sums in pairs if sums is not None), None)
 
     def _iterations(self, one: Use, other: Use) -> Iterator[tuple[Terms, Terms]]:
-        """The terms of both, in each iteration of loops that are short and around one alone."""
+        """The terms of both, in each iteration of short loops around only one of them."""
         return product(self._in_iterations(one, other), self._in_iterations(other, one))
 
     def _in_iterations(self, use: Use, other: Use) -> list[Terms]:
@@ -139,8 +139,8 @@ class ArgumentUses:
         return found
 
     def _sums(self, one: Terms, other: Terms) -> list[Sum] | None:
-        """What must be 0 for two sums to be equal; None if they never are."""
-        # By what varies within a launch: the factor of each, a sum over arguments, must be 0.
+        """The sums that are 0 if two sums are equal; None if they never are."""
+        # The factor of each symbol that varies within a launch, a sum over arguments, must be 0.
         groups: dict[tuple[int, ...], dict[tuple[int, ...], int]] = defaultdict(dict)
         for sign, terms in ((1, one), (-1, other)):
             for monomial, coefficient in terms:
@@ -157,7 +157,7 @@ class ArgumentUses:
 
 
 def _at(terms: Terms, number: int, value: int) -> Terms:
-    """Terms where a symbol has a value."""
+    """Terms with a symbol replaced by a number."""
     found: dict[tuple[int, ...], int] = defaultdict(int)
     for monomial, coefficient in terms:
         rest = tuple(n for n in monomial if n != number)
@@ -166,6 +166,6 @@ def _at(terms: Terms, number: int, value: int) -> Terms:
 
 
 def _is_never_zero(terms: Sum, is_factor: bool) -> bool:
-    """A number alone; also of the launch, if it is a stride: what a coordinate is multiplied by."""
+    """Whether terms are a nonzero number, or as a factor a single term, assumed to be a stride."""
     is_number = bool(terms) and not any(positions for _, positions in terms)
     return is_number or (is_factor and len(terms) == 1)

@@ -1,8 +1,8 @@
 """A forward dataflow solver over structured control flow.
 
-An analysis gives a fact for each value from the facts of the operands; at loops and branches
-facts meet. Loops are repeated until the facts of their carried values stop changing; a lattice of
-finite height makes that end, and a bound of rounds makes a mistake in one visible.
+An analysis computes a fact for each value from the facts of the operands, and the meet of facts at
+loops and branches. Loops are iterated until the facts of loop-carried values are stable; a lattice
+of finite height guarantees termination, and a bound on rounds detects an error in the lattice.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _MAX_ROUNDS = 64
 
 
 class Forward(Generic[F]):
-    """Facts of all values of a function.
+    """The facts of all values of a function.
 
-    transfer(op, operand facts) -> facts of its results, for ops without regions; meet joins two
-    facts; unknown(value) is the fact that holds always; index(op, facts of the bounds) that of a
+    transfer(op, operand facts) -> facts of its results, for ops without regions; meet combines two
+    facts; unknown(value) is the fact that always holds; index(op, facts of the bounds) that of a
     loop index.
     """
 
@@ -58,7 +58,7 @@ class Forward(Generic[F]):
                 self._opaque(op)
 
     def _simple(self, op: Op) -> None:
-        """An op without regions: again only where an operand's fact has changed since."""
+        """Visit an op without regions, if the fact of an operand has changed."""
         operands = self._of(op.operands)
         if self._operands.get(op) != operands:
             self._operands[op] = operands
@@ -77,10 +77,10 @@ class Forward(Generic[F]):
     def _fixpoint(
         self, args: Sequence[Value], start: list[F], step: Callable[[], list[F]]
     ) -> list[F]:
-        """Repeat `step` with the facts of `args` until they hold after it too."""
+        """Repeat `step` until the facts of `args` are a fixpoint."""
         current = start
-        # Each round lowers a fact, and chains of facts are short: more rounds mean a `meet` that is
-        # not one.
+        # Each round lowers a fact, and chains of facts are short: more rounds indicate a `meet`
+        # that is not monotonic.
         for _ in range(_MAX_ROUNDS):
             self.facts.update(zip(args, current, strict=True))
             joined = [self._meet(a, b) for a, b in zip(current, step(), strict=True)]
@@ -90,7 +90,7 @@ class Forward(Generic[F]):
         raise AssertionError("dataflow facts do not reach a fixpoint")
 
     def _for(self, op: ForOp) -> None:
-        # Outside of the repetition: the bounds of a loop do not depend on what it carries.
+        # Outside the iteration: the bounds of a loop do not depend on loop-carried values.
         self.facts[op.index] = self._index(op, self._of([op.lower, op.upper, op.step]))
 
         def step() -> list[F]:

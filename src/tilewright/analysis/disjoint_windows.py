@@ -1,15 +1,15 @@
-"""What must hold at a launch for the windows that a loop writes, one an iteration, to be apart.
+"""Launch conditions under which the windows that a loop writes, one an iteration, are disjoint.
 
-A window is a tile of addresses that moves with the iterations. Two ways keep its places apart:
+A window is a tile of addresses that moves with the iterations. There are two sufficient conditions:
 
     rows      for r ...: p + r * stride + i          the step is at least as long as the window:
                                                      stride >= 64, for 0 <= i < 64
-    columns   for k ...: p + i * stride + 8 * k + j  along the fine dims it is, and the walk through
-                                                     the whole loop fits into each coarse step:
+    columns   for k ...: p + i * stride + 8 * k + j  it is along the fine dims, and the walk of the
+                                                     whole loop fits into each coarse step:
                                                      8 >= 8, and stride >= 8 * iterations
 
-Each way is a list of forms that must not be negative; none of a way is left where all are known to
-hold. A mask `i < n` bounds a window, or a walk, where its extents do not.
+A condition is a list of forms that must not be negative, without those that are known not to be. A
+mask `i < n` bounds a window, or a walk, if its extents do not.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tilewright.support.data_class import dataclass
 
 Way = tuple[Form, ...]
 Limit = tuple[Form, Form]
-"""(x, y): where the access is made, x < y."""
+"""(x, y): x < y for the elements that are accessed."""
 
 
 @dataclass(frozen=True)
@@ -40,16 +40,16 @@ class LoopRange:
 
 @dataclass
 class _Window:
-    """An access as a sum over what moves.
+    """An access as a linear form of coordinates and iterations.
 
-    factors: coefficient of each coordinate, and of the iterations of loops
+    factors: the coefficients of coordinates, and of the iterations of loops
     """
 
     factors: dict[Symbol, Form] = field(default_factory=dict[Symbol, Form])
 
     @classmethod
     def of(cls, form: Form, inside: frozenset[Op]) -> _Window | None:
-        """None if the form is no such sum; inside: the loop and those in it."""
+        """The window of a form; None if it is not linear. inside: the loop and those in it."""
         window = cls()
         for monomial, coefficient in form:
             moving = [s for s in monomial if s.over_tile or s.loops & inside]
@@ -64,9 +64,9 @@ class _Window:
 
 
 class Advance:
-    """How an access moves with a loop.
+    """The motion of an access with a loop.
 
-    limits: where the access is made; bounds: of the loops that have constant steps
+    limits: the limits of the mask; bounds: the ranges of loops with constant steps
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Advance:
         self.walk = next((s for s in self.factors if s.key is loop), None)
 
     def ways(self) -> list[Way]:
-        """The ways to keep the places apart; empty if there is none, () among them if one holds."""
+        """The sufficient conditions for disjoint windows; () is one that always holds."""
         if self.walk is None:
             return []
         window = [s for s in self.factors if s is not self.walk]
@@ -99,7 +99,7 @@ class Advance:
         """The step is as long as the fine part of the window, and the walk fits the coarse one."""
         assert self.walk is not None
         step = self.factors[self.walk]
-        # Only a step of one term says which coefficients are smaller than it.
+        # Only a step of one term can be compared with coefficients.
         if len(step) != 1 or step[0][1] < 0:
             return []
         (unit, size), *_ = step
@@ -118,9 +118,9 @@ class Advance:
         return conditions
 
     def _nested(self, coarse: Sequence[Symbol], whole: Form) -> list[Form] | None:
-        """What keeps the coarse steps apart by the whole walk; None if there is no proof.
+        """The forms by which the whole walk fits into the coarse steps; None without a proof.
 
-        Those that are numbers of the launch are taken to be apart from each other.
+        Coarse steps that are arguments of the launch are assumed to be disjoint.
         """
         sizes = {s: as_constant(self.factors[s]) for s in coarse}
         sized = sorted((s for s in coarse if sizes[s] is not None), key=lambda s: sizes[s] or 0)
@@ -134,7 +134,7 @@ class Advance:
         return sums
 
     def _extents(self, symbols: Sequence[Symbol]) -> list[Form]:
-        """Bytes that a part of the window spans, as often as they are known."""
+        """The known bounds on the bytes that a part of the window spans."""
         total: Form | None = constant(self.access.size)
         for symbol in symbols:
             span = self._span(symbol)
@@ -142,7 +142,7 @@ class Advance:
         return [*([] if total is None else [total]), *self._limited(symbols)]
 
     def _span(self, symbol: Symbol) -> Form | None:
-        """The largest multiple of a coordinate, or of the iterations so far."""
+        """The largest multiple of a coordinate, or of an iteration number."""
         factor, last = self.factors[symbol], self.access.last(symbol)
         if last is not None:
             size = as_constant(factor)
@@ -155,14 +155,14 @@ class Advance:
         )
 
     def _walks(self, fine: Sequence[Symbol], inner: Form) -> list[Form]:
-        """Bytes from the first place of the fine part to the end of the last one."""
+        """Bytes from the first position of the fine part to the end of the last one."""
         assert self.walk is not None
         limited = self._limited([*fine, self.walk])
         span = self._span(self.walk)
         return limited if span is None else [added(span, inner), *limited]
 
     def _limited(self, symbols: Sequence[Symbol]) -> list[Form]:
-        """Bytes that masks leave of a part."""
+        """Bounds by masks on the bytes of a part."""
         sums: list[Form] = []
         wanted = {s: self.factors[s] for s in symbols}
         if any((as_constant(factor) or 0) < 0 for factor in wanted.values()):
@@ -176,12 +176,12 @@ class Advance:
         return sums
 
     def _not_negative(self, symbols: Sequence[Symbol]) -> list[Form]:
-        """Coefficients that are taken not to be negative."""
+        """Coefficients that are assumed not to be negative."""
         factors = [self.factors[s] for s in symbols]
         return [factor for factor in factors if as_constant(factor) is None]
 
     def _simplified(self, way: Way) -> Way | None:
-        """Without what holds anyway; None if something of it never does."""
+        """A condition without forms that always hold; None if one never does."""
         numbers = [as_constant(form) for form in way]
         if any(number is not None and number < 0 for number in numbers):
             return None

@@ -1,4 +1,4 @@
-"""Integers that are not negative by how several ops relate, or because the kernel says so.
+"""Integers that are not negative by the relation of several ops, or by `tl.assume`.
 
 %g = div %pid, %n;  %r = sub %pid, (mul %g, %n)     %r is the remainder of %pid
 %p = cast (rem %x, (cast %programs : u32)) : i32    %p is below the number of programs of an axis
@@ -41,8 +41,8 @@ def leaves_remainder(op: Op) -> bool:
 
 
 def is_place_in_grid(op: Op) -> bool:
-    """Whether an op is `x % num_programs`, or the least of x and a constant, as i32: what is left
-    of an unsigned number fits."""
+    """Whether an op is `x % num_programs`, or the minimum of x and a constant, cast to i32: such
+    an unsigned number fits."""
     place = op.x.op if isinstance(op, CastOp) else None
     limit = place.rhs.op if isinstance(place, RemOp | MinOp) else None
     if isinstance(place, MinOp):
@@ -51,7 +51,7 @@ def is_place_in_grid(op: Op) -> bool:
 
 
 def promised_non_negative(function: Function) -> frozenset[Value]:
-    """The values that `tl.assume` says not to be negative, in the block that computes them."""
+    """The values that `tl.assume` states not to be negative, in the block that computes them."""
     return frozenset(
         value
         for op in function.walk()
@@ -63,7 +63,7 @@ def promised_non_negative(function: Function) -> frozenset[Value]:
 
 
 def _bounded_below(condition: Value) -> Iterator[Value]:
-    """The values that are not negative where a condition holds."""
+    """The values that are not negative if a condition holds."""
     op = condition.op
     if isinstance(op, AndOp):
         yield from _bounded_below(op.lhs)

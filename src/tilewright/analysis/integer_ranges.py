@@ -1,15 +1,15 @@
-"""Integer range analysis: the least and the largest number that an element may be.
+"""Integer range analysis: the least and the largest value of an element.
 
     %r = tile.range {start = 0, end = 2048}             0 .. 2047
     %i = index of cf.for 0, 4096, 2048                  0 .. 2048
     %c = arith.add (splat %i), %r                       0 .. 4095
     %h = arith.mul %c, 1103515245                       any i32: it wraps
 
-A sum, difference or product that may leave its type wraps, so it may be any number of the type.
+A sum, difference or product that may overflow wraps, so it may be any number of the type.
 
-`tile_index_range` assumes what docs/adr/0022-tile-indices-start-at-zero.md says: a launch has at
-most `MOST_TILES` programs along an axis, a loop from a program on or by ones has no more
-iterations, and, if `divisors` is set, no divisor is negative.
+`tile_index_range` makes the assumptions of docs/adr/0022-tile-indices-start-at-zero.md: a launch
+has at most `MOST_TILES` programs along an axis, a loop from a program number or with step 1 has at
+most as many iterations, and, if `divisors` is set, no divisor is negative.
 """
 
 from __future__ import annotations
@@ -56,42 +56,42 @@ from tilewright.ops import (
 )
 
 MOST_TILES = 1 << 20
-"""Programs along an axis, tiles of a loop: what tile indices are assumed to be below."""
+"""The assumed bound on tile indices: programs along an axis, tiles of a loop."""
 
 _MOST_STEPS = 128
-"""Ops that are visited for one value; addresses are sums of a few terms."""
+"""The most ops that are visited for one value; addresses are sums of a few terms."""
 
 
 class IntegerRange(NamedTuple):
-    """The least and the largest number that an element may be."""
+    """The least and the largest value of an element."""
 
     low: int
     high: int
 
 
 def integer_range(value: Value) -> IntegerRange | None:
-    """Where all elements of integers lie; None for other types."""
+    """The range of all elements of integers; None for other types."""
     return _Walk().of(value)
 
 
 def tile_index_range(
     value: Value, promised: frozenset[Value] = frozenset(), divisors: bool = False
 ) -> IntegerRange | None:
-    """As `integer_range`, if programs, tiles and divisors are as assumed of tile indices.
+    """The range of all elements under the assumptions on tile indices.
 
-    promised: scalars that the kernel says not to be negative
+    promised: scalars that the kernel states not to be negative
     """
     return _TileWalk(promised, divisors).of(value)
 
 
 class _Walk:
-    """The ranges that one query needs."""
+    """The ranges of one query."""
 
     def __init__(self) -> None:
         self.known: dict[Value, IntegerRange] = {}
 
     def of(self, value: Value) -> IntegerRange | None:
-        """The range of a value, cut to what its type holds."""
+        """The range of a value, within that of its type."""
         element = element_of(value.type)
         if not isinstance(element, DType) or not element.is_integer:
             return None
@@ -100,7 +100,7 @@ class _Walk:
             anything = IntegerRange(element.min_int, element.max_int)
             if len(self.known) >= _MOST_STEPS:
                 return anything
-            # What a loop carries reaches itself.
+            # A loop-carried value depends on itself.
             self.known[value] = anything
             found = self.known[value] = _fitting(self._computed(value), anything)
         return found
@@ -116,7 +116,7 @@ class _Walk:
         rule = _RULES.get(type(op))
         if rule is None:
             return None
-        # the condition of a select is no number
+        # the condition of a select is not a number
         data = op.operands[1:] if isinstance(op, SelectOp) else op.operands
         ranges = [_BIT if _is_bit(operand) else self.of(operand) for operand in data]
         if None in ranges:
@@ -135,7 +135,7 @@ class _Walk:
         return None if None in sides else _either(op, cast("list[IntegerRange]", sides))
 
     def _argument(self, value: Value) -> IntegerRange | None:
-        """That of a kernel's argument, or of a loop's index."""
+        """The range of a kernel's argument, or of a loop's index."""
         owner = value.owner.owner if isinstance(value.owner, Block) else None
         if isinstance(owner, Function) and "non_negative" in (value.facts or {}):
             return IntegerRange(0, _max_of(value))
@@ -149,8 +149,8 @@ class _Walk:
         return self.of_index(owner, lower, upper)
 
     def _carried(self, loop: ForOp, number: int) -> IntegerRange | None:
-        """The range of what a loop carries: of what it starts with, and of what an iteration leaves
-        that starts with any number."""
+        """The range of a loop-carried value: of its initial value, and of the yielded value for any
+        number."""
         sides = [self.of(v) for v in (loop.inits[number], loop.body.terminator.operands[number])]
         return None if None in sides else _either(loop, cast("list[IntegerRange]", sides))
 
@@ -159,16 +159,16 @@ class _Walk:
         last, step = upper.high - 1, loop.step.op
         if lower.low == lower.high and isinstance(step, ConstantOp) and int(step.value) > 0:
             last -= (last - lower.low) % int(step.value)
-        # a loop that is never entered has no index that could be wrong
+        # a loop without iterations has no index
         return IntegerRange(lower.low, max(lower.low, last))
 
     def of_grid(self, op: Op) -> IntegerRange:
-        """The range of a program's number, or of the number of programs."""
+        """The range of a program number, or of the number of programs."""
         return IntegerRange(0, _max_of(op.results[0]))
 
 
 class _TileWalk(_Walk):
-    """The ranges under what is assumed of tile indices."""
+    """The ranges under the assumptions on tile indices."""
 
     def __init__(self, promised: frozenset[Value], divisors: bool) -> None:
         super().__init__()
@@ -176,7 +176,7 @@ class _TileWalk(_Walk):
 
     def of(self, value: Value) -> IntegerRange | None:
         found = super().of(value)
-        # A promised scalar is an index of tiles that the kernel computes in its own order.
+        # A promised scalar is a tile index in the kernel's own order.
         if found is not None and value in self.promised and found.low < 0:
             found = self.known[value] = IntegerRange(0, min(max(found.high, 0), MOST_TILES))
         return found
@@ -194,8 +194,8 @@ class _TileWalk(_Walk):
         return super()._by_rule(op, rule, x)
 
     def _carried(self, loop: ForOp, number: int) -> IntegerRange | None:
-        """The range of what a loop carries: of what it starts with, and of what an iteration leaves
-        that starts with any number."""
+        """The range of a loop-carried value: of its initial value, and of the yielded value for any
+        number."""
         sides = [self.of(v) for v in (loop.inits[number], loop.body.terminator.operands[number])]
         return None if None in sides else _either(loop, cast("list[IntegerRange]", sides))
 
@@ -210,15 +210,15 @@ class _TileWalk(_Walk):
 
 
 def _counts_tiles(loop: ForOp) -> bool:
-    """Whether a loop goes by ones, or by a number of programs."""
+    """Whether the step of a loop is 1, or a number of programs."""
     step = loop.step.op
     by_one = isinstance(step, ConstantOp) and int(step.value) == 1
     return by_one or isinstance(step, NumProgramsOp) or isinstance(loop.lower.op, ProgramIdOp)
 
 
 def _rounded_down(op: Op) -> Value | None:
-    """The x of x // n * n, or of x // (c * n) * c, neither of which is more than x: the first tile
-    of a row of n, or the row of the first tile of a group of c rows."""
+    """The x of x // n * n, or of x // (c * n) * c, neither of which exceeds x: the first tile of a
+    row of n, or the row of the first tile of a group of c rows."""
     if not isinstance(op, MulOp):
         return None
     for quotient, factor in (op.operands, op.operands[::-1]):
@@ -228,7 +228,7 @@ def _rounded_down(op: Op) -> Value | None:
 
 
 def _contains(product: Value, factor: Value) -> bool:
-    """Whether a value is a factor, or a product with it."""
+    """Whether a value is `factor`, or a product with it."""
     inside = product.op.operands if isinstance(product.op, MulOp) else ()
     number = _constant_in(factor)
     return any(v is factor or (number is not None and _constant_in(v) == number)
@@ -321,7 +321,7 @@ def _truncated(x: int, y: int) -> int:
 
 
 def _remainder(_: Op, x: Sequence[IntegerRange]) -> IntegerRange:
-    """It has the sign of the dividend, is not further from zero, and nearer than the divisor."""
+    """The sign of the dividend; at most its absolute value, and less than that of the divisor."""
     most = max(0, max(map(abs, x[1])) - 1)
     return IntegerRange(max(min(x[0].low, 0), -most), min(max(x[0].high, 0), most))
 
@@ -344,7 +344,7 @@ def _shifted_left(op: Op, x: Sequence[IntegerRange]) -> IntegerRange | None:
 
 
 def _shifted_right(op: Op, x: Sequence[IntegerRange]) -> IntegerRange:
-    """Towards zero, or -1; by how much does not matter."""
+    """Towards 0 or -1, whatever the amount."""
     if not _is_amount(op, x[1]):
         return IntegerRange(min(x[0].low, 0), max(x[0].high, 0))
     corners = [a >> b for a in x[0] for b in x[1]]

@@ -1,9 +1,9 @@
-"""Places blocks of memory with live ranges so that what lives at one time does not overlap.
+"""Placement of memory blocks with live ranges, so that blocks that are live at once do not overlap.
 
-Best placement is as hard as graph colouring; taken is the usual greedy one: the largest block
-first, each at the lowest offset that no block in its way occupies. For blocks of one size that is
-exact: intervals need as many colours as live at one time. It takes the square of their number, so
-of very many, only blocks of one size share memory, which takes no search.
+Optimal placement is as hard as graph coloring. This is the usual greedy one: the largest block
+first, each at the lowest offset that is free for its live range. For blocks of one size it is
+optimal: intervals need as many colors as are live at once. Its time is quadratic, so with very many
+requests only blocks of one size share memory, which needs no search.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from heapq import heappop, heappush
 from tilewright.support.data_class import dataclass
 
 VERY_MANY = 1000
-"""Requests from which only those of one size share memory."""
+"""The number of requests above which only those of one size share memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveRange:
-    """From when to when something is needed, both ends included."""
+    """The live range of a block, both ends included."""
 
     first: int
     last: int
 
     def overlaps(self, other: LiveRange) -> bool:
-        """Whether both are needed at one time."""
+        """Whether both are live at once."""
         return self.first <= other.last and other.first <= self.last
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Memory that is needed for some time; `alignment` is a power of two, in bytes."""
+    """A block of memory and its live range; `alignment` is a power of two, in bytes."""
 
     bytes: int
     live: LiveRange
@@ -41,7 +41,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Offset of each request, in their order, and the bytes of the whole."""
+    """The offset of each request, in their order, and the total size in bytes."""
 
     offsets: tuple[int, ...]
     total: int
@@ -58,7 +58,7 @@ def pack(requests: Sequence[Request]) -> Packing:
 def _place_largest_first(requests: Sequence[Request]) -> list[int]:
     offsets = [0] * len(requests)
     placed: list[int] = []
-    # ties in the order of time, which is what makes blocks of one size exact
+    # ties in the order of live ranges, so that blocks of one size are optimal
     order = sorted(range(len(requests)), key=lambda i: (-requests[i].bytes, requests[i].live.first))
     for i in order:
         request = requests[i]
@@ -70,7 +70,7 @@ def _place_largest_first(requests: Sequence[Request]) -> list[int]:
 
 
 def _place_by_size(requests: Sequence[Request]) -> list[int]:
-    """For each size in turn: in the order of time, each where one has ended, else after all."""
+    """For each size: in the order of live ranges, each in a free block or a new one."""
     offsets = [0] * len(requests)
     sizes: dict[tuple[int, int], list[int]] = defaultdict(list)
     for i, request in enumerate(requests):
@@ -79,7 +79,7 @@ def _place_by_size(requests: Sequence[Request]) -> list[int]:
     for (size, alignment), members in sizes.items():
         busy: list[tuple[int, int]] = []
         for i in sorted(members, key=lambda i: requests[i].live.first):
-            # Ends are included, so a block is free only after the last position of its former user.
+            # Ends are included, so a block is free after the last position of its previous user.
             if busy and busy[0][0] < requests[i].live.first:
                 _, offsets[i] = heappop(busy)
             else:
@@ -90,11 +90,11 @@ def _place_by_size(requests: Sequence[Request]) -> list[int]:
 
 
 def _lowest_gap(taken: list[tuple[int, int]], request: Request) -> int:
-    """Where a request fits between (start, end) pairs in the order of their starts."""
+    """The lowest free offset among (start, end) pairs in the order of their starts."""
     offset = 0
     for start, end in taken:
         if offset + request.bytes <= start:
             break
-        # max, since a later start may belong to a block that ends earlier.
+        # max, since a block with a later start may end earlier.
         offset = max(offset, -(-end // request.alignment) * request.alignment)
     return offset

@@ -1,22 +1,21 @@
-"""Which memory operations of a loop must stay in order, and over how many iterations.
+"""Memory dependences of a loop, with their distances in iterations.
 
     cf.for %s = %lo, %hi, %one {
-      %x = mem.load %a + 32 s      // L         S -> L, distance 2: what iteration s stores,
-      mem.store %a + 32 s + 64, …  // S           iteration s + 2 loads
+      %x = mem.load %a + 32 s      // L         S -> L, distance 2: iteration s + 2 loads what
+      mem.store %a + 32 s + 64, …  // S           iteration s stores
     }                              //           L -> S, none: no earlier load reads what S writes
 
-A dependence `source -> sink` of distance d says: `sink` of iteration i + d comes after `source` of
-iteration i, for every i. Its distance is the smallest that could not be ruled out: 0 for what
-stands in this order in one iteration and may touch the same bytes, 1 for what may do so in the next
-one only, and so on up to a horizon, from which on nothing is said. Whoever moves `sink` by fewer
-than d iterations ahead keeps the meaning.
+A dependence `source -> sink` of distance d means that `sink` of iteration i + d must follow
+`source` of iteration i, for every i. Its distance is the smallest that is not excluded: 0 for ops
+in this order in one iteration that may access the same bytes, 1 for ops that may do so in the next
+iteration, and so on up to a horizon. Moving `sink` ahead by fewer than d iterations is valid.
 
-* Accesses that start from different pointers (`roots`) do not meet, nor do two loads.
-* Addresses are compared as sums (access_overlap.py); what is no such sum may be anywhere.
+* Accesses with different root pointers (`roots`) do not overlap, and two loads are independent.
+* Addresses are compared as forms (access_overlap.py); any other address may overlap.
 * Barriers, atomic operations and volatile loads are fences: no access crosses them. So is a loop or
-  a branch that contains one. Prints and assertions are none, nor are relaxed atomic operations
-  whose result nobody uses: they are accesses as stores are.
-* Operations in an inner loop or a branch count as one operation, the op of the body they are in.
+  a branch that contains one. Prints and assertions are not fences. A relaxed atomic operation whose
+  result is unused is an access, as a store.
+* Operations in an inner loop or a branch are one operation, the op of the body that contains them.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ from tilewright.ops import AtomicCasOp, AtomicOp, DescriptorStoreOp, ForOp, Load
 from tilewright.support.data_class import dataclass
 
 _VOLATILE_CACHES = (".cv",)
-"""Cache modifiers of loads that look at memory anew, as volatile ones do (PTX ISA, ld)."""
+"""Cache modifiers of loads that fetch again, as volatile loads do (PTX ISA, ld)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dependence:
     """source, sink: ops of the body of one loop; distance: in iterations; fence: whether one of
-    the two is a fence, else both may touch the same bytes."""
+    the two is a fence; otherwise both may access the same bytes."""
 
     source: Op
     sink: Op
@@ -47,8 +46,8 @@ class Dependence:
 
 @dataclass(frozen=True, slots=True)
 class _Access:
-    """What one op does to memory; op: that of the body; position: its number there; memory: the
-    load or store, in it or itself; None for a fence."""
+    """A memory operation of the body; op: the op of the body; position: its number there; memory:
+    the load or store, which is the op or in it; None for a fence."""
 
     op: Op
     position: int
@@ -57,17 +56,17 @@ class _Access:
 
     @property
     def reads(self) -> bool:
-        """It only reads."""
+        """Whether it only reads."""
         return isinstance(self.memory, LoadOp)
 
 
 def memory_dependences(loop: ForOp, horizon: int) -> list[Dependence]:
     """Dependences between the ops of a loop's body, of at most `horizon` iterations.
 
-    Of several between two ops only the shortest is given.
+    Of several dependences between two ops only the shortest is returned.
     """
     accesses = list(_accesses(loop))
-    # the usual case, decided before any address is made a sum
+    # the usual case, decided without forms of addresses
     if all(access.reads for access in accesses):
         return []
     forms = MemoryForms.around(loop)
@@ -107,8 +106,8 @@ def is_fence(op: Op) -> bool:
 def _distance(
     forms: MemoryForms, loop: ForOp, source: _Access, sink: _Access, horizon: int
 ) -> int | None:
-    """Iterations from `source` to the first `sink` that may depend on it."""
-    # An op that stands earlier in the body comes after `source` only in the next iteration.
+    """The iterations from `source` to the first `sink` that may depend on it."""
+    # An op that is earlier in the body follows `source` in the next iteration.
     first = 0 if source.position < sink.position else 1
     if first > horizon:
         return None
@@ -117,9 +116,9 @@ def _distance(
     if (source.reads and sink.reads) or not source.roots & sink.roots:
         return None
     if isinstance(source.memory, DescriptorStoreOp) or isinstance(sink.memory, DescriptorStoreOp):
-        return first  # their addresses are no sums
+        return first  # their addresses have no forms
     before, after = forms.access(source.memory), forms.access(sink.memory)
-    # the shortest distance is the one that binds, so the first that cannot be ruled out ends this
+    # the shortest distance decides, so the first that is not excluded is the result
     for distance in range(first, horizon + 1):
         if not apart(before, after, Relation.at(before, after, loop, distance)):
             return distance

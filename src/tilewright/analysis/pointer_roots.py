@@ -1,13 +1,13 @@
-"""From which pointers an address starts: what decides whether two accesses may meet.
+"""Root pointers of addresses, which decide whether two accesses may overlap.
 
-    %p = mem.offset %X, %i          starts from %X
-    %q = arith.select %c, %p, %Y    from %X or %Y
-    cf.for ... %q (%k, %r) ...      %r from what %q does, and from what the body yields
-    %s = arith.cast %n + %m         from what the integers %n and %m start from, if of 64 bits
+    %p = mem.offset %X, %i          root %X
+    %q = arith.select %c, %p, %Y    roots %X and %Y
+    cf.for ... %q (%k, %r) ...      the roots of %r: those of %q and of the yielded value
+    %s = arith.cast %n + %m         the roots of the integers %n and %m, if they have 64 bits
 
-Arguments are taken not to overlap unless they are the same address, as are pointers that are
-loaded. In a function with the attribute MAY_OVERLAP all pointer arguments count as one, and so do
-integers that may hold an address.
+Arguments, and loaded pointers, are assumed not to overlap unless they are the same address. In a
+function with the attribute MAY_OVERLAP all pointer arguments are one root, as are integers that may
+be an address.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from tilewright.ir.types import PointerType, element_of
 from tilewright.ops import CatOp, ForOp, IfOp, JoinOp, SelectOp, WhileOp
 
 MAY_OVERLAP = "may_overlap"
-"""Attribute of a function: its pointer arguments may be parts of one array."""
+"""The attribute of a function whose pointer arguments may be parts of one array."""
 
 _ADDRESS_BITS = 64
-"""Integers of fewer hold no address."""
+"""The bits of an address; narrower integers are not addresses."""
 
 
 def roots(value: Value, cache: dict[Value, frozenset[Value]] | None = None) -> frozenset[Value]:
-    """Arguments, loaded pointers and integers that an address may be computed from.
+    """Arguments, loaded pointers and integers from which an address may be computed.
 
-    cache: the roots of values that were computed before; those of `value` are added
+    cache: the roots of other values, to which those of `value` are added
     """
     cache = {} if cache is None else cache
     starts: set[Value] = set()
@@ -46,13 +46,13 @@ def roots(value: Value, cache: dict[Value, frozenset[Value]] | None = None) -> f
             stack += sources
         else:
             starts.add(current)
-    # Only the value asked for: within the cycle of a loop the answers for others are not complete.
+    # Only this value: within the cycle of a loop the roots of others are incomplete.
     cache[value] = frozenset(starts)
     return cache[value]
 
 
 def _sources(value: Value) -> Sequence[Value]:
-    """The values that an address is made of; none for a root."""
+    """The values from which an address is computed; none for a root."""
     op = value.op
     if op is None:
         return _of_argument(value)
@@ -73,11 +73,11 @@ def _of_operands(op: Op) -> Sequence[Value]:
     if isinstance(element_of(op.results[0].type), PointerType):
         return op.operands[:1]
     wide = (v for v in op.operands if element_of(v.type).bits == _ADDRESS_BITS)
-    return [v for v in wide if v.op is None or v.op.operands]  # a constant is no start
+    return [v for v in wide if v.op is None or v.op.operands]  # a constant is not a root
 
 
 def _of_argument(value: Value) -> Sequence[Value]:
-    """What a carried value starts from, and what the body passes on; nothing for a parameter."""
+    """The initial and the yielded value of a loop-carried value; none for a parameter."""
     block = value.owner
     assert isinstance(block, Block)
     owner = block.owner
@@ -94,7 +94,7 @@ def _of_argument(value: Value) -> Sequence[Value]:
 
 
 def _stand_in(function: Function, value: Value) -> Sequence[Value]:
-    """The first pointer argument, for every other argument that may hold an address."""
+    """The first pointer argument, which represents all arguments that may be an address."""
     pointers = (arg for arg in function.args if isinstance(arg.type, PointerType))
     first = next(pointers, value)
     holds_address = (

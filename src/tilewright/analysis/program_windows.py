@@ -1,11 +1,11 @@
-"""Arrays of which each program uses a window of its own: for those no two programs race.
+"""Arrays that programs access in disjoint windows, and so without a race.
 
     %o + 4096 * program_id(0) + 4 * d0, with d0 up to 1023      windows of 4096 bytes, 4096 apart
 
-That is so where programs differ along that axis only, and no other array overlaps: the launch says
-whether they do. Where masks or loads decide the address, nothing is said.
+It requires that programs differ along that axis only, and that no other array overlaps, which the
+launch checks. Addresses that depend on masks or loads have no windows.
 
-And how far the addresses of two programs lie apart that follow each other along an axis.
+Also the distance of the addresses of adjacent programs along an axis.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from tilewright.ir import Value
 from tilewright.ops import AtomicCasOp, AtomicOp, LoadOp, StoreOp
 
 ANY_PROGRAM = -1
-"""Instead of an axis: programs may use the same elements."""
+"""The result without an axis: programs may access the same elements."""
 
 
 class _Window(NamedTuple):
-    """Bytes from low up to but not including high, moved by stride for each program of an axis."""
+    """The bytes [low, high), offset by stride for each program along an axis."""
 
     axis: int
     stride: int
@@ -35,8 +35,8 @@ class _Window(NamedTuple):
 def axis_of_windows(
     forms: MemoryForms, root: Value, accesses: Iterable[LoadOp | StoreOp | AtomicOp | AtomicCasOp]
 ) -> int:
-    """The axis of the grid along which programs access windows behind a parameter that are apart;
-    ANY_PROGRAM if none is known. accesses: all that start from it."""
+    """The axis of the grid along which programs access disjoint windows of a parameter; ANY_PROGRAM
+    if none is known. accesses: all accesses with this root."""
     windows = [_window(forms, root, op) for op in accesses]
     known = [window for window in windows if window is not None]
     if len(known) < len(windows) or len({(w.axis, w.stride) for w in known}) != 1:
@@ -46,8 +46,8 @@ def axis_of_windows(
 
 
 def step_of_programs(form: Form, axis: int) -> int | None:
-    """By how many bytes addresses move from one program to the next along an axis; None if that is
-    no constant."""
+    """The distance in bytes between the addresses of adjacent programs along an axis; None if it is
+    not constant."""
     step = 0
     for factors, coefficient in form:
         if len(factors) == 1 and is_program_number(factors[0]):

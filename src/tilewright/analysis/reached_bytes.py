@@ -1,6 +1,6 @@
-"""The bytes that accesses of a launch may touch, from reaches that a kernel was compiled with.
+"""The bytes that a launch may access, from the reaches that are stored with a kernel.
 
-Launches import this, so it knows no IR (access_reach.py finds the reaches).
+Launches import this module, so it does not import IR (access_reach.py computes the reaches).
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ ReachTerm = tuple[int, tuple[int, ...], tuple[int, ...]]
 """The largest value of a part of an address: a number, times arguments by their positions, times
 the last program along axes of the grid."""
 Reach = tuple[int, tuple[ReachTerm, ...]]
-"""Of an access: bytes of an element, and the parts of its address."""
+"""The reach of an access: bytes of an element, and the parts of its address."""
 
 
 def bytes_reached(
     reaches: Sequence[Reach], values: Sequence[Any], grid: Sequence[int]
 ) -> tuple[int, int]:
-    """The bytes from an argument's address that accesses may touch: from, and up to but not
-    including. values: of the arguments of a launch, by position."""
+    """The half-open range of bytes, relative to an argument's address, that accesses may touch.
+    values: the arguments of a launch, by position."""
     low, high = 0, 0
     for size, terms in reaches:
         parts = [

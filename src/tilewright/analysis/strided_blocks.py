@@ -1,4 +1,4 @@
-"""Loads through pointers as blocks of strided arrays: where a block starts, and what cuts it off.
+"""Loads through pointers as blocks of strided arrays: start, shape and bounds.
 
     %i = (%pid * 64 + range(0, 64)) % %M            rows        start 64 * pid, extent M, wrapped
     %j = range(0, 32)                               columns     start 32 * n, extent K
@@ -7,8 +7,8 @@
       cf.yield %p + 32
     }
 
-All numbers are forms (affine_addresses.py). A mask must be the conjunction of bounds of single
-dims, and any remainder that of one: what else loads elements that no block has.
+All numbers are forms (affine_addresses.py). A mask must be a conjunction of bounds on single dims,
+and a remainder that of one dim; any other load has elements outside of a block.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ IsStride = Callable[[Value], bool]
 
 
 class NotABlock(Exception):
-    """Why a load is no block of an array, or of none that a launch describes."""
+    """The reason why a load is not a block of an array that a launch can describe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,8 @@ class BlockDim:
     """A dim of a block.
 
     start: index of its first element in the array; stride: elements from one index to the next;
-    extent: of the array, None where nothing cuts off the block; wrap: the opcode of what brings
-    indices from the extent on back into it, "" where nothing does.
+    extent: that of the array, None if nothing bounds the block; wrap: the opcode that wraps indices
+    beyond the extent, "" without one.
     """
 
     start: Form
@@ -61,15 +61,15 @@ class BlockDim:
 
     @property
     def beyond(self) -> Form:
-        """What the coordinate exceeds below 0 where the index is within the extent."""
+        """start - extent: coordinate + beyond is negative exactly for indices within the extent."""
         assert self.extent is not None
         return added(self.start, self.extent, -1)
 
 
 @dataclass(frozen=True, slots=True)
 class StridedBlock:
-    """A load. base: the pointer argument that the array begins with; dims: in the tile's order;
-    outer: further ones, along which the tile has one index."""
+    """A load of a block. base: the pointer argument at which the array starts; dims: those of the
+    tile; outer: further dims, along which the tile has one index."""
 
     base: Value
     dims: tuple[BlockDim, ...]
@@ -77,7 +77,7 @@ class StridedBlock:
 
 
 class Bound(NamedTuple):
-    """A limit of the coordinate along a dim: d + rest < 0, or rest - d < 0 if it is a lower one."""
+    """A bound on the coordinate of a dim: d + rest < 0, or rest - d < 0 for a lower bound."""
 
     dim: int
     is_upper: bool
@@ -85,7 +85,7 @@ class Bound(NamedTuple):
 
 
 def bound_of(limit: Limit) -> Bound | None:
-    """What a limit says of the coordinate of one dim; None if it says something else."""
+    """A limit as a bound on the coordinate of one dim; None for other limits."""
     difference = added(limit[0], limit[1], -1)
     over = [(m, c) for m, c in difference if any(s.over_tile for s in m)]
     if len(over) != 1 or len(over[0][0]) != 1 or abs(over[0][1]) != 1:
@@ -137,7 +137,7 @@ def strided_block(load: LoadOp, forms: MemoryForms, is_stride: IsStride) -> Stri
 
 @dataclass(frozen=True, slots=True)
 class _Wrap:
-    """A symbol that is an index where the limit holds."""
+    """A symbol that equals an index where the limit holds."""
 
     symbol: Symbol
     index: Form
@@ -146,7 +146,7 @@ class _Wrap:
 
 
 def _wraps(offset: Form) -> Iterator[_Wrap]:
-    """The remainders, and choices between an index and another one, in an offset."""
+    """The remainders, and selects between an index and another one, in an offset."""
     for symbol in symbols_of(offset):
         if not symbol.over_tile or symbol.kind is Kind.DIM:
             continue
@@ -167,7 +167,7 @@ def _only_limit(truth: Form) -> Limit | None:
 
 
 def _by_dims(offset: Form, rank: int) -> tuple[list[Form], Form]:
-    """The factors of the coordinates, and what has none."""
+    """The factors of the coordinates, and the terms without a coordinate."""
     factors: list[dict[Monomial, int]] = [{} for _ in range(rank + 1)]
     for monomial, coefficient in offset:
         over = [s for s in monomial if s.over_tile]
@@ -186,8 +186,8 @@ def _in_elements(form: Form, size: int) -> Form:
 
 
 def _started(strides: Sequence[Form], offset: Form) -> list[BlockDim]:
-    """The dims with their starts; one must be contiguous, along which all begins that is no
-    multiple of another stride."""
+    """The dims with their starts; one must be contiguous, and has all terms of the offset that are
+    not multiples of another stride."""
     unit = [dim for dim, stride in enumerate(strides) if as_constant(stride) == 1]
     if not unit:
         raise NotABlock("no stride is known to be 1")
@@ -202,7 +202,7 @@ def _started(strides: Sequence[Form], offset: Form) -> list[BlockDim]:
 def _multiples(
     monomial: Monomial, coefficient: int, strides: Sequence[Form], unit: int
 ) -> Iterator[tuple[int, tuple[Monomial, int]]]:
-    """Dims of whose strides a term is a multiple, with the factor; `unit` is the last."""
+    """The dims whose strides divide a term, with the factor; `unit` is the last."""
     for dim, stride in enumerate(strides):
         number = as_constant(stride)
         if dim == unit or number == 0:
@@ -218,7 +218,7 @@ def _multiples(
 
 
 def _without(monomial: Monomial, factor: Monomial) -> Monomial | None:
-    """The quotient of two products of symbols, if there is one."""
+    """The quotient of two products of symbols, or None."""
     rest = list(monomial)
     for symbol in factor:
         if symbol not in rest:
@@ -228,10 +228,10 @@ def _without(monomial: Monomial, factor: Monomial) -> Monomial | None:
 
 
 def _without_multiples(limit: Limit | None, forms: AffineForms) -> Limit | None:
-    """A limit without what a division there only passes on: d < (K - 64 n) / 2 is d < K / 2 - 32 n.
+    """A limit with exact multiples moved out of a division: d < (K - 64 n) / 2 is d < K / 2 - 32 n.
 
-    Division truncates: that is so where the quotient is compared with a coordinate, for that is not
-    negative, and a quotient above it comes from a positive number.
+    Division truncates. This holds for a comparison with a coordinate, which is not negative: a
+    quotient above it has a positive dividend.
     """
     bound = None if limit is None else bound_of(limit)
     if limit is None or bound is None or not bound.is_upper:
@@ -252,7 +252,7 @@ def _without_multiples(limit: Limit | None, forms: AffineForms) -> Limit | None:
 def _bounded(
     dims: Sequence[BlockDim], conditions: Sequence[Limit | None], shape: Sequence[int]
 ) -> list[BlockDim]:
-    """The dims with what the conditions of the mask say of them."""
+    """The dims with the bounds of the mask."""
     bounded = list(dims)
     for condition in conditions:
         bound = None if condition is None else bound_of(condition)
@@ -260,7 +260,7 @@ def _bounded(
             raise NotABlock("its mask says more than where rows and columns end")
         dim, last = bounded[bound.dim], as_constant(bound.rest)
         if bound.is_upper and last is not None and shape[bound.dim] + last <= 0:
-            continue  # it holds for all of the tile
+            continue  # it holds for the whole tile
         if bound.is_upper:
             bounded[bound.dim] = _cut(dim, added(dim.start, bound.rest, -1))
         elif (before := as_constant(added(dim.start, bound.rest))) is None or before >= 0:
@@ -269,15 +269,14 @@ def _bounded(
 
 
 def _without_outer(dim: BlockDim, outer: dict[Form, Form], is_stride: IsStride) -> BlockDim:
-    """A contiguous dim without the multiples of other strides in its start, of which the mask knows
-    nothing.
+    """A contiguous dim without multiples of other strides in its start that the mask does not have.
 
-    outer: the indices by strides, to which those are added
+    outer: the indices by strides, to which these are added
     """
     kept, ended = dict(dim.start), None if dim.extent is None else dict(dim.extent)
     for monomial, coefficient in dim.start:
         strides = [s for s in monomial if isinstance(s.key, Value) and is_stride(s.key)]
-        # What counts for the mask, too, is part of the index.
+        # A term that is also in the mask is part of the index.
         is_index = ended is not None and ended.get(monomial) != coefficient
         if monomial == tuple(strides[-1:]) or not strides or is_index:
             continue
@@ -297,7 +296,7 @@ def _cut(dim: BlockDim, extent: Form) -> BlockDim:
 
 
 def _wrapped(dims: Sequence[BlockDim], wraps: Sequence[_Wrap]) -> tuple[BlockDim, ...]:
-    """The dims with the wraps, each of which must be at the extent of one."""
+    """The dims with the wraps, each of which must be at the extent of a dim."""
     wrapped = list(dims)
     for wrap in wraps:
         bound = bound_of((wrap.index, wrap.limit[1]))
