@@ -1,21 +1,21 @@
-"""Emits the product of matrices in memory that stands for a loop of products.
+"""Emits the matmul of matrices in memory that replaces a loop of dots.
 
-    rows, columns = as many of the result as are stored        (live_extents.py)
-    K = as many as the masks along K leave, of all iterations
+    rows, columns = those of the result that are stored        (live_extents.py)
+    K = those of all iterations within the masks along K
     if every other mask holds in the corners, tiles do not wrap, rows are dense, ...
-        acc = product(a, b, strides, K, rows, columns)
-        trips = 0                                              or those that are left
+        acc = matmul(a, b, strides, K, rows, columns)
+        trips = 0                                              or the remaining ones
     else
         acc = 0
     the loop
 
-The product of fp16 may fail, and leaves it to the loop then.
+The matmul of fp16 may fail, and then leaves the work to the loop.
 
-A number of things are better for it than where tiles end at those of the result, as most do not: of
-1000 x 1000 elements a third of all blocks of 256 x 256 are at edges.
+Most loops have tiles that end at the edges of the result: of 1000 x 1000 elements a third of all
+blocks of 256 x 256 do. The matmul computes only the elements within them.
 
-Elements beyond K are zeros on both sides if both masks end there; where one side had other numbers,
-not to be multiplied by zero if they are infinite, only whole iterations are done.
+Elements beyond K are zeros on both sides if both masks end there. Where one side has other numbers,
+which must not be multiplied by zero if they are infinite, only whole iterations are replaced.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from itertools import product
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering
 from tilewright.backends.cpu.lower.evaluate_lanes import Environment, Evaluator
 from tilewright.backends.cpu.lower.gemm_groups import (
-    answer_if_asked,
     kept_panels,
     multiply_group,
     note_failure,
+    store_operands_if_queried,
     unless_failed,
 )
 from tilewright.backends.cpu.lower.lane_values import Address, Lanes, literal, uniform
@@ -47,7 +47,7 @@ from tilewright.llvm import Val, integer_literal
 from tilewright.ops import CompareOp, ConstantOp, LoadOp, pointee
 
 _EVERYWHERE = 1 << 62
-"""A length that no product has."""
+"""A length that no matmul has."""
 
 
 def _i64(value: int) -> Val:
@@ -55,10 +55,10 @@ def _i64(value: int) -> Val:
 
 
 class MemoryMatmulEmitter:
-    """Emits a product in front of its loop, from the values of the loop's scalars there.
+    """Emits a matmul before its loop, from the values of the loop's scalars there.
 
     starts: lower bound, then initial values; of tiles anything
-    fits: what has to hold for it; grouped: with those of the next programs (gemm_groups.py)
+    fits: the conditions for it; grouped: with those of the next programs (gemm_groups.py)
     """
 
     def __init__(
@@ -84,8 +84,9 @@ class MemoryMatmulEmitter:
     def emit(
         self, name: str, spec: DotSpec, accumulators: Val, fill: Callable[[], None]
     ) -> list[Val]:
-        """The call of the micro-kernel of a specification, which may be that of a group, where it
-        may be, elsewhere what fills the sums; the starts of the rest of the loop."""
+        """Emit the call of the micro-kernel of a specification, which may be that of a group, where
+        the conditions hold, and elsewhere the code that fills the accumulators; returns the starts
+        of the rest of the loop."""
         code = self.code
         self._unwrap()
         a, a_row = self._operand(self.found.a)
@@ -99,7 +100,7 @@ class MemoryMatmulEmitter:
         rows, columns = (code.convert("sext", n, "i64") for n in self.kept)
         operands = [rows, a, a_row, b, b_row, depth, columns]
         if self.grouped:
-            answer_if_asked(self.state, fits, operands)
+            store_operands_if_queried(self.state, fits, operands)
         then, other, filled, done = (code.label(n) for n in ("whole", "other", "filled", "rest"))
         code.line(f"br i1 {fits}, label %{then}, label %{other}")
         code.line(f"{other}:")
@@ -149,7 +150,7 @@ class MemoryMatmulEmitter:
         return int(op.value)
 
     def _unwrap(self) -> None:
-        """Put shifts in place of all remainders, which hold if `fits` does."""
+        """Substitute shifts for all remainders, which hold if `fits` does."""
         sides = ((self.found.a, self.last_of_a), (self.found.b, self.last_of_b))
         axes = [axes_of_remainders(side.load.pointer) for side, _ in sides]
         for tile in self.found.remainders:
@@ -163,7 +164,7 @@ class MemoryMatmulEmitter:
             self.fits.append(inside)
 
     def _after(self, number: int, trips: Val) -> Val:
-        """A scalar of the loop after so many iterations: the index, then the others."""
+        """A scalar of the loop after a number of iterations: the index, then the others."""
         code, start = self.code, self.starts[number]
         if number == 0:
             step: Val | None = integer_literal(self._constant_step(), start.type)
@@ -181,7 +182,7 @@ class MemoryMatmulEmitter:
         return code.binary("add", start, code.binary("mul", step, count))
 
     def _evaluator(self, trips: Val) -> Evaluator:
-        """Of values in the iteration that comes after so many."""
+        """An evaluator of values in the iteration after a number of trips."""
         if trips not in self.evaluators:
             self.evaluators[trips] = self._new_evaluator(trips)
         return self.evaluators[trips]
@@ -200,7 +201,7 @@ class MemoryMatmulEmitter:
     # -- masks ------------------------------------------------------------------------------------
 
     def _side_masks_hold(self, side: Operand, last: Sequence[Val | None]) -> None:
-        """Conditions that are not of K alone hold everywhere if they do in the corners."""
+        """Conditions that do not depend on K alone hold everywhere if they hold in the corners."""
         depth = integer_literal(self.found.depth - 1)
         ends = [
             [literal(0), uniform(depth if n is None else n)] for n in last
@@ -213,7 +214,7 @@ class MemoryMatmulEmitter:
                     self.fits.append(ev.lanes(condition.value, at).base)
 
     def _length(self) -> tuple[Val, Val]:
-        """K of the product, and how many iterations it stands for."""
+        """K of the matmul, and the number of iterations that it replaces."""
         code, found = self.code, self.found
         total = code.binary("mul", self.trips, _i64(found.depth))
         ends = [self._end(side) for side in (found.a, found.b)]
@@ -231,7 +232,7 @@ class MemoryMatmulEmitter:
         return code.select(to_end, length, whole), code.select(to_end, self.trips, count)
 
     def _end(self, side: Operand) -> Val:
-        """Where the masks along K end, from the first iteration on."""
+        """The index at which the masks along K end, from the first iteration on."""
         end = _i64(_EVERYWHERE)
         for condition in side.conditions:
             if _is_length(side, condition):
@@ -239,9 +240,10 @@ class MemoryMatmulEmitter:
         return end
 
     def _end_of(self, side: Operand, condition: IndexedValue) -> Val:
-        """Where a condition ends that goes on along K from iteration to iteration.
+        """The index at which a condition ends that continues along K from iteration to iteration.
 
-        `x < n` holds as often as n - x, at first, if x counts up; it always holds if x counts down.
+        `x < n` holds for the first n - x indices if x is increasing; it always holds if x is
+        decreasing.
         """
         code = self.code
         first = self._slack(side, condition, 0, 0)
@@ -259,7 +261,8 @@ class MemoryMatmulEmitter:
         return code.select(falls, first, _i64(_EVERYWHERE))
 
     def _slack(self, side: Operand, condition: IndexedValue, turn: int, at: int) -> Val:
-        """What is above zero where a condition holds, in an iteration at a place along K."""
+        """A number that is positive where a condition holds, in an iteration at an index along
+        K."""
         code, op = self.code, condition.value.op
         assert isinstance(op, CompareOp)
         ev, coords = self._evaluator(_i64(turn)), condition.coords({side.along: literal(at)})
@@ -272,8 +275,8 @@ class MemoryMatmulEmitter:
     # -- addresses --------------------------------------------------------------------------------
 
     def _operand(self, side: Operand) -> tuple[Val, Val]:
-        """Where the first element is, and the bytes from a row (or column) to the next; the other
-        dimension has to be dense, and an iteration to go on where one ends."""
+        """The address of the first element, and the bytes from a row (or column) to the next; the
+        other dimension has to be dense, and an iteration to continue where the one before ends."""
         code, load, now = self.code, side.load, self._evaluator(_i64(0))
         soon = self._evaluator(_i64(1))
         start = self._address(now, load, (0, 0))
@@ -300,5 +303,5 @@ class MemoryMatmulEmitter:
 
 
 def _is_length(side: Operand, condition: IndexedValue) -> bool:
-    """Whether a condition is of K alone."""
+    """Whether a condition depends on K alone."""
     return set(condition.axes) - {None} == {side.along}

@@ -1,28 +1,28 @@
-"""Lets programs whose tiles of the result lie side by side multiply at once.
+"""Batches adjacent programs into one GEMM.
 
     program 0        rows   0 ...  31 of A      columns 0 ... 31 of B
     program 1        rows  32 ...  63           the same
     ...
     program 8        rows   0 ...  31           columns 32 ... 63
 
-A product copies panels of B, for as many rows as its program has (`emit_memory_matmul.py`), and
-reads A, for as many columns: for 32 of them either takes longer than the multiplications, of fp32
-where A comes from the L3 cache. So the first program of a group multiplies for all of it, and
-leaves the sums in scratch memory that lasts from program to program; the others find theirs there.
-Where the next group multiplies by the same columns, too, the panels stay for it
-(`microkernel/tile_copies.py`). Which programs are a group says `matmul_windows.py`:
+A matmul copies panels of B, amortised over the rows of its program (`emit_memory_matmul.py`), and
+reads A, amortised over the columns: for 32 of them either takes longer than the multiplications (of
+fp32, where A is read from the L3 cache). So the first program of a group computes the matmul of the
+whole group, and leaves the accumulators in scratch memory that lasts from program to program, where
+the others read them. If the next group has the same columns, the panels of B stay cached for it
+(`microkernel/tile_copies.py`). `matmul_windows.py` forms the groups:
 
     for each group of programs of the range:
-        ask them for what they multiply: @program, which notes the addresses of its product in a
+        query their operands: @program, which stores the addresses of its operands in a
         record, and returns
         for each program of the group: call @program(..., record)
             if it is the first one:
-                product(sums, a, b, strides, K, all rows of the group, all columns)
+                matmul(accumulators, a, b, strides, K, all rows of the group, all columns)
             the rest of the loop, stores: each program its own
 
-Programs have no order, so one may read its operands before another one ends; and in front of the
-product there is nothing but scalars, so to ask a program has no effect. What is the same of a group
-(K, strides, no wrap, ...) is tested by the program, for each of them.
+Programs have no order, so one may read its operands before another one ends. Before the matmul a
+program only computes scalars, so a query has no effect. The program itself tests what a group has
+in common (K, strides, no wrap, ...).
 """
 
 from __future__ import annotations
@@ -40,30 +40,30 @@ from tilewright.llvm import Val, integer_literal
 from tilewright.ops import AssumeOp, LoadOp
 
 _MOST_ROWS = 256
-"""By then copies of panels take a tenth of the time that AMX takes."""
+"""With these rows, copies of panels take a tenth of the time that AMX takes."""
 
 _MOST_COLUMNS = 512
-"""Of tiles, which multiply faster than the L3 cache gives them rows of A."""
+"""Limit for AMX tiles, which multiply faster than the L3 cache delivers rows of A."""
 
 _MOST_ROWS_OF_VECTORS = 128
-"""Rows of A that lie a power of two apart push each other out of the L2 cache, and 256 of them do
-it more: on a Xeon groups of 128 x 256 multiply fp32 of 2048^3 and 4096^3 1.07 to 1.09 times as fast
-as such of 256 x 128, 1000^3 as fast."""
+"""Limit of rows for vectors. Rows of A that are a power of two apart evict each other from the L2
+cache, 256 of them more than 128 (figures in ADR 0033)."""
 
 _MOST_BYTES = 1 << 17
-"""Of sums of products by vectors, which share the L2 cache with what is multiplied."""
+"""Bytes of the accumulators of matmuls on vectors, which share the L2 cache with the operands."""
 
 _SHARED = ("a", "a_row", "b", "b_row", "depth", "columns")
-"""Operands of a product, but for the rows, which are the same in a group, or go on."""
+"""Operands of a matmul, except for the rows, which are the same in a group, or contiguous."""
 
 _FIELDS = (
     "place", "sums", "all_rows", "all_columns", "asked", "rows", *_SHARED, "", "",
     "wrong", "keep", "key",
 )  # fmt: skip
-"""Of the record, 8 bytes each: 0 for the first program of its group; where its sums are, from those
-of the first; the rows and columns of the group; whether it is asked alone; what it answers, no rows
-where it does not fit. The shared operands are compared as a vector of 8. Whether the group's sums
-are wrong; whether the next group is of the same columns; what is kept (`KEY_NUMBERS`)."""
+"""Fields of the record, 8 bytes each: 0 for the first program of its group; offset of its
+accumulators from those of the first; the rows and columns of the group; whether this is a query;
+its answer, 0 rows where the program does not fit. The shared operands are compared as a vector of
+8. Then: whether the group's accumulators are wrong; whether the next group has the same columns;
+the key of the cached panels (`KEY_NUMBERS`)."""
 
 
 def _field(name: str) -> str:
@@ -71,12 +71,12 @@ def _field(name: str) -> str:
     return f"getelementptr i64, ptr %group, i64 {_FIELDS.index(name)}"
 
 
-def accumulators_of_group(state: CpuLowering, product: MemoryMatmul) -> Buffer | None:
-    """Where the sums of this program are, if it may be one of a group."""
-    shape, element = shape_of(product.result.type), element_of(product.result.type)
-    spec, (m, n) = product.spec, shape
+def accumulators_of_group(state: CpuLowering, matmul: MemoryMatmul) -> Buffer | None:
+    """The accumulators of this program, if it may belong to a group, else None."""
+    shape, element = shape_of(matmul.result.type), element_of(matmul.result.type)
+    spec, (m, n) = matmul.spec, shape
     down, across = _most_programs(spec)
-    if spec.accumulate or not _may_be_asked(state, product.loop):
+    if spec.accumulate or not _may_be_queried(state, matmul.loop):
         return None
     if down * across < 2 and not spec.keeps:
         return None
@@ -95,7 +95,7 @@ def accumulators_of_group(state: CpuLowering, product: MemoryMatmul) -> Buffer |
 
 
 def _most_programs(spec: DotSpec) -> tuple[int, int]:
-    """How many of a group lie below each other, and beside each other."""
+    """The largest numbers of programs of a group along rows and columns."""
     tile = spec.m * spec.n * spec.type.bytes
     most = _MOST_ROWS * _MOST_COLUMNS * spec.type.bytes if spec.by_tiles else _MOST_BYTES
     rows = _MOST_ROWS if spec.by_tiles else _MOST_ROWS_OF_VECTORS
@@ -105,12 +105,12 @@ def _most_programs(spec: DotSpec) -> tuple[int, int]:
 
 
 def group_spec(spec: DotSpec, down: int, across: int) -> DotSpec:
-    """The product of so many programs."""
+    """The matmul of `down` x `across` programs."""
     return replace(spec, m=down * spec.m, n=across * spec.n, c_columns=spec.n if across > 1 else 0)
 
 
-def _may_be_asked(state: CpuLowering, loop: Op) -> bool:
-    """Whether every program comes to a loop, having done nothing but to compute scalars."""
+def _may_be_queried(state: CpuLowering, loop: Op) -> bool:
+    """Whether every program reaches a loop after computing scalars only."""
     block = loop.parent
     first = state.group is None and not state.scratch.blocks
     if not first or block is None or not isinstance(block.owner, Function):
@@ -130,14 +130,14 @@ def _loaded(state: CpuLowering, name: str) -> Val:
 
 
 def _branch(state: CpuLowering, number: Val, some: str, none: str) -> None:
-    """Go to one of two labels by whether a number is 0."""
+    """Branch to one of two labels by whether a number is 0."""
     is_some = state.code.compare("icmp ne", number, _i64(0))
     state.code.line(f"br {is_some.typed}, label %{some}, label %{none}")
 
 
-def answer_if_asked(state: CpuLowering, fits: Val, operands: Sequence[Val]) -> None:
-    """Note the operands of the product, rows first; end the program here if it is asked for these
-    alone."""
+def store_operands_if_queried(state: CpuLowering, fits: Val, operands: Sequence[Val]) -> None:
+    """Store the operands of the matmul, rows first; return from the program here if this is a
+    query."""
     code, asked = state.code, _loaded(state, "asked")
     answers = dict(zip(("rows", *_SHARED), operands, strict=True))
     answers["rows"] = code.select(fits, answers["rows"], _i64(0))
@@ -153,8 +153,8 @@ def answer_if_asked(state: CpuLowering, fits: Val, operands: Sequence[Val]) -> N
 def multiply_group(
     state: CpuLowering, multiply: str, there: str, own: tuple[Val, Val]
 ) -> tuple[Val, Val]:
-    """Go on at the label `there` if another program has multiplied; give the rows and columns of
-    the group, `own` where they are 0."""
+    """Branch to the label `there` if another program has computed the matmul; return the rows and
+    columns of the group, `own` where they are 0."""
     _branch(state, _loaded(state, "place"), there, multiply)
     state.code.line(f"{multiply}:")
     rows, columns = _loaded(state, "all_rows"), _loaded(state, "all_columns")
@@ -163,21 +163,21 @@ def multiply_group(
 
 
 def note_failure(state: CpuLowering, right: Val) -> None:
-    """Tell the other programs whether the sums are right."""
+    """Record for the other programs whether the accumulators are right."""
     code = state.code
     wrong = code.select(right, _i64(0), _i64(1))
     code.line(f"store {wrong.typed}, {code.let_here(_field('wrong'), 'ptr').typed}")
 
 
 def unless_failed(state: CpuLowering, there: str, done: str, other: str) -> None:
-    """From the label `there` to `done`, or `other` if the sums are wrong."""
+    """Branch from the label `there` to `done`, or to `other` if the accumulators are wrong."""
     state.code.line(f"{there}:")
     _branch(state, _loaded(state, "wrong"), other, done)
 
 
 def kept_panels(state: CpuLowering) -> tuple[Val, ...]:
-    """What the product of a group is told of panels of B: which there are, where they are, and
-    whether to keep those that it copies."""
+    """Arguments of a group's matmul for cached panels of B: their key, their address, and whether
+    to keep those that it copies."""
     code, group = state.code, state.group
     if group is None or group.kept is None:
         return ()
@@ -191,11 +191,11 @@ def _i64(value: int) -> Val:
 
 
 PARAMETERS = ("ptr %group",)
-"""Of a program that may be one of a group."""
+"""Parameters of a program that may belong to a group."""
 
 
 def record_lines() -> list[str]:
-    """At the entry of a range of programs."""
+    """Lines at the entry of a range of programs."""
     kind = f"[{len(_FIELDS) - 1 + KEY_NUMBERS} x i64]"
     lines = [f"%group = alloca {kind}", f"store {kind} zeroinitializer, ptr %group"]
     return [*lines, *(f"%{name}.at = {_field(name)}" for name in _FIELDS if name)]

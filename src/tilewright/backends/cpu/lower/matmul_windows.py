@@ -1,25 +1,25 @@
-"""The loop over programs that multiply in groups: which are a group, and in which order they run.
+"""The loop over programs that are batched into GEMMs: the groups, and the order in which they run.
 
-Programs whose tiles of the result lie side by side share rows of A and columns of B. A window is
-the programs from one on, as far as their tiles are in an order of three loops, whatever the kernel
-and the grid make them from:
+Programs with adjacent tiles of the result share rows of A and columns of B. A window is a sequence
+of consecutive programs whose tiles are in the order of three loops, whatever the kernel and the
+grid compute them from:
 
     for each band of tiles:                     bands: a row of tiles each, the tutorials' groups,
-        for each column of tiles:               or a column of tiles all at once
+        for each column of tiles:               or a column of all tiles
             for each row of tiles of the band
 
     for each window:
-        ask programs what they multiply, one after the other, until one is out of order
+        query the operands of programs, one after the other, until one is out of order
         for each group of columns of tiles:
             for each group of rows of tiles:
-                run their programs, row by row; the first one multiplies for all
+                run their programs, row by row; the first one computes the matmul for all
 
-So a group is wide as well as tall: its rows of A and columns of B come from memory once, and stay
-in the L2 cache while they are multiplied.
+So a group is wide as well as tall: its rows of A and columns of B are read from memory once, and
+stay in the L2 cache during the matmul.
 
-A program that is asked notes addresses of A and B, their strides and lengths (`gemm_groups.py`).
-The next one is in order if those are the addresses of the last one, of the first one in the column,
-or of the first one in the band, moved by one tile of rows, one of columns, or the band's rows.
+A queried program stores the addresses of A and B, their strides and lengths (`gemm_groups.py`). The
+next one is in order if its addresses are those of the last one, of the first one in the column, or
+of the first one in the band, plus one tile of rows, one of columns, or the band's rows.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from __future__ import annotations
 from tilewright.backends.cpu.lower.cpu_lowering import GemmGroup
 
 _MOST_PROGRAMS = 1 << 13
-"""Of a window, which ends before anyone looks for signals."""
+"""Programs of a window, which ends before signals are handled."""
 
 _ENOUGH_ROWS = 1 << 11
-"""Of a window: copies of B that stay for so many take little of the time."""
+"""Rows of a window for which cached copies of B take little of the time."""
 
 _LONG_DEPTH = 1 << 10
-"""Bytes of K that are multiplied at once; if there are more, or by vectors, a group has all columns
-it may have, else half of them: see `kernels/matmul_plan.py`."""
+"""Bytes of K that are multiplied in one pass; if there are more, or on vectors, a group has all
+possible columns, else half of them: see `kernels/matmul_plan.py`."""
 
 _PLACE = """
 %moves.right = xor i1 %is.down, true
@@ -50,7 +50,7 @@ _PLACE = """
 %column.now = select i1 %begins.column, <8 x i64> %there, <8 x i64> %column
 %first.now = select i1 %begins.band, <8 x i64> %there, <8 x i64> %first
 """
-"""Of the program."""
+"""Position of the program."""
 
 _COMPLETE = """
 %i.done = add i64 %i.now, 1
@@ -82,8 +82,8 @@ _COMPLETE = """
 %rows.known = select i1 %completes, i64 %rows, i64 %rows.found
 %columns.known = select i1 %completes, i64 %columns, i64 %columns.found
 """
-"""Whether the columns or bands are complete with it; its rows have to be as those of the first
-column, its columns as those of the first band."""
+"""Whether the columns or bands are complete with it; its rows must be those of the first column,
+its columns those of the first band."""
 
 _FOUND = """
 br i1 %fits, label %further, label %found
@@ -103,17 +103,17 @@ found:
 store i64 0, ptr %asked.at
 br label %columns.of.groups
 """
-"""Of the window, %window programs: %band rows of tiles, %across columns, %bands times; how much of
-the last row and column of tiles there is. A program that is the only one is not asked: 0 rows and
-columns stand for its own."""
+"""Extent of the window, %window programs: %band rows of tiles, %across columns, %bands times; the
+sizes of the last row and column of tiles. A single program is not queried: 0 rows and columns stand
+for its own."""
 
 _STEPS_OF_A_WINDOW = (_PLACE, _COMPLETE, _FOUND)
 
 
 def loop_of_windows(group: GemmGroup, call: str, at_end: list[str]) -> list[str]:
-    """The loop over the programs %begin ... %end, which ends behind a window if *poll is set.
+    """The loop over the programs %begin ... %end, which exits after a window if *poll is set.
 
-    call: of the program %pid0, %pid1, %pid2; at_end: lines behind the loop
+    call: of the program %pid0, %pid1, %pid2; at_end: lines after the loop
     """
     asked = _at("%ask.id", "asked", call)
     run = _at("%run.id", "run", call)
@@ -163,10 +163,10 @@ def _at(number: str, name: str, call: str) -> str:
 
 
 def _asked(group: GemmGroup, asked: str) -> str:
-    """Ask the next program, and know all of those before.
+    """Query the next program, and compare it with all before.
 
-    i, j, s: the place of the one before in its column, band and window; r, c: how many rows and
-    columns of tiles a band has, 0 while it is not known
+    i, j, s: the position of the program before in its column, band and window; r, c: how many rows
+    and columns of tiles a band has, 0 while unknown
     """
     return f"""
 ask:
@@ -201,8 +201,8 @@ ask:
 
 
 def _in_order(group: GemmGroup) -> str:
-    """Whether it is the next one (%is.one): %is.down in its column, %under.4 in the next band, or
-    beside the column."""
+    """Whether a program is the next one (%is.one): %is.down in its column, %under.4 in the next
+    band, or in the next column."""
     tall = -(-_ENOUGH_ROWS // group.rows)
     return f"""
 %i.next = add i64 %i, 1
@@ -306,7 +306,7 @@ br label %run
 
 
 def _programs_of_group(group: GemmGroup, run: str) -> str:
-    """Run them."""
+    """Run the programs of a group."""
     return f"""
 run:
 %gi = phi i64 [ 0, %group.row ], [ %gi.next, %run ]

@@ -1,16 +1,16 @@
-"""Finds loops of products that can be done as one product of matrices in memory.
+"""Finds loops of dots that can be computed as one matmul of matrices in memory.
 
     for k in 0..K step 64 { acc = dot (load a + k), (load b + 64 k), acc }
 
 Each iteration would copy both tiles to scratch memory, and read and write acc once. Where addresses
-are linear in rows, columns and iterations, and masks hold, the loop is instead
+are linear in rows, columns and iterations, and masks hold, the loop is replaced by
 
-    product(acc, a, b, strides, K, rows, columns)      panels of b are copied, a is read where it is
-    for k in K..K step 64 { ... }                      what is left, if anything
+    matmul(acc, a, b, strides, K, rows, columns)       panels of b are copied, a is read in place
+    for k in K..K step 64 { ... }                      the rest, if any
 
-What is linear is decided here, of the values; the strides, where masks end, and whether tiles wrap
-around, by the program (`emit_memory_matmul.py`). As elsewhere in this back end, index arithmetic
-on signed integers is taken not to wrap.
+Linearity is decided here, from the IR; strides, the ends of masks, and whether tiles wrap are
+evaluated by the program (`emit_memory_matmul.py`). As elsewhere in this back end, index arithmetic
+on signed integers is assumed not to wrap.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from tilewright.support.data_class import dataclass
 class Operand:
     """A load of A or B.
 
-    along: its dimension of K; conditions: that all hold where its mask does
+    along: its dimension of K; conditions: those whose conjunction is its mask
     """
 
     load: LoadOp
@@ -55,7 +55,7 @@ class Operand:
 
     @property
     def masks_zeros(self) -> bool:
-        """Whether elements where the mask does not hold are zero; without `other`, they may be."""
+        """Whether masked-off elements are zero; without `other`, they may be."""
         other = self.load.other
         if other is None:
             return True
@@ -66,11 +66,11 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class MemoryMatmul:
-    """A loop of products that may be done as one.
+    """A loop of dots that may be computed as one matmul.
 
-    depth: of an iteration along K; together: iterations that the micro-kernel does at once
-    steps: of the carried scalars, what an iteration adds to each (None: nothing)
-    remainders: tiles that have to be without a wrap
+    depth: of an iteration along K; together: iterations of one step of the micro-kernel
+    steps: of the carried scalars, the increment of an iteration (None: none)
+    remainders: tiles that must not wrap
     """
 
     loop: ForOp
@@ -84,12 +84,12 @@ class MemoryMatmul:
 
     @property
     def result(self) -> Value:
-        """The sums after the loop."""
+        """The accumulators after the loop."""
         return next(v for v in self.loop.results if isinstance(v.type, TileType))
 
 
 def memory_matmul(state: CpuLowering, loop: ForOp) -> MemoryMatmul | None:
-    """The product that a loop is, if the values say so much."""
+    """The matmul that a loop is equivalent to; None if the IR does not prove it."""
     dot = _only_dot(loop)
     if dot is None or not _counts_up(loop):
         return None
@@ -124,7 +124,7 @@ def _conditions(load: LoadOp) -> tuple[IndexedValue, ...]:
 
 
 def _only_dot(loop: ForOp) -> DotOp | None:
-    """The product that a loop sums up, if it does nothing else with tiles or memory."""
+    """The dot that a loop accumulates, if it does nothing else with tiles or memory."""
     *ops, end = loop.body
     dots = [op for op in ops if isinstance(op, DotOp)]
     quiet = all(Trait.PURE in op.traits or _plain_load(op) for op in ops)
@@ -146,7 +146,8 @@ def _counts_up(loop: ForOp) -> bool:
 
 
 def _element(state: CpuLowering, dot: DotOp) -> str:
-    """What the micro-kernel multiplies: what was widened for others as it is, if it is fp16."""
+    """The element type that the micro-kernel multiplies: the type before widening, if it is
+    fp16."""
     casts = [v.op for v in (dot.a, dot.b)]
     halves = all(isinstance(op, CastOp) and dtype_of(op.x.type) is f16 for op in casts)
     summed = dtype_of(dot.result.type) is f32
@@ -161,7 +162,7 @@ def _loaded(operand: Value, widened: bool) -> LoadOp | None:
 
 
 def _step(iterations: affine.Linear, loop: ForOp, number: int) -> Value | None | str:
-    """What an iteration adds to a carried value; "none" if it does something else."""
+    """The increment of a carried value in an iteration; "none" if it is no increment."""
     arg, yielded = loop.carried[number], loop.body.terminator.operands[number]
     if yielded is arg or isinstance(arg.type, TileType):
         return None
@@ -170,7 +171,7 @@ def _step(iterations: affine.Linear, loop: ForOp, number: int) -> Value | None |
 
 
 def _initial(loop: ForOp) -> Value:
-    """What the sums start from."""
+    """The initial value of the accumulator."""
     return next(v for v in loop.inits if isinstance(v.type, TileType))
 
 
@@ -187,7 +188,7 @@ def _spec(
 
 
 def _conjuncts(mask: IndexedValue) -> Iterator[IndexedValue]:
-    """The conditions that all hold where a mask does."""
+    """The conditions whose conjunction is a mask."""
     op, parts = mask.value.op, mask.conjuncts()
     if isinstance(op, SplatOp):
         parts = (IndexedValue(op.operands[0], ()),)
@@ -198,7 +199,7 @@ def _conjuncts(mask: IndexedValue) -> Iterator[IndexedValue]:
 
 
 def _is_order(condition: IndexedValue) -> bool:
-    """A comparison that, of linear values, holds between places where it does."""
+    """A comparison of linear values, which holds between two points where it holds."""
     op = condition.value.op
     kind = element_of(op.operands[0].type) if isinstance(op, CompareOp) else None
     signed = isinstance(kind, DType) and kind.is_integer and kind.is_signed
