@@ -62,3 +62,22 @@ def test_the_first_launch_enters_each_file_once() -> None:
     _ = kernel.launch_function  # it is made when first needed
     assert files_entered(kernel, x) == list(WALK)
     assert (x == 4).all()
+
+
+def test_the_fourth_launch_enters_one_python_function() -> None:
+    kernel, x = new_double(), np.ones(8, "f")
+    for _ in range(3):
+        kernel[(1,)](x, 8)
+    entered: list[str] = []
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call":
+            entered.append(frame.f_code.co_name)
+
+    sys.setprofile(note)
+    try:
+        kernel[(1,)](x, 8)
+    finally:
+        sys.setprofile(None)
+    assert entered == ["__getitem__"]
+    assert (x == 16).all()

@@ -302,6 +302,21 @@ def test_hooks_and_settings_are_seen(slow: list[str]) -> None:
     assert calls == ["scale", "before"]
 
 
+def test_a_kept_launch_calls_hooks_that_were_added_later(slow: list[str]) -> None:
+    scale, x, out = new_scale(), np.arange(4, dtype="f"), np.zeros(4, "f")
+    early = scale[(1,)]
+    settle(scale, lambda: scale[(1,)](out, x, 4), slow)
+    late, calls = scale[(1,)], list[str]()
+    scale.add_pre_run_hook(lambda *_, **__: calls.append("hook"))
+    for launch in (early, late, scale[(1,)]):
+        launch(out, x, 4)
+    assert calls == ["hook"] * 3
+    scale.pre_run_hooks.clear()
+    slow.clear()
+    late(out, x, 4)
+    assert (calls, slow) == (["hook"] * 3, [])
+
+
 def test_compile_time_arguments(slow: list[str]) -> None:
     """By value for numbers, by identity for what cannot change, by Python for the rest."""
 
