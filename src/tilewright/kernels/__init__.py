@@ -1,4 +1,4 @@
-"""Ready-made kernels, one family a file: the kernel, a function over arrays, its configurations."""
+"""Ready-made kernels, one family per file: kernels, functions over arrays, configurations."""
 
 from tilewright.kernels.attention import attention
 from tilewright.kernels.attention_backward import attention_backward

@@ -1,4 +1,4 @@
-"""What the functions of this package need of arrays: NumPy's, torch's, or CuPy's."""
+"""Queries on arrays of NumPy, torch and CuPy for the functions of this package."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def strides(array: Array) -> tuple[int, ...]:
 
 
 def empty(like: Array, shape: tuple[int, ...], dtype: str | None = None) -> Array:
-    """An uninitialized array of the library and device of `like`, and its element type if none is
-    named."""
+    """An uninitialized array of the library and device of `like`, with its element type by
+    default."""
     library = __import__(type(like).__module__.partition(".")[0])
     chosen = like.dtype if dtype is None else getattr(library, dtype)
     if hasattr(like, "new_empty"):
@@ -46,7 +46,7 @@ def dtype_name(array: Array) -> str:
 
 
 def address(array: Array) -> int:
-    """Where the first element is."""
+    """The address of the first element."""
     if hasattr(array, "data_ptr"):
         return array.data_ptr()
     if hasattr(array, "__cuda_array_interface__"):
@@ -55,12 +55,12 @@ def address(array: Array) -> int:
 
 
 def is_on_cpu(array: Array) -> bool:
-    """Whether the array lives in the memory of the CPU."""
-    known = getattr(array, "is_cpu", None)  # torch's, in a fifth of the time of its device's type
+    """Whether the array is in CPU memory."""
+    known = getattr(array, "is_cpu", None)  # torch's: a fifth of the time of `device.type`
     if known is not None:
         return known
     kind = getattr(getattr(array, "device", None), "type", None)
     if kind is None:
         return not hasattr(array, "__cuda_array_interface__")
-    # torch's, whose tensors take 1 us to say that they lack the attribute above
+    # tensors of torch, whose failing attribute lookups are slow
     return kind == "cpu"

@@ -1,4 +1,4 @@
-"""Attention forward with an online softmax: keys and values stream past one block of queries."""
+"""Attention forward with an online softmax over blocks of keys and values."""
 
 # ruff: noqa: B008, N803 -- constants of kernels
 
@@ -47,7 +47,7 @@ def attention_kernel(
     SCORE: tl.constexpr, DROPOUT: tl.constexpr, GROUP: tl.constexpr, ROUND: tl.constexpr,
     PARTS: tl.constexpr = tl.constexpr(1),
 ):  # fmt: skip
-    """One block of queries of one head, beside all keys that it sees; the longest come first.
+    """Compute one block of queries of one head over all keys that it sees; longest blocks first.
 
     scale: positive; v_inner, ROUND: of `values_of`; PARTS: of `added_rows`.
     After Dao et al., "FlashAttention" (2022)."""
@@ -114,26 +114,27 @@ def attention(
     heads of queries in a row may share one of keys. scale: 1 / sqrt(head size) unless given.
 
     lse: an fp32 array ([batch,] heads, length), or (heads, rows), for the logarithms of the sums of
-    the exponentials, which `attention_backward` needs; its rows follow each other.
+    the exponentials, which `attention_backward` needs; contiguous along rows.
     out: an array for the result, of any element type.
 
     causal: a window whose right is 0.
-    window: (left, right): a query does not see keys further than `left` before or `right` behind
-    its place; -1 is without limit.
-    at_end: the last query has the place of the last key; else the first that of the first.
-    score: a @jit function (scores, batch, head, places of queries, places of keys, score_args) ->
-    scores, as `soft_cap` and `linear_bias` of attention_blocks; slope: its derivative.
+    window: (left, right): a query does not see keys further than `left` before or `right` after
+    its position; -1: without limit.
+    at_end: the last query is aligned with the last key; else the first with the first.
+    score: a @jit function (scores, batch, head, positions of queries, positions of keys,
+    score_args) -> scores, as `soft_cap` and `linear_bias` of attention_blocks; slope: its
+    derivative.
     starts: (first rows of the sequences of queries, and the end of the last; the same of keys; most
-    rows of a sequence of queries; of keys), of sequences that follow each other in arrays (rows,
-    heads, head size).
-    dropout: the share of weights that is left out, by Philox with `seed`, an int, or an
-    array that holds one.
-    scales: of q, k and v, which are multiplied by them: numbers, or fp32 arrays (batch, heads of
-    keys). What fp8 holds has them; its weights are rounded to v's type. Hopper multiplies fp8 only
-    along rows, so that values are copied with theirs turned, unless they come so.
+    rows of a sequence of queries; of keys), of sequences that are packed in arrays (rows, heads,
+    head size).
+    dropout: the probability of dropping a weight, by Philox with `seed`, an int, or an array that
+    holds one.
+    scales: factors of q, k and v: numbers, or fp32 arrays (batch, heads of keys), for fp8 arrays;
+    weights are rounded to v's type. Hopper's fp8 MMAs read K-major operands only, so values are
+    copied transposed, unless they are passed so.
 
-    A query that sees no key gets zeros, and -inf. Raises ValueError: arrays that do not fit
-    together, a window below -1, a dropout outside [0, 1).
+    A query that sees no key gets zeros, and -inf. Raises ValueError: arrays of mismatched
+    shapes, a window below -1, a dropout outside [0, 1).
     """
     asked = variant_of("attention", causal, scale, variant)
     sizes, packed = sizes_of(q, k, v, asked), asked.starts is not None

@@ -1,4 +1,4 @@
-"""Queries, keys and values of attention: their sizes, where their rows are, and what is asked."""
+"""Arguments of attention: its variant, the sizes of arrays, and their strides."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tilewright.support.errors import did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """What an attention computes; `attention` describes the fields."""
+    """The variant of an attention; `attention` describes the fields."""
 
     causal: bool = False
     scale: float = 0.0
@@ -39,28 +39,28 @@ class Variant:
 
     @property
     def right(self) -> int:
-        """How far behind their place queries see; -1: without limit."""
+        """How many keys after its own position a query sees; -1: without limit."""
         return 0 if self.causal else self.window[1]
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing but a triangle stands between scores and weights, of arrays that the copy
-        engine can copy."""
+        """Whether weights follow from scores by at most a causal mask, for arrays that the Tensor
+        Memory Accelerator (TMA) can load."""
         is_dense = self.starts is None and not self.dropout
         return is_dense and self.score is None and self.window[0] < 0
 
     @property
     def first_rows(self) -> tuple[Array | None, Array | None]:
-        """Of sequences of queries and of keys."""
+        """The first rows of the sequences of queries and of keys."""
         return self.starts[:2] if self.starts else (None, None)
 
     def scale_of(self, sizes: Sizes) -> float:
-        """What scores are multiplied by."""
+        """The factor of the scores."""
         return self.scale or sizes.head**-0.5
 
     def constants(self, sizes: Sizes) -> dict[str, Any]:
-        """Of the kernels."""
-        # a row's maximum is that of scores before they are scaled, unless a function has them
+        """The constants of the kernels."""
+        # a row's maximum is taken before scaling, unless a score function needs scaled scores
         score = as_they_are if self.scale < 0 and self.score is None else self.score
         return {
             "HEAD": sizes.head, "VALUE": sizes.value, "SHARED": sizes.shared,
@@ -70,7 +70,7 @@ class Variant:
 
 
 def variant_of(function: str, causal: bool, scale: float, words: dict[str, Any]) -> Variant:
-    """What a call asks for. Raises TypeError: a word that the function does not have."""
+    """The variant of a call. Raises TypeError: an unknown keyword."""
     names = [field.name for field in fields(Variant)]
     for word in words.keys() - {*names}:
         hint = did_you_mean(word, names)
@@ -80,7 +80,7 @@ def variant_of(function: str, causal: bool, scale: float, words: dict[str, Any])
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Of an attention. shared: queries' heads of each head of keys; lengths: of the longest
+    """The sizes of an attention. shared: heads of queries per head of keys; lengths: of the longest
     sequences; value: size of a row of v."""
 
     batch: int
@@ -93,8 +93,8 @@ class Sizes:
 
 
 def sizes_of(q: Array, k: Array, v: Array, variant: Variant) -> Sizes:
-    """The sizes of arrays ([batch,] heads, length, head size), or, of several sequences that follow
-    each other, (rows, heads, head size). Raises ValueError: they do not fit together."""
+    """The sizes of arrays ([batch,] heads, length, head size), or, for packed
+    sequences, (rows, heads, head size). Raises ValueError: mismatched shapes."""
     shapes = [tuple(int(n) for n in x.shape) for x in (q, k, v)]
     if len({len(shape) for shape in shapes}) > 1 or len(shapes[0]) not in (3, 4):
         raise ValueError(f"attention of arrays of the shapes {_listed(shapes)}: 3 or 4 dims each")
@@ -125,7 +125,7 @@ def _listed(things: Sequence[Any]) -> str:
 
 def row_strides(array: Array, packed: bool = False) -> tuple[int, int, int]:
     """Elements from batch to batch, from head to head, and from row to row. packed: the array is
-    (rows, heads, head size). Raises ValueError: the elements of a row do not follow each other."""
+    (rows, heads, head size). Raises ValueError: a row is not contiguous."""
     *outer, head, row, last = strides(array)
     if last != 1 and int(array.shape[-1]) > 1:
         raise ValueError("the elements of a row of queries, keys and values must follow each other")
@@ -133,8 +133,7 @@ def row_strides(array: Array, packed: bool = False) -> tuple[int, int, int]:
 
 
 def value_strides(array: Array, packed: bool = False) -> tuple[int, int, int, int]:
-    """The same of values, and elements from one to the next in a row: those of a column may follow
-    each other instead."""
+    """The same for values, and the stride within a row: columns may be contiguous instead."""
     *_, row, last = strides(array)
     if row == 1 and last != 1 and not packed:
         batch, head, _ = row_strides(array.swapaxes(-1, -2))
@@ -143,7 +142,7 @@ def value_strides(array: Array, packed: bool = False) -> tuple[int, int, int, in
 
 
 def sum_strides(sums: Array | None) -> tuple[int, int]:
-    """Elements from batch to batch and from head to head of what there is one of for each row."""
+    """Strides of batches and heads in an array with one element per row."""
     if sums is None:
         return 0, 0
     *outer, head, _ = strides(sums)

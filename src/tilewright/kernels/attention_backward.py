@@ -1,9 +1,9 @@
-"""Attention backward: the weights are computed anew from the logarithms of their sums.
+"""Attention backward: weights are recomputed from the logarithms of their sums.
 
-One kernel holds a block of keys and values and sums over queries, the other a block of queries and
-sums over keys: nothing is added atomically, so that gradients are the same in each run. As in Dao,
-"FlashAttention-2" (2023), section 3.1. Where there is room the first keeps the gradients of scores,
-and of the second a product is left (attention_changes.py).
+One kernel holds a block of keys and values and reduces over queries, the other a block of queries
+and reduces over keys: without atomics, so that gradients are deterministic. As in Dao,
+"FlashAttention-2" (2023), section 3.1. If memory permits, the first stores the gradients of
+scores, and the second becomes a matmul (attention_changes.py).
 """
 
 # ruff: noqa: B008, N803 -- constants of kernels
@@ -58,14 +58,14 @@ def row_products_kernel(
 
 @jit
 def negated(lse_ptr, rows, length):
-    """The exponents of the sums of rows, as a row of columns: negated once."""
+    """The negated logarithms of rows' sums, with rows along columns."""
     lse = tl.load(lse_ptr + rows, mask=rows < length, other=0.0)
     return (-exponent_of(lse))[None, :]
 
 
 @jit
 def dropped_out(seed, pair, rows, columns, weights, change, DROPOUT: tl.constexpr):
-    """Weights and gradients of scores that dropout keeps, and zeros."""
+    """Weights and gradients of scores, zeroed where dropout drops them."""
     kept = is_kept(seed, pair.to(tl.int32), rows[None, :], columns[:, None], DROPOUT)
     share = 1 - DROPOUT
     return tl.where(kept, weights / share, 0.0), tl.where(kept, change / share, 0.0)
@@ -204,9 +204,9 @@ def attention_backward(
 ) -> tuple[Array, Array, Array]:
     """The gradients of q, k and v, for that of `attention`'s result.
 
-    grad: of out; out, lse: what `attention` computed of the same arguments. The gradients of keys
-    are the same in each run, as those of queries. Heads of 128 in 16 bits take 1 GiB more memory
-    on Hopper meanwhile, at most, and if there is so much. Raises ValueError as `attention` does,
+    grad: of out; out, lse: what `attention` computed of the same arguments. All gradients
+    are deterministic. Heads of 128 in 16 bits use up to 1 GiB of temporary memory on Hopper, if it
+    is available. Raises ValueError as `attention` does,
     and for fp8 or scales, of which there are no gradients.
     """
     asked = variant_of("attention_backward", causal, scale, variant)

@@ -1,4 +1,4 @@
-"""What the programs of attention kernels share: which block is whose, which scores count."""
+"""Device functions of the attention kernels: assignment of blocks, masks, the softmax step."""
 
 # ruff: noqa: N803 -- constants of kernels
 
@@ -12,9 +12,10 @@ LOG2_E = tl.constexpr(1.4426950408889634)
 
 @jit
 def block_and_head(GROUP: tl.constexpr, LAST_FIRST: tl.constexpr):
-    """Which block of which pair of batch and head a program computes, in a grid of blocks x pairs,
-    or of GROUP pairs x blocks x groups, or, for a GROUP of 0, of pairs x blocks. LAST_FIRST: the
-    last blocks come first."""
+    """The block and the pair of batch and head of a program.
+
+    The grid is blocks x pairs, or GROUP pairs x blocks x groups, or, for a GROUP of 0, pairs x
+    blocks. LAST_FIRST: in reverse order of blocks."""
     if GROUP == 1:
         block, blocks, pair = tl.program_id(0), tl.num_programs(0), tl.program_id(1)
     elif GROUP == 0:
@@ -30,14 +31,14 @@ def block_and_head(GROUP: tl.constexpr, LAST_FIRST: tl.constexpr):
 
 @jit
 def batch_and_head(pair, heads):
-    """Of a pair, so wide that offsets of large arrays do not wrap."""
+    """Batch and head of a pair, in 64 bits, so that offsets of large arrays do not wrap."""
     return (pair // heads).to(tl.int64), (pair % heads).to(tl.int64)
 
 
 @jit
 def sequence(starts, batch, length):
-    """The first row of a sequence, and how many it has: `length` from 0 on, or, where `starts` has
-    the first rows of all sequences and the end of the last, what it says."""
+    """The first row and the length of a sequence: 0 and `length`, or those in `starts`, which holds
+    the first rows of all sequences and the end of the last."""
     if starts is None:
         return 0, length
     first = tl.load(starts + batch)
@@ -46,8 +47,8 @@ def sequence(starts, batch, length):
 
 @jit
 def first_value(first, starts, batch, ROUND: tl.constexpr):
-    """Where the values of a sequence begin that has `first` as its first row: in copies by rounds,
-    sequences that follow each other begin with rounds of their own. starts: as of `sequence`."""
+    """The first row of the values of a sequence whose first row is `first`: in copies by rounds,
+    each packed sequence begins a new round. starts: as for `sequence`."""
     if starts is None or ROUND == 1:
         return first
     return first // ROUND * ROUND + batch * ROUND
@@ -55,8 +56,8 @@ def first_value(first, starts, batch, ROUND: tl.constexpr):
 
 @jit
 def values_read(first, length, most, starts, batch, ROUND: tl.constexpr):
-    """`first_value`, and how many values can be read from there on; most: of the longest sequence,
-    with its last round."""
+    """`first_value`, and the number of readable values from there on; most: of the longest
+    sequence, padded to whole rounds."""
     if ROUND > 1:
         length = most if starts is None else tl.cdiv(length, ROUND) * ROUND
     return first_value(first, starts, batch, ROUND), length
@@ -73,7 +74,7 @@ def load_rows(base, rows, step, length, SIZE: tl.constexpr, inner_step=1):
 
 @jit
 def store_rows(base, rows, step, length, tile):
-    """What `load_rows` would load."""
+    """Store a tile to the rows that `load_rows` loads."""
     inner = tl.arange(0, tile.shape[1])
     where = base + rows[:, None] * step + inner[None, :]
     tl.store(where, tile.to(base.dtype.element_ty), mask=rows[:, None] < length)
@@ -81,7 +82,7 @@ def store_rows(base, rows, step, length, tile):
 
 @jit
 def keys_seen(place, count, length, BLOCK: tl.constexpr, LEFT: tl.constexpr, RIGHT: tl.constexpr):
-    """The range of blocks of keys of which `count` queries from a place on see some."""
+    """The range of key blocks that any of `count` queries from a position on sees."""
     begin, end = 0, length
     if RIGHT >= 0:
         end = min(end, place + count + RIGHT)
@@ -93,7 +94,7 @@ def keys_seen(place, count, length, BLOCK: tl.constexpr, LEFT: tl.constexpr, RIG
 @jit
 def queries_seeing(place, count, length, BLOCK: tl.constexpr, LEFT: tl.constexpr,
                    RIGHT: tl.constexpr):  # fmt: skip
-    """The range of blocks of queries that see some of `count` keys from a place on."""
+    """The range of query blocks that see any of `count` keys from a position on."""
     begin, end = 0, length
     if RIGHT >= 0:
         begin = max(0, place - RIGHT) // BLOCK * BLOCK
@@ -104,8 +105,8 @@ def queries_seeing(place, count, length, BLOCK: tl.constexpr, LEFT: tl.constexpr
 
 @jit
 def is_visible(places, columns, length, LEFT: tl.constexpr, RIGHT: tl.constexpr):
-    """Which scores count: of columns before `length`, at most LEFT before and RIGHT behind the
-    place of their row; -1 is without limit."""
+    """The mask of scores: columns before `length`, at most LEFT before and RIGHT after the position
+    of their row; -1: without limit."""
     seen = columns < length
     if RIGHT >= 0:
         seen = seen & (columns <= places + RIGHT)
@@ -116,8 +117,8 @@ def is_visible(places, columns, length, LEFT: tl.constexpr, RIGHT: tl.constexpr)
 
 @jit
 def softmax_step(scores, top, total, factor, lift=0.0):
-    """The weights of a block of keys, by what their rows' earlier sums shrink, and the rows'
-    maxima and sums with this block; top, total: without it; lift: of `lift_of`.
+    """The weights of a block of keys, the factor of the rows' earlier accumulators, and the rows'
+    maxima and totals including this block; top, total: without it; lift: of `lift_of`.
 
     As in Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018)."""
     higher = tl.maximum(top, tl.max(scores, axis=1))
@@ -129,10 +130,10 @@ def softmax_step(scores, top, total, factor, lift=0.0):
 
 @jit
 def added_rows(total, shrink, weights):
-    """Rows' sums, shrunk, and those of a block's weights; total: (rows,) or (rows, parts).
+    """Rows' rescaled totals plus the sums of a block's weights; total: (rows,) or (rows, parts).
 
-    Of a row that tensor cores leave, 4 lanes have pairs of columns in turn: each adds up a part of
-    its own, so that none is shuffled before the last block."""
+    In an accumulator of tensor cores, pairs of a row's columns alternate among 4 lanes: each lane
+    adds up its part, so that shuffles are needed only after the last block."""
     if len(total.shape) == 1:
         return total * shrink + tl.sum(weights, axis=1)
     M: tl.constexpr = weights.shape[0]
@@ -144,20 +145,21 @@ def added_rows(total, shrink, weights):
 
 @jit
 def log_of_sum(top, total, factor, lift=0.0):
-    """The natural logarithms of rows' sums of exponentials, of what `softmax_step` has left."""
+    """The natural logarithms of rows' sums of exponentials, from the results of `softmax_step`."""
     return tl.where(total == 0, -float("inf"), (top * factor + tl.log2(total) - lift) / LOG2_E)
 
 
 @jit
 def exponent_of(lse):
-    """Of two, for the sums of rows; 0 where a row sees nothing, so that its weights are zeros."""
+    """The base-2 logarithms of rows' sums; 0 where a row sees no key, so that its weights are
+    zeros."""
     return tl.where(lse == -float("inf"), 0.0, lse * LOG2_E)
 
 
 @jit
 def lift_of(dtype: tl.constexpr):
-    """Powers of two by which weights up to 1 are raised before they are rounded: those of fp8
-    would lose bits below 2**-6. All sums of weights are raised alike."""
+    """The binary logarithm of the factor by which weights up to 1 are scaled before rounding: fp8
+    loses bits below 2**-6. All sums of weights are scaled alike."""
     return 8.0 if dtype.is_fp8() else 0.0
 
 
@@ -165,8 +167,8 @@ def lift_of(dtype: tl.constexpr):
 def in_rounds(weights):
     """Weights whose columns are in the order of `transposed_values`.
 
-    Of 16 sums of a row by tensor cores a thread has 2 and 2, of an operand of bytes 4 neighbours:
-    in this order they are the same, so that no weight moves to another thread.
+    Of 16 columns of an accumulator a thread holds 2 pairs, of an 8-bit operand 4 adjacent columns:
+    in this order they agree, so that no weight moves to another thread.
     """
     M: tl.constexpr = weights.shape[0]
     N: tl.constexpr = weights.shape[1]
@@ -175,8 +177,8 @@ def in_rounds(weights):
 
 @jit
 def scales_of(scale, scales, pair):
-    """What scores, and what results of a pair of batch and head of keys are multiplied by; scale:
-    of scores; scales: of queries, keys and values, or None."""
+    """The factors of the scores and of the results for a pair of batch and head of keys; scale: of
+    scores; scales: of queries, keys and values, or None."""
     if scales is None:
         return scale, 1.0
     of_q, of_k, of_v = scales
@@ -193,8 +195,8 @@ def _scale_of(scale, pair):
 
 @jit
 def is_kept(seed, pair, rows, columns, DROPOUT: tl.constexpr):
-    """Which weights dropout keeps: by Philox, the same in all passes. seed: an int, or a pointer to
-    one; pair: of batch and head."""
+    """The mask of weights that dropout keeps: by Philox, equal in all passes. seed: an int, or a
+    pointer to one; pair: of batch and head."""
     if tl.to_tensor(seed).dtype.is_ptr():
         seed = tl.load(seed)
     zeros = tl.zeros_like(rows + columns)
@@ -230,7 +232,7 @@ def linear_bias(scores, batch, head, places, columns, args):
 
 @jit
 def add_mask(scores, batch, head, places, columns, args):
-    """The score function of a mask: what it adds, or, of bits, which scores count. args: (mask,
+    """The score function of a mask: numbers are added, booleans select scores. args: (mask,
     elements from batch to batch, head to head, query to query, key to key, queries, keys)."""
     mask, of_batch, of_head, of_query, of_key, queries, keys = args
     where = mask + batch * of_batch + head * of_head + places * of_query + columns * of_key

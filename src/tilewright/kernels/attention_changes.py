@@ -1,8 +1,8 @@
-"""Gradients of scores, kept for the gradient of queries, which then is one product of them.
+"""Stored gradients of scores, from which the gradient of queries is one matmul.
 
-Computed anew, they cost that gradient two products and the exponentials again; kept, 2 bytes each
-to write and to read. They are kept of as many heads at a time as `MOST_BYTES` holds, where there is
-so much memory.
+Recomputing them costs that gradient two matmuls and the exponentials; storing them costs 2 bytes
+each to write and to read. They are stored for as many heads at a time as fit `MOST_BYTES`, if that
+much memory is available. Figures: docs/adr/0066-tuning-of-ready-made-kernels.md.
 """
 
 # ruff: noqa: N803 -- constants of kernels
@@ -28,25 +28,24 @@ from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 
 MOST_BYTES = 1 << 30
-"""Of gradients of scores that are kept at a time. With 2 GiB, which is all of 4096 keys and 16,384
-tokens, gradients are 1 to 2 % faster on an H200, with half a GiB 2 % slower."""
+"""Most bytes of gradients of scores that are stored at a time."""
 
 _HEAD = 128
-"""Size of rows for which they are kept: gradients take 0.83 to 0.9 of the time then, those of heads
-of 64, of which twice as many scores are as much work, 1.05 (H200, 4096 keys)."""
+"""Head size for which they are stored; with smaller heads they are too large for the work saved."""
 
 _LEAST_PROGRAMS = 1024
-"""Of a launch for some of the heads whose later keys are hidden: the longest of fewer would run
-alone at its end, each time."""
+"""Least programs of a causal launch for some of the heads: with fewer, the longest would run alone
+at its end, each time."""
 
 CHANGE_TILES: dict[bool, Tile] = {False: (256, 64, 8, 4), True: (128, 64, 8, 4)}
-"""Of products of them, by whether later keys are hidden: the fastest of five on an H200."""
+"""Tiles of the matmul with the stored gradients, by whether attention is causal: fastest of
+five."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Those that are kept at a time: of heads of keys, each for `shared` heads of queries; parts:
-    the first head of each time, and how many; keys, queries: padded to whole blocks."""
+    """The stored gradients: for heads of keys, each with `shared` heads of queries; parts: the
+    first head of each part, and its number of heads; keys, queries: padded to whole blocks."""
 
     heads: int
     parts: tuple[tuple[int, int], ...]
@@ -57,20 +56,20 @@ class Changes:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Of the array that holds them, queries innermost."""
+        """The shape of the array that holds them, queries innermost."""
         return self.heads * self.shared, self.keys, self.queries
 
     @property
     def steps(self) -> tuple[int, int]:
-        """Elements from head of queries to head, and from key to key."""
+        """The strides of heads of queries and of keys, in elements."""
         return self.keys * self.queries, self.queries
 
 
 def kept_changes(
     like: Array, sizes: Sizes, key_block: int, hides_later: bool
 ) -> tuple[Changes, Array] | None:
-    """With an array for them, of the library and element type of `like`; None where they are
-    computed anew. key_block: of the kernel that computes them; hides_later: later keys."""
+    """Allocate an array for them, of the library and element type of `like`; None where they are
+    recomputed. key_block: of the kernel that computes them; hides_later: causal."""
     if is_on_cpu(like) or current_gpu().capability != HOPPER or int(like.itemsize) != 2:
         return None
     if not sizes.head == sizes.value == _HEAD or sizes.shared > 1:
@@ -87,7 +86,8 @@ def kept_changes(
 
 
 def plan_changes(sizes: Sizes, key_block: int, tile: Tile, most: int) -> Changes | None:
-    """Those of as many heads at a time as have `most` elements; None if one has more, or none."""
+    """Partition the heads into parts of at most `most` elements; None if one head has more, or
+    none."""
     keys = cdiv(sizes.k_length, key_block) * key_block
     queries = cdiv(sizes.q_length, tile[0]) * tile[0]
     of_head = sizes.shared * keys * queries
@@ -101,8 +101,8 @@ def plan_changes(sizes: Sizes, key_block: int, tile: Tile, most: int) -> Changes
 
 @jit
 def in_runs(changes):
-    """Gradients of scores whose columns are in the order of `rows_of_runs`: of 32 a thread has
-    eight side by side, which it stores at once."""
+    """Gradients of scores with columns in the order of `rows_of_runs`: of 32, a thread holds eight
+    adjacent ones, which it stores at once."""
     N: tl.constexpr = changes.shape[0]
     M: tl.constexpr = changes.shape[1]
     if M < 32:
@@ -112,9 +112,9 @@ def in_runs(changes):
 
 @jit
 def kept_from(changes_ptr, of_change, of_key, pair, start, SHARED: tl.constexpr):
-    """Where those of a pair of batch and head of keys are kept, from a key on, counted from the
-    first pair that is kept; None if they are not. changes_ptr: of all, or None; of_change, of_key:
-    elements from head of queries to head, and from key to key."""
+    """The address of the stored gradients of a pair of batch and head of keys, from a key on; pairs
+    count from the first stored one. None if none are stored. changes_ptr: of all, or None;
+    of_change, of_key: strides of heads of queries and of keys."""
     if changes_ptr is None:
         return None
     return changes_ptr + pair.to(tl.int64) * SHARED * of_change + start.to(tl.int64) * of_key
@@ -122,18 +122,19 @@ def kept_from(changes_ptr, of_change, of_key, pair, start, SHARED: tl.constexpr)
 
 @jit
 def keep_changes(kept, changes, rows, shared, of_change, of_key):
-    """Those of a block of keys and queries, stored; kept: of `kept_from`; shared: which head."""
+    """Store the gradients of a block of keys and queries; kept: of `kept_from`; shared: head
+    number."""
     if kept is not None:
         key = tl.arange(0, changes.shape[0])[:, None]
         where = kept + shared * of_change + key * of_key + rows[None, :]
-        # the mask says that blocks of an iteration are apart
+        # the mask proves that the blocks of iterations are disjoint
         tl.store(where, in_runs(changes), mask=rows[None, :] < of_key)
     return changes
 
 
 @jit
 def rows_of_runs(BLOCK: tl.constexpr):
-    """Which rows of a block the columns are that `in_runs` has."""
+    """The rows of a block in the order of the columns of `in_runs`."""
     place = tl.arange(0, BLOCK)
     if BLOCK < 32:
         return place
@@ -147,10 +148,10 @@ def queries_product_kernel(
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HEAD: tl.constexpr, SHARED: tl.constexpr,
     LEFT: tl.constexpr, RIGHT: tl.constexpr, AT_END: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
-    """The gradient of one block of queries of one head: a product of gradients of scores and keys.
+    """The gradient of one block of queries of one head: gradients of scores times keys.
 
-    first: pair of batch and head that is kept first; of_head, of_key: elements from pair to pair
-    and from key to key. Blocks are whole, as those of `Changes`.
+    first: the first stored pair of batch and head; of_head, of_key: strides of pairs and of keys.
+    Blocks are whole, as those of `Changes`.
     """
     block, pair = block_and_head(GROUP, True)
     start, place = block * BLOCK_M, tl.arange(0, BLOCK_M)
@@ -173,7 +174,7 @@ def multiply_changes(
     kept: Changes, changes: Array, k: Array, dq: Array, part: tuple[int, int], sizes: Sizes,
     scale: float, group: int, constants: dict[str, Any],
 ) -> None:  # fmt: skip
-    """The gradients of the queries that share a part's heads of keys; group: asked of `grid_of`."""
+    """The gradients of the queries that share a part's heads of keys; group: for `grid_of`."""
     m, n, warps, stages = kept.tile
     first, pairs = part[0], part[1] * kept.shared
     grid, group = grid_of(cdiv(sizes.q_length, m), pairs, common_group(group, pairs))

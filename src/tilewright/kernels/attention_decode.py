@@ -1,7 +1,7 @@
-"""Attention of one query for each sequence, over keys that may lie in pages: decoding.
+"""Decoding: attention of one query per sequence, over keys that may be paged.
 
-The keys of a sequence are split among programs, whose results a second kernel joins, as in Dao et
-al., "Flash-Decoding for long-context inference" (2023); pages are those of Kwon et al.,
+The keys of a sequence are split among programs, whose results a second kernel combines, as in Dao
+et al., "Flash-Decoding for long-context inference" (2023); pages are those of Kwon et al.,
 "PagedAttention" (2023).
 """
 
@@ -19,7 +19,7 @@ from tilewright.runtime import cdiv, jit, next_power_of_2
 @jit
 def rows_of_keys(base, pages, sequence, start, length, of_page, row, BLOCK: tl.constexpr,
                  PAGE: tl.constexpr, SIZE: tl.constexpr):  # fmt: skip
-    """A block of keys or values of a sequence; pages: None, or where its pages' numbers are."""
+    """A block of keys or values of a sequence; pages: None, or a pointer to its page numbers."""
     columns = start + tl.arange(0, BLOCK)
     if pages is None:
         return load_rows(base + sequence * of_page, columns, row, length, SIZE)
@@ -41,10 +41,10 @@ def decode_kernel(
     BLOCK_N: tl.constexpr, ROWS: tl.constexpr, SHARED: tl.constexpr, HEAD: tl.constexpr,
     VALUE: tl.constexpr, PAGE: tl.constexpr, SPLITS: tl.constexpr,
 ):  # fmt: skip
-    """The queries that share a head of keys, over one part of the keys of a sequence.
+    """Attend with the queries that share a head of keys over one part of the keys of a sequence.
 
-    The grid is of one dim, the others of which have fewer programs: parts come first, then heads.
-    keys: in a part, a multiple of BLOCK_N; ROWS: SHARED or more, what products take.
+    The grid has one dimension, since the others allow fewer programs: parts first, then heads.
+    keys: in a part, a multiple of BLOCK_N; ROWS: SHARED, padded to the rows of an MMA.
     """
     split, pair = tl.program_id(0) % SPLITS, tl.program_id(0) // SPLITS
     batch, of_k = batch_and_head(pair, heads // SHARED)
@@ -84,7 +84,7 @@ def decode_kernel(
 @jit
 def join_kernel(part_ptr, lse_ptr, out_ptr, VALUE: tl.constexpr, SPLITS: tl.constexpr,
                 PADDED: tl.constexpr):  # fmt: skip
-    """The parts of one head of a query, each by its share of the sum of exponentials."""
+    """Combine the parts of one head of a query, weighted by their sums of exponentials."""
     head, split, outer = tl.program_id(0), tl.arange(0, PADDED), tl.arange(0, VALUE)
     there = split < SPLITS
     lse = tl.load(lse_ptr + head * SPLITS + split, mask=there, other=-float("inf"))
@@ -98,7 +98,7 @@ def join_kernel(part_ptr, lse_ptr, out_ptr, VALUE: tl.constexpr, SPLITS: tl.cons
 
 
 PROGRAMS = 8
-"""For each multiprocessor: so many loads are under way at once."""
+"""Programs per multiprocessor, which determine the loads in flight."""
 
 MOST_SPLITS = 64
 
@@ -111,7 +111,7 @@ def attention_decode(
     q: (batch, heads, size). k, v: (batch, heads of keys, rows, size), of which sequence i has
     `lengths[i]`; or, with `pages` (batch, most pages of a sequence) of int32, (pages, rows of a
     page, heads of keys, size). scale: 1 / sqrt(size) unless given, positive. The result of a
-    sequence without keys is zeros. Raises ValueError: heads that do not fit together.
+    sequence without keys is zeros. Raises ValueError: mismatched numbers of heads.
     """
     batch, heads, size = (int(n) for n in q.shape)
     value, of_keys = int(v.shape[-1]), int(k.shape[2 if pages is not None else 1])
@@ -143,12 +143,12 @@ def attention_decode(
 
 
 def _splits(programs: int, longest: int, block: int) -> int:
-    """Parts of the keys that occupy the GPU."""
+    """The number of parts of the keys that fills the GPU."""
     wanted = cdiv(PROGRAMS * current_gpu().multiprocessors, max(programs, 1))
     return max(1, min(wanted, MOST_SPLITS, longest // (4 * block)))
 
 
 def _page_head_row(array: Array, paged: bool) -> tuple[int, int, int]:
-    """Elements from page or batch to the next, from head to head, and from row to row."""
+    """The strides of pages or batches, of heads and of rows."""
     first, second, third, _ = strides(array)
     return (first, third, second) if paged else (first, second, third)

@@ -42,7 +42,7 @@ def descriptor_attention_kernel(
     SCORE: tl.constexpr, DROPOUT: tl.constexpr, GROUP: tl.constexpr,
     PARTS: tl.constexpr = tl.constexpr(1),
 ):  # fmt: skip
-    """As `attention_kernel`: one block of queries of one head, beside all keys that it sees."""
+    """As `attention_kernel`: one block of queries of one head over all keys that it sees."""
     block, pair = block_and_head(GROUP, RIGHT >= 0)
     batch, head = batch_and_head(pair, heads)
     start, of_k = block * BLOCK_M, head // SHARED
@@ -92,7 +92,7 @@ def attention_by_descriptors(
     **variant: Any,
 ) -> Array:
     """`attention`, with its arguments and errors, by a kernel that reads and writes by tensor
-    descriptors: to begin one's own with.
+    descriptors: a starting point for user kernels.
 
     Raises ValueError for what only `attention` has: `starts`, `scales`, and fp8.
     """

@@ -1,4 +1,5 @@
-"""Blocks and launch options of attention."""
+"""Blocks and launch options of attention, by the figures in
+docs/adr/0066-tuning-of-ready-made-kernels.md."""
 
 from __future__ import annotations
 
@@ -11,41 +12,39 @@ from tilewright.support import settings, thread_count
 
 CPU_BLOCKS = {"BLOCK_M": 64, "BLOCK_N": 64}
 _LARGE_CPU_BLOCK = {"BLOCK_M": 128, "BLOCK_N": 256}
-"""Of queries and keys: 128 KiB of scores. At heads of 64 it takes 0.84 to 0.89 of the time of
-64 x 64, half as many keys 0.87 to 0.89 (Zen 5, Emerald Rapids)."""
+"""Blocks of queries and keys with 128 KiB of scores, which large caches hold."""
 
 Tile = tuple[int, int, int, int]
 """Blocks of queries and of keys, warps, stages."""
 
 _HOPPER_TILES: tuple[Tile, ...] = ((64, 128, 4, 2), (128, 128, 8, 2), (128, 64, 8, 2))
-"""Products of 64 rows of a warpgroup, beside which the exponentials of other scores are computed:
-of another program's where two fit on a multiprocessor, else of the other warpgroup's."""
+"""Tiles whose MMAs overlap with exponentials: of another program, where two fit on a
+multiprocessor, else of the other warpgroup."""
 
 _MOST_NUMBERS = 256
-"""Of a key and a value together, for tiles of 64 queries: of longer ones products take so much more
-time than exponentials that what counts is how often keys are read."""
+"""Most elements of a key and a value together for tiles of 64 queries: with longer rows, MMAs take
+so much longer than exponentials that the number of times keys are read decides."""
 
 _HOPPER_SHARED_BYTES = 227 << 10
 _MOST_SUMS = 160
-"""Of products, that a thread has at a time: above, what else it has would go to local memory."""
+"""Most accumulator registers of a thread: with more, other values spill to local memory."""
 
 _THREE_PROGRAMS, _THREE_REGISTERS = _HOPPER_TILES[0], 168
-"""Where three programs of a warpgroup fit, each with so many registers of a thread: while one waits
-for its products, two others compute exponentials, and none needs operands for a product beside
-them. On an H200 1.09 to 1.3 times as fast as two with fp8 and heads of 128, 1.03 to 1.09 times with
-fp16 and heads of 64."""
+"""The tile and registers per thread with which three programs of a warpgroup are resident: while
+one waits for its MMAs, the others compute exponentials, and none overlaps MMAs with its own."""
 
 _LANES_OF_ROW = 4
-"""Of a product: parts of rows' sums, added up behind the loop, 2 to 3 % faster on an H200."""
+"""Lanes that hold a row of an accumulator: each adds up a part of the row's total until the loop
+ends."""
 
 _MOST_SUMS_OF_THREE = 128
 _PROGRAM_BYTES = 1280
-"""Of shared memory, beside tiles: what the system takes, and barriers."""
+"""Shared memory of a program besides tiles: barriers, and the system's part."""
 
 _SHARED_OF_ALL_BYTES = 228 << 10
 
 _HOPPER_HEADS = range(33, 257)
-"""Other rows take the tiles of all architectures."""
+"""Head sizes of Hopper's tiles; others use the tiles of all architectures."""
 
 _BACKWARD_TILES: dict[tuple[int, int], tuple[Tile, Tile]] = {
     (64, 64): ((64, 64, 4, 2), (64, 128, 4, 2)),
@@ -53,34 +52,31 @@ _BACKWARD_TILES: dict[tuple[int, int], tuple[Tile, Tile]] = {
     (128, 128): ((64, 128, 8, 2), (128, 128, 8, 2)),
     (192, 128): ((32, 128, 8, 2), (128, 64, 8, 2)),
 }
-"""For the gradients of keys and of queries, of elements of 16 bits, by sizes of rows of keys and
-values, up to which they are taken: the fastest of seven on an H200; those of keys of 192 hold 160
-sums in a thread."""
+"""Tiles for the gradients of keys and of queries in 16 bits, by the largest sizes of keys and
+values: the fastest of seven. Those for keys of 192 hold 160 accumulator registers per thread."""
 
 TURING = 75
-"""Products take more registers there than behind it."""
+"""Turing, whose MMAs need more registers than those of later architectures."""
 
 _SHORT = 2048
-"""Of sequences whose causal programs begin for longer than they are uneven: then blocks run several
-even where others are resident beside them, 6 to 10 % faster on an H200 at a length of 1024, and 5
-to 10 % slower with longer ones."""
+"""Longest causal sequences with a persistent loop over programs even where several are resident:
+the start of a program costs more than uneven lengths."""
 
 _DIAGONAL, _DIAGONAL_TILE = 1024, (64, 64, 4, 2)
-"""Up to which length of a causal sequence so many of its blocks of keys are half hidden that heads
-of 64 take smaller ones, a program to a block: on an H200 15 % faster than those of longer ones. In
-two stages four programs are resident, in three stages three, which is 9 % slower."""
+"""Longest causal sequences with smaller tiles for heads of 64, and without a persistent loop: many
+of their blocks of keys are partly masked. With two stages four programs are resident."""
 
 _FEW_KEYS, _FEW_PAIRS = 1024, 2
-"""Up to which length programs of full attention take turns among so many pairs of batch and head:
-2 to 3 % faster on an H200, and as fast or 1 % slower with longer sequences."""
+"""Longest sequences of full attention whose programs alternate among so many pairs of batch and
+head."""
 
 _CACHED_BYTES = 32 << 20
-"""Of what programs read in common, which stays in the second-level cache of Hopper."""
+"""Bytes that programs read in common and that stay in Hopper's L2 cache."""
 
 
 def _hopper_tile(head: int, value: int, item_bytes: int) -> Tile:
-    """The fastest of `_HOPPER_TILES` on an H200, at a length of 4096, with heads of 64, 96, 128,
-    192/128 and 256: the first of which two programs, or one, fit; the last."""
+    """The fastest of `_HOPPER_TILES` with heads of 64, 96, 128, 192/128 and 256: the first with two
+    resident programs, or one; else the last."""
     for programs, (m, n, warps, stages) in zip((2, 1), _HOPPER_TILES, strict=False):
         shared = item_bytes * (m * head + stages * n * (head + value))
         fits = programs * shared <= _HOPPER_SHARED_BYTES and (n + value) // 2 <= _MOST_SUMS
@@ -100,10 +96,10 @@ def gpu_launch_options(
     head: int, item_bytes: int, capability: int = 0, value: int = 0, is_plain: bool = True
 ) -> dict[str, int]:
     """Blocks and launch options. value: size of a row of values, `head` unless given; is_plain:
-    scores become weights by few registers more than they take.
+    weights follow from scores with few further registers.
 
-    Elsewhere, up to heads of 128, they fit the 99 KB of shared memory that the smallest
-    architectures have; fp32 with heads of 256 needs 139 KB, and spills.
+    On other architectures, tiles up to heads of 128 fit the 99 KB of shared memory of the smallest
+    ones; fp32 with heads of 256 needs 139 KB, and spills.
     """
     value = value or head
     if capability == HOPPER and item_bytes <= 2 and max(head, value) in _HOPPER_HEADS:
@@ -120,23 +116,23 @@ def gpu_launch_options(
 
 
 def _group(pairs: int, length: int, row_bytes: int) -> int:
-    """Pairs of batch and head whose two arrays, such as keys and values, are read again from the
-    cache: a power of two that divides their number."""
+    """The number of pairs of batch and head whose two arrays, such as keys and values, fit the L2
+    cache: a power of two that divides the number of pairs."""
     fitting = max(_CACHED_BYTES // max(2 * length * row_bytes, 1), 1)
     return common_group(1 << fitting.bit_length() - 1, pairs)
 
 
 def common_group(group: int, pairs: int) -> int:
-    """The largest power of two up to one that divides a number of pairs, too."""
+    """The largest power of two up to `group` that also divides a number of pairs."""
     return min(group, pairs & -pairs or 1)
 
 
 MOST_PROGRAMS = 65535
-"""Of a grid's second and third dims."""
+"""Most programs of a grid's second and third dimensions."""
 
 
 def grid_of(blocks: int, pairs: int, group: int = 1) -> tuple[tuple[int, ...], int]:
-    """The grid of `block_and_head`, and its GROUP: that asked for, or 0 if it is too small."""
+    """The grid of `block_and_head`, and its GROUP: the given one, or 0 if it is too small."""
     if pairs // group > MOST_PROGRAMS:
         return (pairs, blocks), 0
     return ((blocks, pairs) if group == 1 else (group, blocks, pairs // group)), group
@@ -177,8 +173,8 @@ def launch_options(
 
 
 def cpu_launch_options(sizes: Sizes, causal: bool, threads: int) -> dict[str, int]:
-    """Blocks of attention forward: large ones where they do not leave threads idle, and square ones
-    where later keys are hidden."""
+    """Blocks of attention forward: large ones unless threads would be idle, square ones if
+    causal."""
     rows = _LARGE_CPU_BLOCK["BLOCK_M"]
     programs = cdiv(sizes.q_length, rows) * sizes.batch * sizes.heads
     most = _LARGE_CPU_BLOCK | ({"BLOCK_N": rows} if causal else {})
@@ -188,7 +184,7 @@ def cpu_launch_options(sizes: Sizes, causal: bool, threads: int) -> dict[str, in
 
 
 def _covering(length: int) -> int:
-    """The least power of two that is not below a length, 16 at least."""
+    """The least power of two that is at least a length, and at least 16."""
     return max(16, 1 << (length - 1).bit_length())
 
 
@@ -196,7 +192,7 @@ def backward_options(
     sizes: Sizes, item_bytes: int, on_cpu: bool, causal: bool
 ) -> tuple[dict[str, int], dict[str, int]]:
     """Blocks and launch options of the kernels for the gradients of keys and of queries, with the
-    group that `grid_of` is asked for."""
+    group for `grid_of`."""
     if on_cpu:
         return CPU_BLOCKS | {"GROUP": 1}, CPU_BLOCKS | {"GROUP": 1}
     capability = current_gpu().capability
@@ -210,7 +206,7 @@ def backward_options(
 def gpu_backward_options(
     head: int, item_bytes: int, capability: int, value: int = 0
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """The same for a GPU. value: size of a row of values, `head` unless given."""
+    """`backward_options` for a GPU. value: size of a row of values, `head` unless given."""
     value = value or head
     on_hopper = capability == HOPPER and item_bytes == 2 and max(head, value) in _HOPPER_HEADS
     tiles = _BACKWARD_TILES.items() if on_hopper else ()

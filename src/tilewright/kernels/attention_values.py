@@ -1,4 +1,4 @@
-"""Values of attention as products of bytes read them: along columns, in the order of weights."""
+"""Values of attention as 8-bit MMAs read them: along columns, in the order of weights."""
 
 # ruff: noqa: N803 -- constants of kernels
 
@@ -14,10 +14,10 @@ from tilewright.kernels.matmul_plan import HOPPER, current_gpu
 from tilewright.runtime import cdiv, jit, next_power_of_2
 
 ROUND = 16
-"""Rows of values whose order is that of `in_rounds`."""
+"""Rows of values in the order of `in_rounds`."""
 
 BLOCK_BYTES = 1 << 14
-"""Of values that a program turns."""
+"""Bytes of values that a program transposes."""
 
 
 @jit
@@ -25,10 +25,10 @@ def transpose_values_kernel(
     v_ptr, out_ptr, starts, v_batch, v_head, v_row, out_batch, out_head, out_row,
     heads, rows, columns, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, ROUND: tl.constexpr,
 ):  # fmt: skip
-    """out[batch, head, j, place of i] = v[batch, head, i, j] for one block, in 8 bits; zeros in the
-    last `ROUND` behind rows. starts: as of `sequence`.
+    """out[batch, head, j, place of i] = v[batch, head, i, j] for one block, in 8 bits; zeros after
+    the last row up to a whole `ROUND`. starts: as for `sequence`.
 
-    Threads make words of four rows' bytes, so that words and no bytes change threads."""
+    Threads pack the bytes of four rows into words, so that threads exchange words, not bytes."""
     blocks, of_columns = tl.cdiv(rows, BLOCK_M), tl.cdiv(columns, BLOCK_N)
     program = tl.program_id(0)
     pair, block = program // (blocks * of_columns), program // of_columns % blocks
@@ -54,11 +54,11 @@ def transpose_values_kernel(
 
 
 def transposed_values(v: Array, starts: Array | None = None, longest: int = 0) -> Array:
-    """A copy of an fp8 array ([batch,] heads, rows, columns) in which elements of a column follow
-    each other, rows of each `ROUND` in an order of theirs, zeros behind the last.
+    """A column-major copy of an fp8 array ([batch,] heads, rows, columns), with the rows of each
+    `ROUND` permuted and zeros after the last.
 
     starts: first rows of sequences, and the end of the last, of an array (rows, heads, columns):
-    each begins at `first_value`; longest: most rows of one.
+    each begins at `first_value`; longest: rows of the longest one.
     """
     *outer, heads, rows, columns = (int(n) for n in v.shape)
     batch, padded = prod(outer), cdiv(rows, ROUND) * ROUND
@@ -81,17 +81,17 @@ def transposed_values(v: Array, starts: Array | None = None, longest: int = 0) -
 def values_of(
     v: Array, starts: Array | None, longest: int, on_cpu: bool
 ) -> tuple[Array, tuple[int, ...], int]:
-    """Values as `attention_kernel` reads them: the array or a copy, its strides, and how many rows
-    have an order of theirs (1: none). starts, longest: as of `transposed_values`."""
+    """Values as `attention_kernel` reads them: the array or a copy, its strides, and the number of
+    permuted rows (1: none). starts, longest: as for `transposed_values`."""
     packed = starts is not None
     steps = value_strides(v, packed)
-    is_turned = steps[-1] != 1 and steps[2] == 1
-    if on_cpu or is_turned or int(v.itemsize) > 1 or not reads_columns():
+    is_transposed = steps[-1] != 1 and steps[2] == 1
+    if on_cpu or is_transposed or int(v.itemsize) > 1 or not reads_columns():
         return v, steps, 1
     copy = transposed_values(v, starts, longest)
     return copy, value_strides(copy), ROUND
 
 
 def reads_columns() -> bool:
-    """Whether products of fp8 read values along columns alone, on the current GPU."""
+    """Whether fp8 MMAs need values along columns on the current GPU."""
     return current_gpu().capability == HOPPER

@@ -1,4 +1,4 @@
-"""Dropout that keeps no mask: the same seed drops the same elements again."""
+"""Dropout without a stored mask: the same seed drops the same elements again."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tilewright.runtime import cdiv, jit
 def dropout_kernel(x_ptr, out_ptr, n, p, seed, BLOCK: tl.constexpr):
     """out[i] = x[i] / (1 - p) with probability 1 - p, else 0.
 
-    Philox gives four numbers for a counter, which four neighbours share: ten rounds for each
-    element take longer than to load and store it.
+    Philox gives four numbers per counter, which four adjacent elements share: ten rounds per
+    element would take longer than its load and store.
     """
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     counters = tl.program_id(0) * (BLOCK // 4) + tl.arange(0, BLOCK // 4)

@@ -1,4 +1,4 @@
-"""Products of several shapes in one launch, as mixtures of experts have them."""
+"""Grouped GEMM: matmuls of several shapes in one launch, as in mixtures of experts."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def grouped_matmul_kernel(
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
     COUNT: tl.constexpr, UNITS: tl.constexpr, UNIT: tl.constexpr, ACTIVATION: tl.constexpr,
 ):  # fmt: skip
-    """One block of one of the products c = activation(a @ b).
+    """One block of one of the matmuls c = activation(a @ b).
 
-    table_ptr: for `count` products, at most COUNT, a power of two: the numbers of their first
+    table_ptr: for `count` matmuls, at most COUNT, a power of two: the numbers of their first
     programs; then the addresses of a, b and c; then M, N and K; then six strides. a_ptr, b_ptr,
-    c_ptr: any of the arrays, for their types. UNITS: which strides are 1 everywhere; UNIT: what
-    addresses, sizes and the other strides are multiples of, in elements, except for M where A has
+    c_ptr: any of the arrays, for their types. UNITS: which strides are 1 everywhere; UNIT: the
+    common divisor of addresses, sizes and the other strides, in elements, except for M where A has
     contiguous rows.
     """
     pid = tl.program_id(0)
@@ -79,7 +79,7 @@ def grouped_matmul(
     All of `a` have one element type, and so have `b`, and `out`; sizes and strides are free, and
     fast where all matrices of a list are contiguous along the same axis and every row starts at a
     multiple of 16 bytes. Element types and activations as for `matmul`; slope: of leaky_relu.
-    Raises ValueError for lists of different lengths, shapes that do not fit, mixed element types.
+    Raises ValueError for lists of different lengths, mismatched shapes, mixed element types.
     """
     if len(a) != len(b) or (out is not None and len(out) != len(a)):
         raise ValueError(f"lists of {len(a)} and {len(b)} matrices")
@@ -91,7 +91,7 @@ def grouped_matmul(
     _check_types(a, b, results)
     full = [p for p in products if 0 not in p.c.shape]
     if full:
-        # what takes longest starts first
+        # the longest ones start first
         full.sort(key=lambda p: p.sizes[2], reverse=True)
         _launch([(p.a, p.b, p.c) for p in full], [p.numbers for p in full], slope, activation)
     return results
@@ -135,7 +135,7 @@ def _unit_of(
     addresses: list[tuple[int, ...]], numbers: list[tuple[int, ...]], units: tuple[bool, ...],
     unit: int,
 ) -> int:  # fmt: skip
-    """`unit` if everything that the kernel takes for a multiple of it is one, else 1."""
+    """`unit` if all that the kernel assumes to be a multiple of it is one, else 1."""
     m_counts = not units[1]
     for row in numbers:
         sizes = row[0 if m_counts else 1 : 3]
@@ -146,10 +146,10 @@ def _unit_of(
 
 
 class _Tables:
-    """Tables on one device, by what is in them: to copy one there takes longer than a launch.
+    """A cache of tables on one device, by content: copying one there takes longer than a launch.
 
-    Arrays may go and others come where they were: a table that is right for the addresses of a
-    call is right whatever lies there.
+    Arrays may be freed and their addresses reused: a table with the addresses of a call is valid
+    for any arrays there.
     """
 
     def __init__(self, like: Array) -> None:
@@ -164,7 +164,7 @@ _BY_DEVICE: dict[tuple[str, str], _Tables] = {}
 
 
 def _tables(like: Array) -> _Tables:
-    """Those of the library and device of an array."""
+    """The tables of an array's library and device."""
     key = type(like).__module__, str(getattr(like, "device", ""))
     if key not in _BY_DEVICE:
         _BY_DEVICE[key] = _Tables(like)

@@ -22,7 +22,7 @@ from tilewright.support import settings
 
 @jit
 def activate(x, slope, ACTIVATION: tl.constexpr):
-    """The activation of sums; leaky_relu has `slope` below zero."""
+    """Apply an activation to accumulators; leaky_relu has `slope` below zero."""
     if ACTIVATION == "relu":
         x = tl.maximum(x, 0)
     elif ACTIVATION == "leaky_relu":
@@ -37,7 +37,7 @@ def activate(x, slope, ACTIVATION: tl.constexpr):
 
 @jit
 def zero_sums(a_ptr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
-    """Where products of a's elements are summed: int32 of integers, else fp32 or fp64."""
+    """A zero accumulator for a's elements: int32 for integers, else fp32 or fp64."""
     integer: tl.constexpr = a_ptr.dtype.element_ty.is_int()
     double: tl.constexpr = a_ptr.dtype.element_ty.is_fp64()
     summed = tl.int32 if integer else tl.float64 if double else tl.float32
@@ -46,7 +46,7 @@ def zero_sums(a_ptr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
 
 @jit
 def epilogue(acc, bias_ptr, columns, N, slope, c_ptr, ACTIVATION: tl.constexpr):
-    """activation(acc + bias) as c has it; integers stay integers if c holds such."""
+    """activation(acc + bias) in c's type; integers stay integers if c is one."""
     dtype = c_ptr.dtype.element_ty
     if acc.dtype.is_int() and not dtype.is_int():
         acc = acc.to(tl.float32)
@@ -78,11 +78,11 @@ def matmul_kernel(
     ACTIVATION: tl.constexpr, PARTS: tl.constexpr, UNITS: tl.constexpr, WIDE: tl.constexpr,
     WRAP: tl.constexpr,
 ):  # fmt: skip
-    """One block of c = activation(a @ b + bias); blocks go in groups of GROUP_M for the L2.
+    """One block of c = activation(a @ b + bias); blocks run in groups of GROUP_M for the L2 cache.
 
-    bias_ptr: N elements, or None. PARTS: c is an array of so many partial sums, over parts of K,
-    one after the other; UNITS: what M, N, K and the strides are multiples of; WIDE: offsets may
-    exceed 31 bits; WRAP: load the first rows and columns where there are no more, without a mask
+    bias_ptr: N elements, or None. PARTS: c is an array of so many partial results, over consecutive
+    parts of K (split-K); UNITS: divisors of M, N, K and the strides; WIDE: offsets may exceed 31
+    bits; WRAP: rows and columns beyond the last wrap to the first, without a mask
     """
     if UNITS is not None:
         M = tl.multiple_of(M, UNITS[0])
@@ -130,9 +130,9 @@ def sum_parts_kernel(
     parts_ptr, c_ptr, M, N, stride_cm, stride_cn, slope, bias_ptr,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, PARTS: tl.constexpr, ACTIVATION: tl.constexpr,
 ):  # fmt: skip
-    """c = activation(sum of the parts + bias): the end of `matmul_kernel` with PARTS above 1.
+    """c = activation(sum of the parts + bias): the reduction of split-K.
 
-    The order of the sum is that of the parts, so that results do not change from run to run.
+    Parts are added in order, so that results are deterministic.
     """
     rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     columns = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
@@ -167,7 +167,7 @@ def matmul(
 ) -> Array:  # fmt: skip
     """activation(a @ b + bias) of matrices (m, k) and (k, n) with any strides.
 
-    fp16, bf16, fp32 (as tf32 on GPUs) and fp8 are summed in fp32; fp64 in fp64; int8 and uint8 in
+    fp16, bf16, fp32 (as tf32 on GPUs) and fp8 accumulate in fp32; fp64 in fp64; int8 and uint8 in
     int32.
 
     bias: n numbers, added to each row, on the same device. activation: one of ACTIVATIONS.
@@ -175,8 +175,8 @@ def matmul(
     out: (m, n), of any element type; if not given, an array of the operands' type, of int32 for
         8-bit integers and of fp32 for fp8.
     tune: choose the block sizes by timing.
-    Raises ValueError for shapes that do not fit, an unknown activation, and one other than relu
-    of an integer result. Sums of the same shapes are added in the same order in every run.
+    Raises ValueError for mismatched shapes, an unknown activation, and one other than relu for an
+    integer result. Results are deterministic: the order of additions depends on the shapes only.
     """
     findable = out is not None and not tune
     layouts = _prepared.launch(a, b, out, bias, activation, slope) if findable else b""
@@ -207,7 +207,7 @@ def multiply_on_cpu(product: Product, layouts: bytes, activation: str, slope: fl
     sizes, bias = product.sizes, product.bias
     blocks = blocks_for_threads(*sizes, int(product.a.itemsize), threads_for(*sizes))
     words = {**product.constants, **blocks}
-    # by position, which takes a quarter less than by name
+    # by position, which is faster than by name
     constants = (words[name] for name in matmul_kernel.arg_names[len(product.arguments) :])
     arguments = *product.arguments, *constants
     grid = product.grid(blocks)
@@ -223,18 +223,19 @@ def _threads(_: object) -> int:
 
 
 def multiply_on_gpu(product: Product) -> None:
-    """Launch as planned: operands copied before, parts summed after, where that is faster."""
+    """Launch as planned: operands are packed before and parts reduced after, where that is
+    faster."""
     gpu = current_gpu()
     m, n, k = product.sizes
     if gpu.capability == HOPPER:
         product = packed(product)
     plan = plan_of(m, n, k, int(product.a.itemsize), gpu, is_aligned(product))
-    # with a mask for columns the largest products took an eighth longer on an H200
+    # a mask for columns would slow down the largest matmuls
     run_plan(product, plan, {"UNITS": units_of(product), "WRAP": gpu.capability == HOPPER})
 
 
 def run_plan(product: Product, plan: Plan, known: dict[str, Any]) -> None:
-    """The launches of a product; known: further constants of `matmul_kernel`."""
+    """Run the launches of a matmul; known: further constants of `matmul_kernel`."""
     words = {**product.constants, **plan.options, **known}
     if plan.parts == 1:
         matmul_kernel[product.grid](*product.arguments, **words)

@@ -1,7 +1,7 @@
-"""How a product is computed: tiles, warps, and parts of K.
+"""Plans of matmuls: tiles, warps, and parts of K.
 
-On Hopper the tile is chosen by a model of the time that each would take, with constants measured on
-an H200 (benchmarks/results/hopper-matmul-h200.csv); elsewhere it is the same for all
+On Hopper the tile is chosen by a model of the time that each would take, whose constants are fitted
+to measurements (docs/adr/0066-tuning-of-ready-made-kernels.md); elsewhere it is the same for all
 sizes.
 """
 
@@ -22,9 +22,9 @@ HOPPER = 90
 class Tile:
     """A block of the result.
 
-    speed: of one multiprocessor on such blocks, over that of cuBLAS on large products of fp16;
-    depth: bytes along K in one step; resident: how many programs share a multiprocessor, 0 where a
-    block runs program after program and loads for the next one while it stores
+    speed: of one multiprocessor on such blocks, relative to `FLOPS_PER_US`; depth: bytes along K in
+    one step; resident: programs per multiprocessor, 0 for a persistent loop over programs that
+    loads for the next one while it stores
     """
 
     m: int
@@ -47,8 +47,8 @@ TILES = (
     Tile(64, 64, 4, 3, 0.70, 512),
     Tile(64, 64, 4, 4, 0.50),
 )
-"""For operands of 8 and 16 bits, which warpgroups multiply from shared memory; the first one is for
-a few rows, by mma.sync, with many bytes under way."""
+"""Tiles for operands of 8 and 16 bits, by wgmma; the first is for a few rows, by mma.sync, with
+many bytes in flight."""
 
 ROUNDED_TILES = (
     Tile(16, 64, 4, 5, 0.20, 128, 2),
@@ -57,7 +57,7 @@ ROUNDED_TILES = (
     Tile(128, 128, 8, 4, 1.09),
     Tile(64, 64, 4, 4, 0.55),
 )
-"""For fp32 as tf32."""
+"""Tiles for fp32 as tf32."""
 
 WEIGHT_TILES = (
     Tile(16, 64, 4, 4, 0.10, 128, 2),
@@ -66,7 +66,7 @@ WEIGHT_TILES = (
     Tile(64, 128, 4, 4, 0.60),
     Tile(64, 64, 4, 4, 0.45),
 )
-"""For integer weights, which are converted in registers."""
+"""Tiles for integer weights, which are converted in registers."""
 
 GROUP_TILES = (
     Tile(16, 64, 4, 5, 0.20, 256, 2),
@@ -75,90 +75,92 @@ GROUP_TILES = (
     Tile(64, 128, 4, 4, 0.80, resident=2),
     Tile(64, 64, 4, 4, 0.60, resident=2),
 )
-"""For groups of products, whose threads copy: their arrays are found in memory."""
+"""Tiles for grouped matmuls, whose operands are loaded by threads: their addresses are in
+memory."""
 
 FEW_ROWS = 16
 SMALL = 64 * 64 * 128
-"""Elements of a block times the bytes of a step, which leave registers for the addresses of
-elements."""
+"""Largest product of a block's elements and a step's bytes that leaves registers for the addresses
+of single elements."""
 
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16)
 STEPS_OF_A_PART = 4
 FLOPS_PER_US = 4.85e6
-"""Of one multiprocessor at the speed of cuBLAS, in fp16; inversely as the size of an element."""
+"""Operations of one multiprocessor per microsecond at speed 1, in fp16; inversely proportional to
+the size of an element."""
 
 BYTES_PER_US = 4.2e6
 START_US = 2.2
-"""Until the first operands are there. Programs that share a multiprocessor start while others
+"""Latency until the first operands arrive. Programs that share a multiprocessor start while others
 compute."""
 
 STORE_US = 0.9 / 2**14
-"""Of an element of the last block."""
+"""Time to store an element of the last block."""
 
 SECOND_LAUNCH_US = 2.5
 ROWS_OF_A_GROUP = 1024
-"""Of A, which stay in the second-level cache while a group of programs runs."""
+"""Rows of A that stay in the L2 cache while a group of programs runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """options: of the launch, blocks included; parts: of K, summed by a second kernel."""
+    """options: of the launch, including blocks; parts: of K, reduced by a second kernel."""
 
     options: dict[str, int]
     parts: int = 1
 
 
 CPU_BLOCKS = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "GROUP_M": 1}
-"""What keeps the operands of one step in the L2 of a core."""
+"""Blocks with which the operands of one step fit a core's L2 cache."""
 
 _GROUP_OF_TILES, _GROUP_OF_VECTORS = 8, 32
-"""GROUP_M where copies of B stay for all blocks of a group. On a Xeon by tiles 1.1 to 1.2 times as
-fast; by vectors, one thread, fp32 1024^3 1.04 times and 2048^3 1.07, fp64 1024^3 1.05."""
+"""GROUP_M where packed B is reused by all blocks of a group: with AMX tiles, and with vectors."""
 
 _KEPT_BYTES = 1 << 22
-"""Of copies of B, as much as products by vectors keep: without them they are 2 to 4 % slower in
-groups, since they read a block of rows from the L2 again along columns."""
+"""Most bytes of packed B that matmuls with vectors reuse: without them, groups read a block of rows
+from the L2 cache again for each block of columns."""
 
 _BLOCKS_OF_A_THREAD = 32
-"""Threads take eighths of their share, and keep nothing from one to the next: with fewer than four
-blocks in each, 512^3 and 1024^3 of bf16 on two threads were 14 and 8 % slower in such groups."""
+"""Least blocks of a thread for groups: threads take their work in eighths, and reuse nothing
+between them, so that each should have four blocks or more."""
 
 _BYTES_AT_ONCE = 1 << 10
-"""Of K, which AMX multiplies at once. If K is longer, rows of A are read, or copied, for each such
-part, and 512 columns are better than 256 (0 to 10 % faster from 1000^3 on, 512^3 12 % slower)."""
+"""Bytes along K of one pass of AMX. With a longer K, rows of A are read, or packed, for each pass,
+and 512 columns are better than 256 for large matmuls."""
 
 _MOST_ROWS_OF_VECTORS = 128
-"""Of fp32 and fp64, of which 256 push each other out of the L2 cache where they lie a power of two
-apart: see `backends/cpu/lower/gemm_groups.py`."""
+"""Most rows of fp32 and fp64, of which 256 conflict in the L2 cache at power-of-two strides: see
+`backends/cpu/lower/gemm_groups.py`."""
 
 _DEPTH_STRIP = 24
-"""Of K, as long as what each step needs beside its multiplication."""
+"""Steps of K that take as long as the overhead of a block."""
 
 _PANEL = (8, 32)
-"""Rows and columns that are multiplied at once."""
+"""Rows and columns of a microkernel."""
 
 _WORTH_THREADS = 1 << 20
-"""Multiply-adds: one core does 50 to 130 in a nanosecond, and two threads are awake after 3 us."""
+"""Least multiply-adds for several threads: one core does 50 to 130 per nanosecond, and waking a
+second thread takes 3 us."""
 
 
 def is_worth_threads(m: int, n: int, k: int) -> bool:
-    """Whether a product is shared out to threads."""
+    """Whether a matmul is divided among threads."""
     return m * n * k >= _WORTH_THREADS
 
 
 def threads_for(m: int, n: int, k: int) -> int:
-    """How many threads a product is shared out to."""
+    """The number of threads of a matmul."""
     return settings().cpu.threads or thread_count() if is_worth_threads(m, n, k) else 1
 
 
 @lru_cache(maxsize=256)
 def blocks_for_threads(m: int, n: int, k: int, item_bytes: int, threads: int) -> Mapping[str, int]:
-    """The blocks that cover a product in the least time, the smallest of those.
+    """The blocks that cover a matmul in the least time, the smallest of those.
 
-    Beside the multiplication a block takes as long as one with more rows, to copy panels of B, and
-    more columns would, to read A: many more of 8 or 16 bits, of which AMX does 13 times as many
-    (on Emerald Rapids 256 x 256 in 0.8 of the time of 128 x 256), up to 512 with a long K. Sums of
-    fp64 take 128 KiB: those of 256 x 128 took 1.1 times as long there.
+    Besides its multiplication, a block packs panels of B and reads A, which the model counts as
+    additional rows and columns: many more for 8 and 16 bits, which AMX multiplies 13 times as fast,
+    so that blocks are larger, up to 512 columns with a long K. Accumulators of fp64 are limited to
+    128 KiB.
     """
     narrow = item_bytes <= 2
     tiles = narrow and bool(host_cpu().tile_dots)
@@ -171,7 +173,7 @@ def blocks_for_threads(m: int, n: int, k: int, item_bytes: int, threads: int) ->
 
     def time(block: tuple[int, int]) -> float:
         down, across = cdiv(m, block[0]), cdiv(n, block[1])
-        # blocks at edges are as much shorter as they are smaller
+        # time of edge blocks is proportional to their size
         rows = cdiv(m, _PANEL[0]) * _PANEL[0] + down * more_rows
         columns = cdiv(n, _PANEL[1]) * _PANEL[1] + across * more_columns
         return cdiv(down * across, threads) * rows * columns / (down * across)
@@ -185,7 +187,7 @@ def blocks_for_threads(m: int, n: int, k: int, item_bytes: int, threads: int) ->
 
 
 def _stays(m: int, n: int, block: tuple[int, int], threads: int) -> bool:
-    """Whether what a thread copies stays for some blocks."""
+    """Whether panels that a thread packs are reused by several blocks."""
     blocks = cdiv(m, block[0]) * cdiv(n, block[1])
     return threads == 1 or blocks >= _BLOCKS_OF_A_THREAD * threads
 
@@ -202,7 +204,7 @@ GPU_OPTIONS = {"num_warps": 4, "num_stages": 3}
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """capability: such as 90; multiprocessors: how many programs run at once, at least."""
+    """capability: such as 90; multiprocessors: the least number of concurrent programs."""
 
     capability: int
     multiprocessors: int
@@ -217,7 +219,7 @@ def gpu_of(device: int) -> Gpu:
 
 
 def current_gpu() -> Gpu:
-    """The one that launches go to."""
+    """The current GPU, on which kernels are launched."""
     return gpu_of(driver.active.get_current_device())
 
 
@@ -243,10 +245,10 @@ def options_of(tile: Tile, item_bytes: int) -> dict[str, int]:
 
 @lru_cache(1024)
 def plan_of(m: int, n: int, k: int, item_bytes: int, gpu: Gpu, aligned: bool = True) -> Plan:
-    """The plan for a product of (m, k) by (k, n), none of them zero but k.
+    """The plan for a matmul of (m, k) by (k, n); only k may be zero.
 
-    aligned: all operands are copied by 16 bytes; if not, they are loaded by elements, for whose
-    addresses only small tiles leave registers
+    aligned: all operands are copied in units of 16 bytes; if not, they are loaded by elements, for
+    whose addresses only small tiles leave registers
     """
     if gpu.capability != HOPPER or item_bytes > 4:
         return Plan(gpu_launch_options(item_bytes))
@@ -264,7 +266,7 @@ def plan_of(m: int, n: int, k: int, item_bytes: int, gpu: Gpu, aligned: bool = T
 def options_of_group(
     sizes: tuple[tuple[int, int, int], ...], item_bytes: int, gpu: Gpu, aligned: bool
 ) -> dict[str, int]:
-    """The launch options for products of several sizes (m, n, k) at once."""
+    """The launch options for a grouped matmul of sizes (m, n, k)."""
     if gpu.capability != HOPPER or item_bytes > 4:
         return gpu_launch_options(item_bytes) | {"num_warps": 8}
     tiles = GROUP_TILES if item_bytes <= 2 else ROUNDED_TILES
@@ -278,7 +280,7 @@ def options_of_weights(
     m: int, n: int, k: int, item_bytes: int, gpu: Gpu, aligned: bool
 ) -> dict[str, int] | None:
     """The launch options for (m, k) by integer weights (k, n), in steps of 64 rows of weights; None
-    where it is faster to convert all weights before, for an ordinary product."""
+    where it is faster to convert all weights first, for an ordinary matmul."""
     if gpu.capability != HOPPER or item_bytes != 2:
         return gpu_launch_options(item_bytes) | {"BLOCK_K": 64, "num_warps": 8}
     inside = {t: _us(m, n, k, 2, gpu, t, 1) for t in _fitting(m, WEIGHT_TILES, aligned)}
@@ -293,7 +295,7 @@ def _tiles(m: int, item_bytes: int, aligned: bool) -> list[Tile]:
 
 
 def _fitting(m: int, tiles: tuple[Tile, ...], aligned: bool) -> list[Tile]:
-    """Tiles for so many rows, whose elements can be addressed."""
+    """The tiles that fit a number of rows and whose elements can be addressed."""
     return [
         tile
         for tile in tiles
@@ -303,7 +305,7 @@ def _fitting(m: int, tiles: tuple[Tile, ...], aligned: bool) -> list[Tile]:
 
 
 def _us(m: int, n: int, k: int, item_bytes: int, gpu: Gpu, tile: Tile, parts: int) -> float:
-    """About how many microseconds it takes: the busiest multiprocessor's work, or the memory's."""
+    """Estimated microseconds: the busiest multiprocessor's work, or the memory traffic."""
     programs = cdiv(m, tile.m) * cdiv(n, tile.n) * parts
     rounds = cdiv(programs, gpu.multiprocessors)
     compute = rounds * tile.m * tile.n * k / parts * item_bytes / (FLOPS_PER_US * tile.speed)
@@ -318,14 +320,14 @@ def _start_us(tile: Tile) -> float:
 
 
 def _starts(tile: Tile, rounds: int) -> int:
-    """How many of the rounds wait for their operands."""
+    """The number of rounds that wait for their operands."""
     return cdiv(rounds, tile.resident) if tile.resident else 1
 
 
 def _us_of_group(
     sizes: tuple[tuple[int, int, int], ...], item_bytes: int, gpu: Gpu, tile: Tile
 ) -> float:
-    """About how many microseconds the products take, shared evenly, and the longest block alone."""
+    """Estimated microseconds of a group: evenly distributed, or the longest block alone."""
     each = FLOPS_PER_US * tile.speed / item_bytes
     start = _start_us(tile) / max(1, tile.resident)
     blocks = [

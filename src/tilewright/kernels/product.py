@@ -1,4 +1,4 @@
-"""The arrays of a matrix product: checked, and copied into rows that tensor cores read fast."""
+"""Operands of a matmul: checks, and packing into rows that tensor cores load fast."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tilewright.runtime import cdiv, jit
 from tilewright.support import cached_property
 
 COPY_BYTES = 16
-"""Of an asynchronous copy to shared memory, whose addresses are multiples of it."""
+"""Bytes of an asynchronous copy to shared memory, which must be aligned to them."""
 
 FACT = 16
-"""Launches tell the compiler of multiples of it."""
+"""The divisor on which launches specialize integers."""
 
 WORTH_PACKING = 2 * 768**3
-"""Operations of a product of 16 bits or more that is worth a copy of its operands."""
+"""Least operations of a matmul of 16 bits or more whose operands are worth packing."""
 
 ACTIVATIONS = ("", "relu", "leaky_relu", "gelu_tanh", "silu")
 """gelu_tanh is 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))); silu is x * sigmoid(x)."""
@@ -32,7 +32,7 @@ PLAIN = {
     "WIDE": False,
     "WRAP": False,
 }
-"""What `matmul_kernel` wants to know beside blocks, for a product without an epilogue."""
+"""The constants of `matmul_kernel` besides blocks, for a matmul without an epilogue."""
 
 
 @jit
@@ -40,7 +40,7 @@ def pack_kernel(
     source_ptr, target_ptr, rows_count, length, pitch, stride_row, stride_column,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
-    """Rows of `length` elements, one after the other in steps of `pitch`, zeros in between."""
+    """Copy rows of `length` elements to rows at a pitch, padded by zeros."""
     rows = (tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M))[:, None].to(tl.int64)
     columns = (tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N))[None, :]
     inside = (rows < rows_count) & (columns < length)
@@ -74,12 +74,12 @@ class Product:
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """Of `matmul_kernel`, but for the constants."""
+        """The arguments of `matmul_kernel` without constants."""
         return (self.a, self.b, self.c, *self.numbers, self.slope)
 
     @property
     def constants(self) -> dict[str, Any]:
-        """Of `matmul_kernel`, but for the blocks."""
+        """The constants of `matmul_kernel` without blocks."""
         return {
             **PLAIN, "bias_ptr": self.bias, "ACTIVATION": self.activation,
             "WIDE": is_wide(self.numbers),
@@ -87,7 +87,7 @@ class Product:
 
     @property
     def grid(self) -> Callable[[Mapping[str, int]], tuple[int, int]]:
-        """A program for each block, and each part of K."""
+        """One program per block and part of K."""
         return grid_of(*self.sizes[:2])
 
 
@@ -102,7 +102,7 @@ def grid_of(m: int, n: int) -> Callable[[Mapping[str, int]], tuple[int, int]]:
 def product_of(
     a: Array, b: Array, out: Array | None, bias: Array | None, activation: str, slope: float | None
 ) -> Product:
-    """What was asked for, checked, with its output."""
+    """The checked operands with their output."""
     if len(a.shape) != 2 or len(b.shape) != 2 or int(a.shape[1]) != int(b.shape[0]):
         raise ValueError(f"shapes do not fit: {tuple(a.shape)} and {tuple(b.shape)}")
     shape = int(a.shape[0]), int(b.shape[1])
@@ -115,13 +115,13 @@ def product_of(
 RESULTS = {
     "int8": "int32", "uint8": "int32", "float8_e4m3fn": "float32", "float8_e5m2": "float32",
 }  # fmt: skip
-"""Element types of results, where they are not those of the operands."""
+"""Element types of results that differ from those of the operands."""
 
 
 def check_epilogue(
     result: Array, shape: tuple[int, int], bias: Array | None, activation: str
 ) -> None:
-    """Raise ValueError for what `matmul` says."""
+    """Raise ValueError as `matmul` documents."""
     if tuple(result.shape) != shape:
         raise ValueError(f"out has the shape {tuple(result.shape)}, not {shape}")
     if bias is not None and tuple(bias.shape) != shape[1:]:
@@ -142,18 +142,18 @@ def is_wide(numbers: tuple[int, ...]) -> bool:
 
 
 def units_of(product: Product) -> tuple[int, ...] | None:
-    """What m, n, k and the strides are multiples of, where copies of 16 bytes need it and launches
-    do not tell; None if nowhere."""
+    """The divisors of m, n, k and the strides, where copies of 16 bytes need them and launches do
+    not specialize on them; None if nowhere."""
     unit = COPY_BYTES // int(product.a.itemsize)
     found = tuple(unit if v > 1 and v % FACT and not v % unit else 1 for v in product.numbers)
     return found if any(u > 1 for u in found) else None
 
 
 def packed(product: Product) -> Product:
-    """The same product with operands in aligned rows along K, where theirs are not aligned.
+    """The same matmul with unaligned operands packed into aligned rows along K.
 
-    Instructions for 8-bit elements take rows along K alone; others take columns as well, and only
-    large products are worth a copy.
+    MMAs of 8-bit elements need K-major operands; others support both, and only large matmuls are
+    worth packing.
     """
     m, n, k = product.sizes
     narrow = int(product.a.itemsize) == 1
@@ -174,7 +174,7 @@ def is_aligned(product: Product) -> bool:
 
 
 def fits(x: Array, along_rows: bool = False) -> bool:
-    """Whether rows, or columns unless rows are wanted, can be copied by 16 bytes."""
+    """Whether rows, or columns unless rows are required, can be copied in units of 16 bytes."""
     return _is_fast(x, 1) or (not along_rows and _is_fast(x, 0))
 
 
@@ -188,7 +188,7 @@ def _is_fast(x: Array, along: int) -> bool:
 
 
 def _rows(x: Array, pads: bool) -> Array:
-    """A copy with contiguous rows; pads: of its zeros, too."""
+    """A copy with contiguous rows, padded by zeros."""
     count, length = (int(e) for e in x.shape)
     pitch = cdiv(length, FACT) * FACT
     rows = empty(x, (count, pitch))

@@ -1,4 +1,4 @@
-"""Products with weights of 8 or 4 bits, which become floating-point numbers inside the loop."""
+"""Matmuls with weights of 8 or 4 bits, dequantized inside the loop."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tilewright.kernels.product import Product, check_epilogue, fits, grid_of
 from tilewright.runtime import cdiv, jit
 
 HALF = 64
-"""Rows of 4-bit weights whose partners in the other half of a byte are so many rows below."""
+"""Distance of the two rows of 4-bit weights that share a byte."""
 
 
 @jit
@@ -22,9 +22,9 @@ def quantized_matmul_kernel(
 ):  # fmt: skip
     """One block of c = activation(a @ (w * scale) + bias).
 
-    BITS: of a weight; bytes of two 4-bit weights hold rows that are BLOCK_K apart, as `pack_int4`
-    has them. GROUP_K: rows with scales of their own, a multiple of BLOCK_K; 0: one scale a column;
-    WRAP: as `matmul_kernel` has it
+    BITS: of a weight; bytes of two 4-bit weights hold rows that are BLOCK_K apart, as from
+    `pack_int4`. GROUP_K: rows that share scales, a multiple of BLOCK_K; 0: one scale per column;
+    WRAP: as in `matmul_kernel`
     """
     rows, columns = block_of(tl.program_id(0), M, N, BLOCK_M, BLOCK_N, GROUP_M)
     row_mask = rows[:, None] < M
@@ -35,11 +35,11 @@ def quantized_matmul_kernel(
     a_ptrs = a_ptr + a_rows[:, None].to(tl.int64) * stride_am + depth[None, :] * stride_ak
     w_ptrs = w_ptr + depth[:, None] * stride_wk + w_columns[None, :].to(tl.int64) * stride_wn
     acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
-    # a step takes BLOCK_K rows of w: as many columns of a, or twice as many of 4 bits
+    # a step reads BLOCK_K rows of w, and as many columns of a; twice as many for 4 bits
     for k in range(0, K, BLOCK_K * (8 // BITS)):
         there = depth[None, :] < K - k
         a = tl.load(a_ptrs, mask=there if WRAP else row_mask & there, other=0)
-        # blocks of 4 bits are whole: rows past the end are there, and meet zeros of a
+        # blocks of 4 bits are whole: rows past the end exist, and are multiplied by zeros of a
         there = depth[:, None] < (K - k if BITS == 8 else BLOCK_K)
         stored = tl.load(w_ptrs, mask=there if WRAP else there & column_mask, other=0)
         w = stored if BITS == 8 else stored & 15
@@ -66,7 +66,7 @@ def quantized_matmul_kernel(
 def scaled(
     w, BITS: tl.constexpr, scale_ptr, k, columns, N, dtype, GROUP_K: tl.constexpr
 ):  # fmt: skip
-    """Weights as `dtype`, times the scales of the group of row k if there are groups."""
+    """Weights as `dtype`, times the scales of row k's group if there are groups."""
     w = w.to(dtype)
     if BITS == 4:
         w -= 8
@@ -81,7 +81,8 @@ def convert_kernel(
     w_ptr, scale_ptr, out_ptr, N, K, stride_wk, stride_wn,
     BLOCK_K: tl.constexpr, BLOCK_N: tl.constexpr, BITS: tl.constexpr, GROUP_K: tl.constexpr,
 ):  # fmt: skip
-    """out = w * scale, contiguous (K, N), from weights and scales as the product takes them."""
+    """out = w * scale, contiguous (K, N), from weights and scales as `quantized_matmul` takes
+    them."""
     depth = tl.arange(0, BLOCK_K)
     columns = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
     stored_row = tl.program_id(0) * BLOCK_K
@@ -111,10 +112,10 @@ def quantized_matmul(
     weights: for 8 bits int8 (k, n) with any strides; for 4 bits what `pack_int4` makes.
     scales: contiguous, (n,): one a column; or (groups, n): row i of the weights has those of row
         i // (k / groups), where k / groups is a multiple of 64. Weights are multiplied by them in
-        the type of `a`; those of columns are applied to sums in fp32 instead where weights are
-        converted inside the product's loop, as they are unless `a` has many rows.
+        the type of `a`; those of columns are applied to accumulators in fp32 instead where weights
+        are converted inside the loop, as they are unless `a` has many rows.
     out: (m, n), of the type of `a` if not given. bias, activation and slope as for `matmul`.
-    Raises ValueError for shapes and types that do not fit.
+    Raises ValueError for mismatched shapes and types.
     """
     (m, k), n = (int(e) for e in a.shape), int(weights.shape[1])
     _check(k, n, weights, scales, bits)
@@ -151,12 +152,12 @@ def _converted(a: Array, weights: Array, scales: Array, bits: int, k: int, n: in
 
 
 def _rows_of_a_group(k: int, scales: Array) -> int:
-    """0 for one scale a column."""
+    """The rows that share scales; 0 for one scale per column."""
     return 0 if len(scales.shape) == 1 else k // int(scales.shape[0])
 
 
 def _check(k: int, n: int, weights: Array, scales: Array, bits: int) -> None:
-    """Raise ValueError for what `quantized_matmul` says."""
+    """Raise ValueError as `quantized_matmul` documents."""
     wanted = {8: ("int8", k), 4: ("uint8", -(-k // (2 * HALF)) * HALF)}
     if bits not in wanted:
         raise ValueError(f"weights have 8 or 4 bits, not {bits}")
@@ -179,8 +180,8 @@ def _check(k: int, n: int, weights: Array, scales: Array, bits: int) -> None:
 def pack_int4(weights: Array) -> Array:
     """uint8 (ceil(k / 128) * 64, n) from int8 (k, n) of -8 to 7.
 
-    Of each 128 rows, padded by zeros, byte row i holds row i in the lower bits and row i + 64 in
-    the upper ones, both plus 8: a block of bytes gives two whole blocks of rows.
+    For each 128 rows, padded by zeros, byte row i holds row i in the lower bits and row i + 64 in
+    the upper ones, both plus 8: a block of bytes unpacks to two whole blocks of rows.
     """
     k, n = (int(e) for e in weights.shape)
     blocks = -(-k // (2 * HALF))

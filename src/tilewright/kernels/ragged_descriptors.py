@@ -3,7 +3,7 @@
 `triton.tools.ragged_tma` has these names.
 
 Rows [start, start + count) of an array are a subarray, as the tokens of one expert or sequence are.
-Accesses beyond a subarray's last row read 0 and write nothing, though there are rows of another.
+Accesses beyond a subarray's last row read 0 and write nothing, although another's rows follow.
 
 The bounds of a descriptor are those of the whole array. So this one declares LIMIT rows, and a
 subarray occupies the last of them: its row r has coordinate LIMIT - count + r. Two more dimensions,

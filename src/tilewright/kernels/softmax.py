@@ -1,4 +1,4 @@
-"""Row-wise softmax in one pass over memory: each program keeps a row on the chip."""
+"""Row-wise softmax in one pass over memory: each program keeps a row in registers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def softmax_ahead_kernel(
     following = tl.load(x_ptr + first * x_row_stride + offsets, mask=mask, other=-float("inf"))
     for row in range(first, rows, step):
         x = following
-        # The last one is loaded again: a mask for it would take registers that are not there.
+        # The last row is loaded again: a mask would need more registers.
         after = tl.where(row + step < rows, row + step, row)
         following = tl.load(x_ptr + after * x_row_stride + offsets, mask=mask, other=-float("inf"))
         tl.store(out_ptr + row * out_row_stride + offsets, softmax_of_row(x), mask=mask)
@@ -45,12 +45,12 @@ def softmax_of_row(x):
 
 
 def row_options(columns: int, item_bytes: int) -> dict[str, int | None]:
-    """Launch options of a kernel that keeps a row on the chip.
+    """Launch options of a kernel that keeps a row in registers.
 
     A lane has 32 elements, which hides the latency of memory best; more where only one program of
-    32 warps would fit on a multiprocessor, unless it moves as many bytes as fp32 rows have (H200).
-    32 elements are in 64 registers of a thread: then programs of 16 warps go in pairs, one of which
-    computes while the other loads.
+    32 warps would fit on a multiprocessor, except for fp32 (ADR 0066). 32 elements take 64
+    registers of a thread: two programs of 16 warps are resident, of which one computes while the
+    other loads.
     """
     elements = next_power_of_2(max(columns, 1))
     warps = min(32 if item_bytes == 4 else 16, max(2, elements // 1024))
@@ -59,16 +59,16 @@ def row_options(columns: int, item_bytes: int) -> dict[str, int | None]:
 
 
 def programs_of(x: Array, out: Array, gpu: Gpu) -> int:
-    """How many programs compute the rows of a matrix on a GPU.
+    """The number of programs that compute the rows of a matrix on a GPU.
 
-    One a multiprocessor where no second one is resident, but the next row fits into registers
-    beside this one, so that it can be loaded ahead: 1.10 times as fast on an H200. Those of fp32
-    and bf16 do not fit, nor do addresses of elements that are loaded one by one.
+    One per multiprocessor where no second one is resident, but the next row also fits into
+    registers, so that it can be loaded ahead. Rows of fp32 and bf16 do not fit, nor do addresses of
+    elements that are loaded singly.
     """
     rows, columns = (int(n) for n in x.shape)
     fits_twice = dtype_name(x) == "float16" and next_power_of_2(max(columns, 1)) == 1 << 15
     whole = fits(x, along_rows=True) and fits(out, along_rows=True)
-    in_place = address(x) == address(out)  # stores may not come behind a load of the next row
+    in_place = address(x) == address(out)  # a store must not follow a load of the next row
     if gpu.capability == HOPPER and fits_twice and whole and not in_place:
         return min(rows, gpu.multiprocessors)
     return rows

@@ -1,5 +1,5 @@
-"""Attention for PyTorch, with gradients: an operator that `torch.compile` knows, and a function
-with the signature of `torch.nn.functional.scaled_dot_product_attention`.
+"""Attention for PyTorch, with gradients: a custom operator that `torch.compile` supports, and a
+function with the signature of `torch.nn.functional.scaled_dot_product_attention`.
 
     from tilewright.kernels.torch_attention import scaled_dot_product_attention
 """
@@ -24,7 +24,7 @@ def _words(
     q: Tensor, keys: int, mask: Tensor, seed: Tensor, causal: bool, scale: float,
     window: list[int], dropout: float,
 ) -> dict[str, Any]:  # fmt: skip
-    """What the kernels are told beside their arrays."""
+    """The arguments of the kernels that are not arrays."""
     words: dict[str, Any] = {
         "causal": causal, "scale": scale, "window": tuple(window), "dropout": dropout,
         "seed": 0 if seed is None else seed,
