@@ -103,7 +103,7 @@ class MemoryForms:
         b - (a + s i) is s (n - i), it is at least s.
         """
         one, other = self.access(first), self.access(second)
-        start = {monomial: c for monomial, c in other.form if not any(map(_moves, monomial))}
+        start = {monomial: c for monomial, c in other.form if not any(map(_varies, monomial))}
         along = {monomial: c for monomial, c in other.form if monomial not in start}
         if any(c < 0 for c in along.values()) or not all(map(_is_coordinate, along)):
             return False
@@ -122,7 +122,7 @@ def _is_coordinate(monomial: Monomial) -> bool:
     return [symbol.kind for symbol in monomial] == [Kind.DIM]
 
 
-def _moves(symbol: Symbol) -> bool:
+def _varies(symbol: Symbol) -> bool:
     """Whether a symbol differs between the elements of a tile."""
     return symbol.over_tile
 

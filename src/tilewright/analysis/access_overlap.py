@@ -87,9 +87,9 @@ def apart(first: Access, second: Access, relation: Relation) -> bool:
     parts = _difference(first, second, relation)
     part = parts.pop((), None)
     # without a part in bytes alone, the difference may be 0
-    if part is None or any(_remains(g, first, second, relation) for g in parts.values()):
+    if part is None or any(_may_differ(g, first, second, relation) for g in parts.values()):
         return False
-    return not _meets(part, first, second, relation)
+    return not _may_overlap(part, first, second, relation)
 
 
 def apart_in_arrays(first: Access, second: Access, relation: Relation) -> bool:
@@ -97,7 +97,7 @@ def apart_in_arrays(first: Access, second: Access, relation: Relation) -> bool:
     parts = _difference(first, second, relation)
     if any(number and part.constant for number, part in parts.items()):
         return False  # an argument of the launch is in one address only
-    return any(not _meets(part, first, second, relation) for part in parts.values())
+    return any(not _may_overlap(part, first, second, relation) for part in parts.values())
 
 
 def is_same(first: Access, second: Access, relation: Relation) -> bool:
@@ -124,12 +124,12 @@ def is_injective(access: Access) -> bool:
             rest = tuple(s for s in monomial if s is not over[0])
             parts[rest][cast("int", over[0].key)] = abs(coefficient)
     for along in parts.values():
-        if _counts_up(along, access):
+        if _has_distinct_sums(along, access):
             seen |= along.keys()
     return len(seen) == len(access.shape)
 
 
-def _counts_up(along: Mapping[int, int], access: Access) -> bool:
+def _has_distinct_sums(along: Mapping[int, int], access: Access) -> bool:
     """Whether all coordinates with these coefficients have different sums."""
     reach = access.size
     # As in a number system: each coefficient must exceed the largest sum of the smaller ones.
@@ -190,12 +190,12 @@ def _terms(
     terms = [
         term
         for symbol, factors in part.counted.items()
-        for term in _terms_of(symbol, factors, (first, second), relation)
+        for term in _variable_terms(symbol, factors, (first, second), relation)
     ]
     return [(coefficient, bounds) for coefficient, bounds in terms if coefficient]
 
 
-def _terms_of(
+def _variable_terms(
     symbol: Symbol, factors: Sequence[int], accesses: Sequence[Access], relation: Relation
 ) -> list[Term]:
     """The terms of a variable in the difference."""
@@ -246,7 +246,7 @@ def differs_by_program(symbol: Symbol) -> bool:
     return False
 
 
-def _remains(part: _LinearDifference, first: Access, second: Access, relation: Relation) -> bool:
+def _may_differ(part: _LinearDifference, first: Access, second: Access, relation: Relation) -> bool:
     """Whether a part may differ from 0."""
     return not part.is_linear or part.constant != 0 or bool(_terms(part, first, second, relation))
 
@@ -254,7 +254,9 @@ def _remains(part: _LinearDifference, first: Access, second: Access, relation: R
 # ---- the search ----------------------------------------------------------------------------------
 
 
-def _meets(part: _LinearDifference, first: Access, second: Access, relation: Relation) -> bool:
+def _may_overlap(
+    part: _LinearDifference, first: Access, second: Access, relation: Relation
+) -> bool:
     """Whether the accesses share a byte for some values of the variables."""
     if not part.is_linear:
         return True

@@ -148,7 +148,7 @@ class AffineForms:
 
     def form(self, value: Value) -> Form:
         """The form of a value; loop-carried values by their initial value and the iteration."""
-        return self._resolved(self._raw(value))
+        return self._resolved(self._carried_form(value))
 
     # ---- symbols ---------------------------------------------------------------------------------
 
@@ -192,9 +192,9 @@ class AffineForms:
         value = op.results[0]
         if Trait.PURE not in op.traits or not (Trait.ELEMENTWISE in op.traits or not op.operands):
             return self._opaque(value)
-        forms = tuple(self._raw(v) for v in op.operands)
+        forms = tuple(self._carried_form(v) for v in op.operands)
         attrs = tuple(sorted(op.attrs.items(), key=lambda item: item[0]))
-        symbol = self._of_forms(op.opcode, attrs, forms)
+        symbol = self._computed_symbol(op.opcode, attrs, forms)
         # Keys contain the forms of the operands, so the keys of deep expressions would be
         # exponentially large.
         if symbol.depth > MAX_DEPTH:
@@ -203,7 +203,7 @@ class AffineForms:
             symbol.values.append(value)
         return (((symbol,), 1),)
 
-    def _of_forms(self, opcode: str, attrs: object, forms: tuple[Form, ...]) -> Symbol:
+    def _computed_symbol(self, opcode: str, attrs: object, forms: tuple[Form, ...]) -> Symbol:
         """The result of an op on operands with these forms."""
         inner = {s for form in forms for s in symbols_of(form)}
         depth = 1 + max((s.depth for s in inner), default=0)
@@ -214,9 +214,9 @@ class AffineForms:
     def recomputed(self, symbol: Symbol, *forms: Form) -> Symbol:
         """The result of a COMPUTED symbol's op on other operands."""
         opcode, attrs, _ = cast("tuple[str, object, tuple[Form, ...]]", symbol.key)
-        return self._of_forms(opcode, attrs, forms)
+        return self._computed_symbol(opcode, attrs, forms)
 
-    def _raw(self, value: Value) -> Form:
+    def _carried_form(self, value: Value) -> Form:
         """The form in terms of loop-carried values."""
         form = self._forms.get(value)
         return self._opaque(value) if form is None else form
@@ -232,18 +232,18 @@ class AffineForms:
                 self._while(op)
             elif isinstance(op, IfOp):
                 self._if(op)
-            elif not op.regions and len(op.results) == 1 and _counts(op.results[0]):
-                self._forms[op.results[0]] = self._of_op(op)
+            elif not op.regions and len(op.results) == 1 and _is_integral(op.results[0]):
+                self._forms[op.results[0]] = self._op_form(op)
             else:
                 for region in op.regions if not op.results else ():
                     self._block(region)  # regions that threads execute concurrently
                 self._forms.update((r, self._opaque(r)) for r in op.results)
 
     def _for(self, op: ForOp) -> None:
-        steps = multiplied(self._raw(op.step), (((self._iteration(op),), 1),))
-        self._forms[op.index] = added(self._raw(op.lower), steps)
+        steps = multiplied(self._carried_form(op.step), (((self._iteration(op),), 1),))
+        self._forms[op.index] = added(self._carried_form(op.lower), steps)
         self._inside(op, op.carried, lambda: self._block(op.body))
-        self._carry(op, op.carried)
+        self._resolve_carried(op, op.carried)
         self._forms.update((r, self._opaque(r)) for r in op.results)
 
     def _while(self, op: WhileOp) -> None:
@@ -251,11 +251,13 @@ class AffineForms:
             self._block(op.before)
             end = cast("ConditionOp", op.before.terminator)
             passed = end.operands[1:]
-            self._forms.update((a, self._raw(v)) for a, v in zip(op.body.args, passed, strict=True))
+            self._forms.update(
+                (a, self._carried_form(v)) for a, v in zip(op.body.args, passed, strict=True)
+            )
             self._block(op.body)
 
         self._inside(op, op.before.args, body)
-        self._carry(op, op.before.args)
+        self._resolve_carried(op, op.before.args)
         self._forms.update((r, self._opaque(r)) for r in op.results)
 
     def _inside(self, op: Op, args: Sequence[Value], body: Callable[[], None]) -> None:
@@ -264,25 +266,25 @@ class AffineForms:
         body()
         self._loops = outer
 
-    def _carry(self, op: ForOp | WhileOp, args: Sequence[Value]) -> None:
+    def _resolve_carried(self, op: ForOp | WhileOp, args: Sequence[Value]) -> None:
         """Resolve loop-carried values with a constant step to initial value + step * iteration."""
         # After the body, when the forms of the yielded values are known.
         following = op.body.terminator.operands
         for arg, start, after in zip(args, op.inits, following, strict=True):
-            step = added(self._raw(after), self._raw(arg), -1)
+            step = added(self._carried_form(after), self._carried_form(arg), -1)
             # The step varies with the iterations, so the sum of the steps is not a multiple of one.
             if any(op in symbol.loops for symbol in symbols_of(step)):
                 self._steps[arg] = None
                 continue
             moved = multiplied(step, (((self._iteration(op),), 1),))
-            self._steps[arg] = added(self._raw(start), moved)
+            self._steps[arg] = added(self._carried_form(start), moved)
 
     def _if(self, op: IfOp) -> None:
         for region in op.regions:
             self._block(region)
         for i, result in enumerate(op.results):
             # the common form of both branches, otherwise a symbol
-            ends = {self._raw(region.terminator.operands[i]) for region in op.regions}
+            ends = {self._carried_form(region.terminator.operands[i]) for region in op.regions}
             self._forms[result] = ends.pop() if len(ends) == 1 else self._opaque(result)
 
     def _resolved(self, form: Form) -> Form:
@@ -303,35 +305,35 @@ class AffineForms:
 
     # ---- ops -------------------------------------------------------------------------------------
 
-    def _of_op(self, op: Op) -> Form:
+    def _op_form(self, op: Op) -> Form:
         if isinstance(op, (SplatOp, HintOp, *self._transparent)):
-            return self._raw(op.operands[0])
-        form = self._of_shape(op)
+            return self._carried_form(op.operands[0])
+        form = self._shape_form(op)
         if form is None and not _is_narrow(op.results[0]):
-            form = self._of_arithmetic(op)
+            form = self._arithmetic_form(op)
         return form if form is not None and len(form) <= MAX_TERMS else self._computed(op)
 
-    def _of_shape(self, op: Op) -> Form | None:
+    def _shape_form(self, op: Op) -> Form | None:
         if isinstance(op, RangeOp):
             return added(constant(op.start), (((self._dim(0),), 1),))
         if isinstance(op, ExpandDimsOp):
             rank = len(shape_of(op.x.type))
-            return self._moved(op.x, [d + (d >= op.axis) for d in range(rank)])
+            return self._permuted_form(op.x, [d + (d >= op.axis) for d in range(rank)])
         if isinstance(op, BroadcastOp):
             extents = enumerate(shape_of(op.x.type))
-            return self._moved(op.x, [None if n == 1 else d for d, n in extents])
+            return self._permuted_form(op.x, [None if n == 1 else d for d, n in extents])
         if isinstance(op, TransposeOp):
-            return self._moved(op.x, [op.order.index(d) for d in range(len(op.order))])
+            return self._permuted_form(op.x, [op.order.index(d) for d in range(len(op.order))])
         if isinstance(op, ItemOp):
-            return self._moved(op.x, [None] * len(shape_of(op.x.type)))
+            return self._permuted_form(op.x, [None] * len(shape_of(op.x.type)))
         return self._reshaped(op) if isinstance(op, ReshapeOp) else None
 
-    def _of_arithmetic(self, op: Op) -> Form | None:
+    def _arithmetic_form(self, op: Op) -> Form | None:
         if isinstance(op, ConstantOp):
             return constant(int(op.value))
         if not op.operands:
             return None
-        operands = [self._raw(v) for v in op.operands]
+        operands = [self._carried_form(v) for v in op.operands]
         first, last = operands[0], operands[-1]
         if isinstance(op, AddOp):
             return added(first, last)
@@ -347,9 +349,9 @@ class AffineForms:
             moving = all(any(s.over_tile for s in symbols_of(x)) for x in (first, last))
             small = len(first) * len(last) <= MAX_TERMS
             return multiplied(first, last) if small and not moving else None
-        return self._of_conversion(op, operands)
+        return self._conversion_form(op, operands)
 
-    def _of_conversion(self, op: Op, operands: Sequence[Form]) -> Form | None:
+    def _conversion_form(self, op: Op, operands: Sequence[Form]) -> Form | None:
         if isinstance(op, ShlOp):
             bits = as_constant(operands[1])
             return None if bits is None or bits < 0 else added((), operands[0], 1 << bits)
@@ -366,8 +368,8 @@ class AffineForms:
 
     # ---- dims ------------------------------------------------------------------------------------
 
-    def _moved(self, x: Value, axes: Axes) -> Form:
-        return self._renamed(self._raw(x), axes)
+    def _permuted_form(self, x: Value, axes: Axes) -> Form:
+        return self._renamed(self._carried_form(x), axes)
 
     def _renamed(self, form: Form, axes: Axes) -> Form:
         """The form with dim d renamed to axes[d]."""
@@ -402,7 +404,7 @@ class AffineForms:
     def _reshaped(self, op: ReshapeOp) -> Form | None:
         """The form of a reshape whose operand coordinates follow from the result's; else None."""
         source, target = shape_of(op.x.type), op.shape
-        form = self._raw(op.x)
+        form = self._carried_form(op.x)
         parts = _common_parts(source, target)
         # other symbols depend on dims of the old shape, and cannot be split
         if parts is None or any(s.over_tile and s.kind is not Kind.DIM for s in symbols_of(form)):
@@ -487,7 +489,7 @@ def substituted(form: Form, symbol: Symbol, by: Form) -> Form:
     return result
 
 
-def _counts(value: Value) -> bool:
+def _is_integral(value: Value) -> bool:
     """Whether a value is an integer, an address, or a truth value."""
     element = element_of(value.type)
     return isinstance(element, PointerType) or not element.is_float

@@ -56,7 +56,7 @@ class _Pairs:
         pairs: list[ArgumentPair] = []
         for place, first in enumerate(pointers):
             for second in pointers[place + 1 :]:
-                sums = self._compared(uses[first], uses[second])
+                sums = self._conditions(uses[first], uses[second])
                 if sums is not None:
                     reaches = self._reaches(uses[first], uses[second]) if sums else None
                     pairs.append(ArgumentPair(first, second, sums, reaches))
@@ -83,7 +83,7 @@ class _Pairs:
         complete = self.all_known and [len(first), len(second)] == [*map(len, both)]
         return (first, second) if complete else None
 
-    def _compared(self, first: list[Use], second: list[Use]) -> tuple[Sum, ...] | None:
+    def _conditions(self, first: list[Use], second: list[Use]) -> tuple[Sum, ...] | None:
         """The sums that are 0 if all accesses are element by element; None without a write."""
         if len(first) * len(second) > MAX_COMPARISONS:
             return None

@@ -135,7 +135,7 @@ class ArgumentUses:
         for number in sorted(numbers & self._trips.keys()):
             trips = self._trips[number]
             if trips * len(found) <= _MOST_ITERATIONS:
-                found = [_at(terms, number, trip) for terms in found for trip in range(trips)]
+                found = [_at_value(terms, number, n) for terms in found for n in range(trips)]
         return found
 
     def _sums(self, one: Terms, other: Terms) -> list[Sum] | None:
@@ -156,7 +156,7 @@ class ArgumentUses:
         return sums
 
 
-def _at(terms: Terms, number: int, value: int) -> Terms:
+def _at_value(terms: Terms, number: int, value: int) -> Terms:
     """Terms with a symbol replaced by a number."""
     found: dict[tuple[int, ...], int] = defaultdict(int)
     for monomial, coefficient in terms:

@@ -47,7 +47,7 @@ class Forward(Generic[F]):
     def _block(self, block: Block) -> None:
         for op in block:
             if not op.regions:
-                self._simple(op)
+                self._visit(op)
             elif isinstance(op, ForOp):
                 self._for(op)
             elif isinstance(op, WhileOp):
@@ -57,9 +57,9 @@ class Forward(Generic[F]):
             else:
                 self._opaque(op)
 
-    def _simple(self, op: Op) -> None:
+    def _visit(self, op: Op) -> None:
         """Visit an op without regions, if the fact of an operand has changed."""
-        operands = self._of(op.operands)
+        operands = self._facts_of(op.operands)
         if self._operands.get(op) != operands:
             self._operands[op] = operands
             results = self._transfer(op, operands)
@@ -71,7 +71,7 @@ class Forward(Generic[F]):
             self._block(region)
         self.facts.update((result, self._unknown(result)) for result in op.results)
 
-    def _of(self, values: Sequence[Value]) -> list[F]:
+    def _facts_of(self, values: Sequence[Value]) -> list[F]:
         return [self.facts[v] for v in values]
 
     def _fixpoint(
@@ -91,31 +91,31 @@ class Forward(Generic[F]):
 
     def _for(self, op: ForOp) -> None:
         # Outside the iteration: the bounds of a loop do not depend on loop-carried values.
-        self.facts[op.index] = self._index(op, self._of([op.lower, op.upper, op.step]))
+        self.facts[op.index] = self._index(op, self._facts_of([op.lower, op.upper, op.step]))
 
         def step() -> list[F]:
             self._block(op.body)
-            return self._of(op.body.terminator.operands)
+            return self._facts_of(op.body.terminator.operands)
 
-        final = self._fixpoint(op.carried, self._of(op.inits), step)
+        final = self._fixpoint(op.carried, self._facts_of(op.inits), step)
         self.facts.update(zip(op.results, final, strict=True))
 
     def _while(self, op: WhileOp) -> None:
         def step() -> list[F]:
             self._block(op.before)
-            passed = self._of(op.before.terminator.operands[1:])
+            passed = self._facts_of(op.before.terminator.operands[1:])
             self.facts.update(zip(op.body.args, passed, strict=True))
             self._block(op.body)
-            return self._of(op.body.terminator.operands)
+            return self._facts_of(op.body.terminator.operands)
 
-        self._fixpoint(op.before.args, self._of(op.inits), step)
-        passed = self._of(op.before.terminator.operands[1:])
+        self._fixpoint(op.before.args, self._facts_of(op.inits), step)
+        passed = self._facts_of(op.before.terminator.operands[1:])
         self.facts.update(zip(op.results, passed, strict=True))
 
     def _if(self, op: IfOp) -> None:
         branches: list[list[F]] = []
         for region in op.regions:
             self._block(region)
-            branches.append(self._of(region.terminator.operands))
+            branches.append(self._facts_of(region.terminator.operands))
         met = (self._meet(a, b) for a, b in zip(*branches, strict=True))
         self.facts.update(zip(op.results, met, strict=True))

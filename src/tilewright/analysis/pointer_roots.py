@@ -55,17 +55,17 @@ def _sources(value: Value) -> Sequence[Value]:
     """The values from which an address is computed; none for a root."""
     op = value.op
     if op is None:
-        return _of_argument(value)
+        return _argument_sources(value)
     if isinstance(op, IfOp):
         return [region.terminator.operands[value.index] for region in op.regions]
     if isinstance(op, ForOp):
         return (op.inits[value.index], op.body.terminator.operands[value.index])
     if isinstance(op, WhileOp):
         return (op.before.terminator.operands[1 + value.index],)
-    return () if Trait.PURE not in op.traits else _of_operands(op)
+    return () if Trait.PURE not in op.traits else _operand_sources(op)
 
 
-def _of_operands(op: Op) -> Sequence[Value]:
+def _operand_sources(op: Op) -> Sequence[Value]:
     if isinstance(op, SelectOp):
         return (op.x, op.y)
     if isinstance(op, JoinOp | CatOp):
@@ -76,7 +76,7 @@ def _of_operands(op: Op) -> Sequence[Value]:
     return [v for v in wide if v.op is None or v.op.operands]  # a constant is not a root
 
 
-def _of_argument(value: Value) -> Sequence[Value]:
+def _argument_sources(value: Value) -> Sequence[Value]:
     """The initial and the yielded value of a loop-carried value; none for a parameter."""
     block = value.owner
     assert isinstance(block, Block)
@@ -89,11 +89,11 @@ def _of_argument(value: Value) -> Sequence[Value]:
             return (owner.before.terminator.operands[1 + value.index],)
         return (owner.inits[value.index], owner.body.terminator.operands[value.index])
     if isinstance(owner, Function) and owner.attrs.get(MAY_OVERLAP):
-        return _stand_in(owner, value)
+        return _representative(owner, value)
     return ()
 
 
-def _stand_in(function: Function, value: Value) -> Sequence[Value]:
+def _representative(function: Function, value: Value) -> Sequence[Value]:
     """The first pointer argument, which represents all arguments that may be an address."""
     pointers = (arg for arg in function.args if isinstance(arg.type, PointerType))
     first = next(pointers, value)

@@ -125,14 +125,14 @@ def strided_block(load: LoadOp, forms: MemoryForms, is_stride: IsStride) -> Stri
     strides, rest = _by_dims(offset, len(shape_of(load.type)))
     numbers = [_in_elements(form, size) for form in (*strides, rest)]
     conditions = [_without_multiples(c, forms.forms) for c in forms.conditions(load)]
-    dims = _bounded(_started(numbers[:-1], numbers[-1]), conditions, shape_of(load.type))
+    dims = _with_bounds(_with_starts(numbers[:-1], numbers[-1]), conditions, shape_of(load.type))
     outer: dict[Form, Form] = {}
     dims = [
         _without_outer(dim, outer, is_stride) if as_constant(dim.stride) == 1 else dim
         for dim in dims
     ]
     further = tuple(BlockDim(start, stride) for stride, start in outer.items())
-    return StridedBlock(starts[0], _wrapped(dims, wraps), further)
+    return StridedBlock(starts[0], _with_wraps(dims, wraps), further)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ def _in_elements(form: Form, size: int) -> Form:
     return tuple((monomial, coefficient // size) for monomial, coefficient in form)
 
 
-def _started(strides: Sequence[Form], offset: Form) -> list[BlockDim]:
+def _with_starts(strides: Sequence[Form], offset: Form) -> list[BlockDim]:
     """The dims with their starts; one must be contiguous, and has all terms of the offset that are
     not multiples of another stride."""
     unit = [dim for dim, stride in enumerate(strides) if as_constant(stride) == 1]
@@ -249,7 +249,7 @@ def _without_multiples(limit: Limit | None, forms: AffineForms) -> Limit | None:
     return added(added(limit[0], limit[1], -1), bound.rest, -1), passed
 
 
-def _bounded(
+def _with_bounds(
     dims: Sequence[BlockDim], conditions: Sequence[Limit | None], shape: Sequence[int]
 ) -> list[BlockDim]:
     """The dims with the bounds of the mask."""
@@ -262,7 +262,7 @@ def _bounded(
         if bound.is_upper and last is not None and shape[bound.dim] + last <= 0:
             continue  # it holds for the whole tile
         if bound.is_upper:
-            bounded[bound.dim] = _cut(dim, added(dim.start, bound.rest, -1))
+            bounded[bound.dim] = _with_extent(dim, added(dim.start, bound.rest, -1))
         elif (before := as_constant(added(dim.start, bound.rest))) is None or before >= 0:
             raise NotABlock("its mask begins behind the first row or column")
     return bounded
@@ -289,13 +289,13 @@ def _without_outer(dim: BlockDim, outer: dict[Form, Form], is_stride: IsStride) 
     return replace(dim, start=frozen(kept), extent=None if ended is None else frozen(ended))
 
 
-def _cut(dim: BlockDim, extent: Form) -> BlockDim:
+def _with_extent(dim: BlockDim, extent: Form) -> BlockDim:
     if dim.extent not in (None, extent):
         raise NotABlock("two masks end its rows or columns")
     return replace(dim, extent=extent)
 
 
-def _wrapped(dims: Sequence[BlockDim], wraps: Sequence[_Wrap]) -> tuple[BlockDim, ...]:
+def _with_wraps(dims: Sequence[BlockDim], wraps: Sequence[_Wrap]) -> tuple[BlockDim, ...]:
     """The dims with the wraps, each of which must be at the extent of a dim."""
     wrapped = list(dims)
     for wrap in wraps:
@@ -303,7 +303,7 @@ def _wrapped(dims: Sequence[BlockDim], wraps: Sequence[_Wrap]) -> tuple[BlockDim
         same = bound is not None and bound_of(wrap.limit) == bound and bound.is_upper
         if bound is None or not same:
             raise NotABlock("its indices do not wrap around at an extent")
-        dim = _cut(wrapped[bound.dim], added(wrapped[bound.dim].start, bound.rest, -1))
+        dim = _with_extent(wrapped[bound.dim], added(wrapped[bound.dim].start, bound.rest, -1))
         if bound_of((wrap.index, ())) != Bound(bound.dim, True, dim.start):
             raise NotABlock("only a part of its indices wraps around")
         wrapped[bound.dim] = replace(dim, wrap=wrap.opcode)

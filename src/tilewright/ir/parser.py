@@ -186,7 +186,7 @@ class _Parser:
             name = self._value_name()
             self.at += 1
             self._expect(":")
-            arg = block.add_arg(self._type(), _kept(name))
+            arg = block.add_arg(self._type(), _base_name(name))
             self.values[name] = arg
             if self.tokens[self.at] == "{":
                 arg.facts = cast("dict[str, int]", self._attrs())
@@ -241,7 +241,7 @@ class _Parser:
         elif shape.result_attr:
             attrs[shape.result_attr] = types
         op.attrs = attrs
-        op.results = tuple([Value(t, op, i, _kept(names[i])) for i, t in enumerate(types)])
+        op.results = tuple([Value(t, op, i, _base_name(names[i])) for i, t in enumerate(types)])
         for name, value in zip(names, op.results, strict=True):
             self.values[name] = value
         op.regions = self._regions(op, shape.regions) if shape.regions else ()
@@ -495,6 +495,6 @@ class _Parser:
         )
 
 
-def _kept(name: str) -> str:
+def _base_name(name: str) -> str:
     """The name of a value, without the numbers that the printer adds."""
     return "" if name[1:].isdigit() else name[1:]

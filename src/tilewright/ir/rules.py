@@ -175,13 +175,13 @@ class _Driver:
         self._push_new(before.next if before is not None else block.first, op)
         self._push_users(op.results)
         # Read before they are dropped: their definitions may be dead now.
-        operands = _all_operands(op)
+        operands = _nested_operands(op)
         Rewriter.replace(op, values)
         self._push_around(block)
         self._push_definitions((*operands, *values))
 
     def _erase(self, op: Op) -> None:
-        operands = _all_operands(op)
+        operands = _nested_operands(op)
         block = op.parent
         Rewriter.erase(op)
         self._push_around(block)
@@ -230,7 +230,7 @@ def _is_dead(op: Op) -> bool:
     return not any([value.uses for value in op.results]) and removable(op)
 
 
-def _all_operands(op: Op) -> list[Value]:
+def _nested_operands(op: Op) -> list[Value]:
     """The operands of an op and of all ops in its regions."""
     if not op.regions:
         return list(op.operands)

@@ -295,24 +295,24 @@ class _Verifier:
         if plan.terminator is not (op.next is None):
             wrong = "must be the last op" if plan.terminator else "cannot be the last op"
             self._fail(op, f"{op.opcode} {wrong} of a block")
-        self._alone(op, plan)
+        self._check_alone(op, plan)
         for block in op.regions:
             self._block(block, op)
         self._define(results, op, op)
 
-    def _alone(self, op: Op, plan: _Plan) -> None:
+    def _check_alone(self, op: Op, plan: _Plan) -> None:
         """The checks of an op that do not depend on its position."""
         shape = _shape_of(op)
         try:
             known = shape in plan.right
         except TypeError:  # an attribute that cannot be hashed has none of the declared types
-            self._well_formed(op, plan)
+            self._is_well_formed(op, plan)
             return
         if not known:
             before = len(self.collected)
-            if not self._well_formed(op, plan) or not self._right_types(op, plan):
+            if not self._is_well_formed(op, plan) or not self._check_types(op, plan):
                 return
-            self._op_itself(op)
+            self._check_by_class(op)
             if len(self.collected) > before:
                 return
             if plan.is_local and len(plan.right) < _MAX_REMEMBERED:
@@ -320,7 +320,7 @@ class _Verifier:
         if self.contract is not None:
             self._fail_if(op, lambda contract=self.contract: contract.problem(op, shape))
 
-    def _well_formed(self, op: Op, plan: _Plan) -> bool:
+    def _is_well_formed(self, op: Op, plan: _Plan) -> bool:
         """Whether attributes and regions exist, so that the op's own methods can be called."""
         if op.attrs.keys() != plan.attrs:
             self._fail(op, f"expected the attributes {list(plan.attrs)}, found {list(op.attrs)}")
@@ -339,7 +339,7 @@ class _Verifier:
                 return False
         return True
 
-    def _op_itself(self, op: Op) -> None:
+    def _check_by_class(self, op: Op) -> None:
         """The checks of the op's class: `verify`, and the result types that it infers."""
         self._fail_if(op, lambda: op.verify() or self._wrong_result(op))
 
@@ -364,7 +364,7 @@ class _Verifier:
             return None
         return f"expected result types ({_listed(expected)}), found ({_listed(actual)})"
 
-    def _right_types(self, op: Op, plan: _Plan) -> bool:
+    def _check_types(self, op: Op, plan: _Plan) -> bool:
         """Check a new combination of types, and cache it if it is valid."""
         signature = (*[v.type for v in op.operands], None, *[v.type for v in op.results])
         if signature in plan.verified:

@@ -277,8 +277,8 @@ class LinearLayout:
         high = _embedding(outer.outs, outs, dict(self.outs))
         columns: list[int] = []
         for name, _ in ins:
-            columns += [_move(column, mine) for column in self.packed(name)]
-            columns += [_move(column, high) for column in outer.packed(name)]
+            columns += [_embed(column, mine) for column in self.packed(name)]
+            columns += [_embed(column, high) for column in outer.packed(name)]
         return LinearLayout(ins, outs, tuple(columns))
 
     def __mul__(self, outer: "LinearLayout") -> "LinearLayout":
@@ -301,13 +301,15 @@ class LinearLayout:
         for name, _ in self.ins:
             count = tile_bits.get(name, 0)
             own = self.packed(name)
-            if own[:count] != tuple(_move(column, inside) for column in tile.packed(name)):
+            if own[:count] != tuple(_embed(column, inside) for column in tile.packed(name)):
                 return None
             columns += own[count:]
         back = _embedding(outs, self.outs, low)
-        shrunk = [_unmove(column, back) for column in columns]
+        shrunk = [_extract(column, back) for column in columns]
         # A basis with a component in the tile's own bits would lose it.
-        if any(_move(small, back) != column for small, column in zip(shrunk, columns, strict=True)):
+        if any(
+            _embed(small, back) != column for small, column in zip(shrunk, columns, strict=True)
+        ):
             return None
         ins = tuple((name, bits - tile_bits.get(name, 0)) for name, bits in self.ins)
         return LinearLayout(ins, outs, tuple(shrunk))
@@ -320,7 +322,7 @@ class LinearLayout:
         sizes = dict(self.outs)
         new_outs = tuple((name, sizes[name]) for name in outs)
         moves = _embedding(new_outs, self.outs, {})
-        columns = tuple(_unmove(column, moves) for name in ins for column in self.packed(name))
+        columns = tuple(_extract(column, moves) for name in ins for column in self.packed(name))
         return LinearLayout(tuple((n, len(self.packed(n))) for n in ins), new_outs, columns)
 
     def restrict(self, ins: Sequence[str]) -> "LinearLayout":
@@ -420,14 +422,14 @@ def _embedding(small: Dims, large: Dims, skip: Mapping[str, int]) -> _Moves:
     return tuple(moves)
 
 
-def _move(vector: int, moves: _Moves) -> int:
+def _embed(vector: int, moves: _Moves) -> int:
     result = 0
     for source, mask, target in moves:
         result |= (vector >> source & mask) << target
     return result
 
 
-def _unmove(vector: int, moves: _Moves) -> int:
+def _extract(vector: int, moves: _Moves) -> int:
     result = 0
     for source, mask, target in moves:
         result |= (vector >> target & mask) << source
