@@ -1,6 +1,6 @@
-"""The front end of Triton-C: preprocesses, parses and lowers its sources to tile IR.
+"""The front end of Triton-C: preprocessor, parser, and lowering to tile IR.
 
-Users meet it as package `tilewright.c` (kernels to launch) and as the command `tilewright cc`.
+Its users are the package `tilewright.c` (kernels to launch) and the command `tilewright cc`.
 """
 
 from tilewright.frontend.c.c_parameters import KernelParameter, kernel_named, parameters_of

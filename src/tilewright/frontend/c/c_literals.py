@@ -16,7 +16,7 @@ _CANDIDATES = (i32, u32, i64, u64)
 _BASES = {"0x": 16, "0b": 2}
 _DIGIT_NAMES = {8: "an octal number, since it begins with 0", 2: "a binary number"}
 _LONGEST = 24
-"""Characters of a literal that messages show; no 64-bit number has as many decimal digits."""
+"""Longest literal that messages show; no 64-bit number has as many decimal digits."""
 
 _ESCAPES = {
     "n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v",
@@ -32,7 +32,7 @@ def integer_literal(text: str) -> tuple[int, DType]:
     suffix = text[len(digits) :].lower()
     value, base = _value_of(digits, text)
     for dtype in _CANDIDATES:
-        # Suffixes rule types out; of the rest the first that holds the value is taken.
+        # Suffixes exclude types; the first of the others that holds the value is chosen.
         if "u" in suffix and dtype.is_signed or "l" in suffix and dtype.bits < 64:
             continue
         # Decimal literals without `u` never become unsigned in C.
@@ -46,7 +46,7 @@ def integer_literal(text: str) -> tuple[int, DType]:
 
 
 def _value_of(digits: str, text: str) -> tuple[int, int]:
-    """The number that some digits are, and their base."""
+    """The value of digits, and their base."""
     # `0` by itself is octal in C too, with the same value.
     base = _BASES.get(digits[:2].lower(), 8 if digits[0] == "0" else 10)
     # Before int(): Python refuses, or takes long for, numbers of thousands of digits.
@@ -61,7 +61,7 @@ def _value_of(digits: str, text: str) -> tuple[int, int]:
 
 
 def shortened(text: str) -> str:
-    """A literal as messages show it."""
+    """A literal, shortened for messages."""
     if len(text) <= _LONGEST:
         return text
     # The quotes inside close and reopen those that the caller puts around the result.
@@ -77,12 +77,12 @@ def character_literal(text: str) -> int:
 
 
 def string_literal(text: str) -> str:
-    """What `"..."` holds. Errors: CSyntaxError."""
+    """The content of `"..."`. Errors: CSyntaxError."""
     return unescaped(text[1:-1])
 
 
 def unescaped(text: str) -> str:
-    """A text with its escape sequences replaced. Errors: CSyntaxError."""
+    """Replace the escape sequences of a text. Errors: CSyntaxError."""
     return _ESCAPE.sub(_character, text) if "\\" in text else text
 
 

@@ -1,4 +1,4 @@
-"""The kernels of a source, and what the declarations of their parameters say."""
+"""The kernels of a source, and the declarations of their parameters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tilewright.support import errors
 from tilewright.support.data_class import dataclass
 
 _AMOUNTS = f"an integer from 1 to {i32.max_int:,}"
-"""What `__aligned` and `__multipleof` take, as the facts of tile IR do."""
+"""Valid amounts of `__aligned` and `__multipleof`, as for the facts of tile IR."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class KernelParameter:
 
 
 def _kernels_of(parsed: ParsedSource) -> list[syntax.Function]:
-    """The functions declared `__global__`; without any, those that return nothing."""
+    """The functions declared `__global__`; without any, those that return `void`."""
     functions = parsed.program.functions
     # `__global__` is optional: a source of a single void function needs no mark.
     marked = [function for function in functions if function.is_kernel]

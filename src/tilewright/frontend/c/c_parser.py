@@ -1,4 +1,4 @@
-"""Tokens to syntax trees, by the grammar in grammar.lark; mistakes as designed errors."""
+"""The parser: tokens to syntax trees by grammar.lark, with designed errors."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ _TERMINALS_IN_MESSAGES = {
     "SEMICOLON": "';'", "RPAR": "')'", "LPAR": "'('", "RBRACE": "'}'", "LBRACE": "'{'",
     "RSQB": "']'", "COMMA": "','", "COLON": "':'", "EQUAL": "'='",
 }  # fmt: skip
-"""Terminals as messages call them."""
+"""Names of terminals in messages."""
 
 _RESERVED = frozenset(
     {"struct", "union", "enum", "typedef", "switch", "goto", "case", "default",
      "extern", "register", "auto", "asm", "template", "class"}
 )  # fmt: skip
-"""Keywords of C that begin what Triton-C does not have."""
+"""Keywords of C that begin constructs Triton-C lacks."""
 
-# At most three are named; a list of everything that may follow helps nobody.
+# At most three are named; a list of all possible tokens would not help.
 _ORDER = ("SEMICOLON", "RPAR", "RSQB", "COLON", "LBRACE", "RBRACE", "LPAR", "TYPE", "NAME")
-"""Of the terminals that would fit, these are the likeliest, in this order."""
+"""The likeliest of the expected terminals, in this order."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedSource:
-    """A syntax tree with what messages need: the source and the definitions."""
+    """A syntax tree with its source and definitions, for messages."""
 
     program: Program
     source: Source
@@ -65,17 +65,17 @@ def _parsed(lark: Any, tokens: list[Token], defines: Mapping[str, str]) -> Progr
     try:
         return lark.parse(tokens)
     except UnexpectedToken as problem:
-        # `from None`: lark's own traceback and its terminal names mean nothing to the user.
+        # `from None`: lark's traceback and terminal names would not help the user.
         raise _mistake(problem, tokens, defines) from None
 
 
 def _mistake(
     problem: UnexpectedToken, tokens: list[Token], defines: Mapping[str, str]
 ) -> errors.CompilationError:
-    """What is wrong at the first token that does not fit."""
+    """The error at the first unexpected token."""
     token: Any = problem.token
     accepts = cast("set[str]", cast("Any", problem.interactive_parser).accepts())
-    # At the end of the source the token has no location: the last one stands for it.
+    # At the end of the source the token has no location: the last token's is used.
     if token.type == "$END":
         last = tokens[-1].span if tokens else Span("", 1, 0, 1)
         return _expected(accepts, "the end of the source", last, _unclosed(tokens), defines)
@@ -84,7 +84,7 @@ def _mistake(
     foreign = _foreign(tokens[: index + 1])
     if foreign is not None:
         return _at(_foreign_error(foreign.value), foreign.span, defines)
-    # Two names in a row are most often a type that a macro should have given.
+    # Two names in a row are most often a type that a macro should define.
     missing = _missing_type(token, before, accepts)
     if missing is not None:
         error = errors.MissingDefine(missing.value)
@@ -92,7 +92,7 @@ def _mistake(
         return _at(error, missing.span, defines)
     span: Span = token.span
     forgotten = _forgotten(tokens, index)
-    # A `;` that is missing is best shown where it belongs: after the last token before it.
+    # A missing `;` is shown where it belongs: after the preceding token.
     if before is not None and "SEMICOLON" in accepts and before.span.line < span.line:
         place = Span(before.span.file, before.span.line, before.span.end, before.span.end + 1)
         shown = f"{_shown(token.value)} on the next line"
@@ -102,12 +102,12 @@ def _mistake(
 
 
 def _shown(text: str) -> str:
-    """A token as messages have it, control characters as escape sequences."""
+    """A token for messages, with control characters as escape sequences."""
     return f"'{text if text.isprintable() else ascii(text)[1:-1]}'"
 
 
 def _foreign(tokens: list[Token]) -> Token | None:
-    """A name on the line of the last token that only C or CUDA knows."""
+    """A name of C or CUDA, unknown here, on the line of the last token."""
     line = tokens[-1].span.line
     words = [token for token in tokens if token.span.line == line]
     # CUDA names first: their advice is more specific than that for C's keywords.
@@ -123,7 +123,7 @@ def _foreign_error(word: str) -> errors.CompilationError:
 
 
 def _forgotten(tokens: list[Token], index: int) -> str:
-    """A question about the line above, where it ends as no statement does."""
+    """A hint about the line above, if it ends as no statement does."""
     line = tokens[index].span.line
     above = next((t for t in reversed(tokens[:index]) if t.span.line < line), None)
     if above is None or not (above.value.isidentifier() or above.value[-1] in "0123456789)]"):
@@ -132,7 +132,7 @@ def _forgotten(tokens: list[Token], index: int) -> str:
 
 
 def _missing_type(token: Token, before: Token | None, accepts: set[str]) -> Token | None:
-    """The name that stands where only a type, or a macro for one, makes sense."""
+    """The name in a position where only a type, or a macro for one, makes sense."""
     if token.type == "NAME" and "TYPE" in accepts and "NAME" not in accepts:
         return token
     if token.type == "NAME" and before is not None and before.type == "NAME":
@@ -152,7 +152,7 @@ def _instead(token: Token, before: Token | None) -> str:
 
 
 def _unclosed(tokens: Iterable[Token]) -> str:
-    """Which bracket is still open at the end."""
+    """The bracket that is still open at the end."""
     closing = {")": "(", "]": "[", "}": "{"}
     opened: list[Token] = []
     for token in tokens:

@@ -1,7 +1,7 @@
-"""Tokens of Triton-C, as pcpp takes them and as the parser gets them; where each is in the source.
+"""Tokens of Triton-C for pcpp and for the parser, with their locations in the source.
 
-pcpp gives every token of an expansion the line of the macro's use. The lines given to it here are
-integers that know their columns too (`LineAndColumns`), so that columns survive expansion.
+pcpp gives every token of an expansion the line of the macro's use. The line numbers passed to it
+are integers with columns (`LineAndColumns`), so that columns survive expansion.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tilewright.support.data_class import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A range on one line, and the macros whose expansion put the text there, outermost first.
+    """A range on one line, and the macros from whose expansion it comes, outermost first.
 
     col and end count UTF-8 bytes from 0; end -1 is the end of the line.
     """
@@ -28,14 +28,14 @@ class Span:
     macros: tuple[str, ...] = ()
 
     def to(self, other: Span) -> Span:
-        """From the beginning of this one to the end of `other`."""
+        """The span from the beginning of this one to the end of `other`."""
         if other is self:
             return self
         if other.file != self.file or other.line < self.line:
             return self
-        # A location has one line: a range that ends further down goes to the end of its first.
+        # A location has one line: a longer range ends with its first line.
         end = max(self.end, other.end) if other.line == self.line else -1
-        # Only macros around both ends explain the whole range.
+        # Only macros around both ends apply to the whole range.
         shared = tuple(a for a, b in zip(self.macros, other.macros, strict=False) if a == b)
         return replace(self, end=end, macros=shared)
 
@@ -48,7 +48,7 @@ class LineAndColumns(int):
 
     @classmethod
     def of(cls, line: int, col: int, end: int) -> LineAndColumns:
-        """Line `line`, from column `col` to `end`."""
+        """The range of line `line` from column `col` to `end`."""
         place = cls(line)
         place.col = col
         place.end = end
@@ -56,7 +56,7 @@ class LineAndColumns(int):
 
 
 class PreprocessorToken:
-    """What pcpp works on. expanded_from: macros, innermost first; it is set where they expand."""
+    """A token of pcpp. expanded_from: macros, innermost first; set where they expand."""
 
     __slots__ = ("expanded_from", "lexpos", "lineno", "source", "type", "value")
 
@@ -90,7 +90,7 @@ _OPERATORS = {
     "%=": "PERCENTEQUAL", "<<=": "LSHIFTEQUAL", ">>=": "RSHIFTEQUAL", "...": "ELLIPSIS",
     "@": "AT", "@=": "ATEQUAL",
 }  # fmt: skip
-"""pcpp knows operators by these names, with CPP_ before them."""
+"""pcpp's names of operators, without the prefix CPP_."""
 
 # FLOAT excludes a second point after the first: `0...4` is 0, an ellipsis and 4.
 _PATTERN = re.compile(
@@ -115,7 +115,7 @@ _PATTERN = re.compile(
 
 
 class PreprocessorLexer:
-    """Cuts text into tokens; the protocol is that of PLY, which pcpp expects."""
+    """A lexer with the protocol of PLY, which pcpp expects."""
 
     def __init__(self) -> None:
         self.lineno = 1
@@ -154,7 +154,8 @@ def _tokens(text: str, line: int) -> Iterator[PreprocessorToken]:
 
 
 def beyond(text: str, most: int) -> tuple[int, int]:
-    """How many tokens a text has, and where it has more than `most`: an offset, -1 if nowhere."""
+    """The number of tokens of a text, and the offset at which it exceeds `most`; -1 if it does
+    not."""
     count = 0
     for match in _PATTERN.finditer(text):
         count += match.lastgroup != "WS"
@@ -164,7 +165,8 @@ def beyond(text: str, most: int) -> tuple[int, int]:
 
 
 class Token:
-    """What the parser gets. type: a terminal of the grammar; the other attributes lark asks for."""
+    """A token of the parser. type: a terminal of the grammar; lark requires the other
+    attributes."""
 
     __slots__ = ("span", "type", "value")
 
@@ -193,7 +195,7 @@ class Token:
 
 
 def span_of(token: PreprocessorToken, file: str) -> Span:
-    """Where a token is, or where the macro is used that it comes from."""
+    """The span of a token, or of the use of the macro from which it comes."""
     place: Any = token.lineno
     macros = tuple(dict.fromkeys(reversed(getattr(token, "expanded_from", ()))))
     col, end = getattr(place, "col", -1), getattr(place, "end", -1)

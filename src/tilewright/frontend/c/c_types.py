@@ -43,7 +43,7 @@ _OTHERS: dict[str, DType] = {
 }  # fmt: skip
 
 _ORDER = ("char", "short", "long", "int")
-"""`long int` is `long`, `short int` is `short`: the first of these that is there decides."""
+"""`long int` is `long`, `short int` is `short`: the first of these that is present decides."""
 
 READ_ONLY = frozenset({"const", "__readonly"})
 
@@ -59,7 +59,7 @@ NAMES: dict[DType, str] = {
 def number_type(specifiers: Iterable[str]) -> DType | None:
     """The type that specifiers such as ("unsigned", "int") name; None for `void`.
 
-    Errors: CSyntaxError for specifiers that do not fit together.
+    Errors: CSyntaxError for specifiers that conflict.
     """
     words = list(specifiers)
     if words == ["void"]:
@@ -82,7 +82,7 @@ def number_type(specifiers: Iterable[str]) -> DType | None:
 def scalar_type(name: TypeName, read_only: bool = False) -> Scalar | None:
     """A type without extents; None for `void`.
 
-    read_only: also what a parameter's attributes say. Errors: CSyntaxError.
+    read_only: as declared by a parameter's attributes. Errors: CSyntaxError.
     """
     element = number_type(name.specifiers)
     if not name.pointers:
@@ -98,7 +98,7 @@ def scalar_type(name: TypeName, read_only: bool = False) -> Scalar | None:
 
 
 def c_spelling(type_: Scalar) -> str:
-    """A type as C writes it."""
+    """The spelling of a type in C."""
     if isinstance(type_, PointerType):
         return f"{'const ' if type_.const else ''}{NAMES[type_.element]} *"
     return NAMES[type_]

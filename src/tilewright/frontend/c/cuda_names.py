@@ -1,4 +1,4 @@
-"""Names of CUDA that Triton-C does not have, and what to write instead of them."""
+"""Names of CUDA that Triton-C lacks, and their replacements."""
 
 from __future__ import annotations
 
@@ -40,6 +40,6 @@ _KINDS = (
 
 
 def instead_of(word: str) -> str | None:
-    """What to write instead of a name of CUDA; None for other names."""
+    """The replacement of a name of CUDA; None for other names."""
     replacement = _REPLACEMENTS.get(word)
     return replacement or next((text for form, text in _KINDS if re.fullmatch(form, word)), None)

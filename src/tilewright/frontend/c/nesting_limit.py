@@ -1,7 +1,7 @@
-"""How deep a syntax tree is. Later steps call themselves for what is nested, so depth has a limit.
+"""The limit on the depth of syntax trees, which later steps walk recursively.
 
-Long sums are no nesting: `a + b + c` is a tree that leans to the left, and is followed in a loop.
-C asks for 127 blocks and 63 parentheses inside each other.
+Long sums are not nested: `a + b + c` is a left-leaning tree, which is walked in a loop. C requires
+support for 127 nested blocks and 63 nested parentheses.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOST = 128
 
 def check_nesting(program: syntax.Program) -> None:
     """Errors: NestedTooDeeply, at the first node that is too deep."""
-    # A stack of our own: recursion would hit the limit that is to be checked.
+    # An explicit stack: recursion would hit the limit that is to be checked.
     pending: list[tuple[syntax.Node, int]] = [(program, 0)]
     while pending:
         node, depth = pending.pop()
@@ -31,8 +31,8 @@ def check_nesting(program: syntax.Program) -> None:
 
 def _deeper(node: syntax.Node, depth: int) -> Iterator[tuple[syntax.Node, int]]:
     for child in children(node):
-        # The left side of an operator is followed in a loop by the lowering.
+        # The lowering walks the left side of an operator in a loop.
         follows = isinstance(node, syntax.Binary) and child is node.left
-        # The braces of a body are no level of their own.
+        # The braces of a body are not a separate level.
         body = isinstance(child, syntax.Block) and not isinstance(node, syntax.Block)
         yield child, depth if follows or body else depth + 1

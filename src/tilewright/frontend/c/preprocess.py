@@ -1,4 +1,4 @@
-"""The preprocessor: pcpp, with locations that survive expansion and errors of our own kind."""
+"""The preprocessor: pcpp, with locations that survive expansion and designed errors."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ _LITERALS = {
     "CPP_CHAR": "CHAR",
 }
 _BLANK = frozenset({"CPP_WS", "CPP_LINECONT", "CPP_COMMENT1", "CPP_COMMENT2"})
-# Against macros that double: 20 of them would make a million tokens of one.
+# Against macros that double: 20 of them would expand to a million tokens.
 _MAX_TOKENS = 1 << 18
-"""Tokens that the expansions of one source may make, those of inner expansions included."""
+"""Most tokens of all expansions of one source, including inner ones."""
 
 _LONGEST = 1 << 17
-"""Tokens of a source and its headers, which are read in about 3 s: 15,000 lines, or more."""
+"""Most tokens of a source and its headers: 15,000 lines, or more, which take about 3 s."""
 
 _MAX_INCLUDES = 100
-"""Headers that may include each other; GCC allows 200."""
+"""Nesting depth of includes; GCC allows 200."""
 
 _NEEDED = {
     **dict.fromkeys(("define", "undef", "ifdef", "ifndef"), "a name"),
@@ -66,20 +66,20 @@ _NEEDED = {
     "include": "the name of a header",
     "pragma": "a word",
 }
-"""What must follow the name of a directive."""
+"""The required rest of each directive."""
 
 _UNREADABLE = (LookupError, ValueError, TypeError, AttributeError, AssertionError)
-"""What pcpp raises for a directive that it does not expect."""
+"""Exceptions of pcpp for malformed directives."""
 
 _BUILT_IN = ("__DATE__", "__TIME__")
-"""Macros of pcpp that would make a kernel differ from one second to the next."""
+"""Macros of pcpp that depend on the time, which would change kernels."""
 
 
 @dataclass(slots=True)
 class Source:
-    """A text to compile. name: of the file, or in angle brackets; folder: where includes are.
+    """A text to compile. name: of the file, or in angle brackets; folder: of includes.
 
-    lines: of every file that was read, for messages; texts: of the headers, for cache keys.
+    lines: of every file read, for messages; texts: of the headers, for cache keys.
     """
 
     text: str
@@ -90,8 +90,8 @@ class Source:
 
 
 class _Preprocessor(Preprocessor):
-    """pcpp with hooks that raise. made: tokens that expansions have made; depth: of expansions;
-    length: tokens of what was read.
+    """pcpp with hooks that raise. made: tokens from expansions; depth: of expansions; length:
+    tokens read.
     """
 
     def __init__(self, source: Source) -> None:
@@ -126,15 +126,15 @@ class _Preprocessor(Preprocessor):
         return _loc(self.read.name, line) if line else None
 
     def on_error(self, file: str, line: int, msg: str) -> NoReturn:
-        """Every complaint of pcpp is a mistake of the user."""
-        # pcpp's messages begin with a capital, ours do not.
+        """Raise an error for every complaint of pcpp."""
+        # pcpp's messages begin with a capital.
         text = msg[:1].lower() + msg[1:].strip()
         raise errors.PreprocessorError(text, loc=_loc(file or self.read.name, line))
 
     def on_include_not_found(
         self, is_malformed: bool, is_system_include: bool, curdir: str, includepath: str
     ) -> NoReturn:
-        """A missing header."""
+        """Raise the error of a missing header."""
         directive: Any = self.lastdirective
         where = _loc(directive.source or self.read.name, directive.lineno)
         if is_malformed:
@@ -149,7 +149,7 @@ class _Preprocessor(Preprocessor):
     def on_directive_unknown(
         self, directive: Any, toks: Any, ifpassthru: bool, precedingtoks: Any
     ) -> bool:
-        """`#error`, and what is no directive; pragmas mean nothing."""
+        """Raise for `#error` and unknown directives; pragmas are ignored."""
         if directive.value == "pragma":
             return True
         where = _loc(directive.source or self.read.name, directive.lineno)
@@ -165,14 +165,14 @@ class _Preprocessor(Preprocessor):
     def on_directive_handle(
         self, directive: Any, toks: Any, ifpassthru: bool, precedingtoks: Any
     ) -> bool:
-        """Directives that lack what they need."""
+        """Raise for incomplete directives."""
         self.lastdirective = directive
         needed = _NEEDED.get(directive.value)
         solid = [token for token in toks if token.type not in _BLANK]
         if needed == "a name" and solid and solid[0].type != "CPP_ID":
             solid = []
         if directive.value == "if" and solid and solid[0].value == "!":
-            # pcpp looks for `! defined ( NAME` without asking how long the line is.
+            # pcpp looks for `! defined ( NAME` without checking the length of the line.
             words = [token.value for token in solid[1:3]]
             solid = solid if len(solid) > 1 + ("defined" in words) + ("(" in words) else []
         if needed and not solid:
@@ -194,11 +194,12 @@ class _Preprocessor(Preprocessor):
         return file
 
     def expand_macros(self, tokens: Any, expanding_from: Sequence[str] = ()) -> Any:
-        """As pcpp does, except that an unclosed call and too many tokens are mistakes.
+        """Expand as pcpp does, except that unclosed calls and too many tokens are errors.
 
-        A few macros, each of which uses the one before twice, make more than fits into memory.
+        A few macros, each of which uses the previous one twice, would exceed memory.
         """
-        # Depth 0 is text of the source; pcpp comes back here for arguments and results of macros.
+        # Depth 0 is text of the source; pcpp calls this recursively for arguments and results of
+        # macros.
         if not self.depth:
             _check_closed(self, tokens)
             self.depth += 1
@@ -218,7 +219,7 @@ class _Preprocessor(Preprocessor):
         return expanded
 
     def evalexpr(self, tokens: Any) -> tuple[int, None]:
-        """The value of a condition, by `preprocessor_conditions` and not pcpp's own evaluator."""
+        """The value of a condition, by `preprocessor_conditions` instead of pcpp's evaluator."""
         if not tokens:
             raise errors.PreprocessorError("a condition is missing", loc=self.current_location())
         # `defined X` before expansion, so that X is not replaced by its value (C17 6.10.1).
@@ -252,9 +253,9 @@ class _Preprocessor(Preprocessor):
 
 
 def _pieces(tokens: Sequence[PreprocessorToken]) -> Iterator[list[PreprocessorToken]]:
-    """The tokens in parts that no use of a macro reaches across.
+    """Split the tokens where no use of a macro extends across.
 
-    For each call of a macro pcpp copies all that follows it in its list.
+    For each call of a macro pcpp copies the rest of its list.
     """
     start = depth = 0
     for index, token in enumerate(tokens):
@@ -294,7 +295,7 @@ def _check_closed(preprocessor: Any, tokens: Sequence[PreprocessorToken]) -> Non
 def preprocess(source: Source, defines: Mapping[str, str]) -> list[Token]:
     """The tokens of a source after preprocessing, for the parser. Errors: PreprocessorError.
 
-    defines: macros that are there from the beginning, each with its text.
+    defines: predefined macros, each with its text.
     """
     processor: Any = _Preprocessor(source)
     source.lines[source.name] = source.text.splitlines()
@@ -320,7 +321,8 @@ def preprocess(source: Source, defines: Mapping[str, str]) -> list[Token]:
 
 
 def _check_define(name: str, tokens: Sequence[PreprocessorToken]) -> None:
-    """A definition must not break into the code around it: its brackets belong together."""
+    """Check that the brackets of a definition match, so that it cannot affect the code around
+    it."""
     closing = {")": "(", "]": "[", "}": "{"}
     opened: list[str] = []
     for token in tokens:
@@ -345,12 +347,12 @@ def _token(token: PreprocessorToken, file: str) -> Token:
 
 
 def _loc(file: str, line: int) -> SourceLoc:
-    """Where a directive is; `line` may know its columns."""
+    """The location of a directive; `line` may have columns."""
     return SourceLoc(file, int(line), getattr(line, "col", -1), getattr(line, "end", -1))
 
 
 def location(span: Span, function: str = "", caller: SourceLoc | None = None) -> SourceLoc:
-    """A span as messages and ops have it."""
+    """A span as a source location."""
     return SourceLoc(span.file, span.line, span.col, span.end, function, caller)
 
 

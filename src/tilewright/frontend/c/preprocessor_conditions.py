@@ -1,8 +1,8 @@
 """The conditions of `#if` and `#elif`: integers of 64 bits, with C's operators (C17 6.10.1).
 
-pcpp has an evaluator of its own, which computes `1 << 99999999999` before it cuts off what does not
-fit. Here operators work on values that are cut to 64 bits, and what is not evaluated in C (the
-right side of `0 && x`) may divide by zero. Names that are no macros are 0, `true` is 1.
+pcpp's own evaluator computes `1 << 99999999999` before it truncates. Here operators work on values
+of 64 bits, and unevaluated parts (the right side of `0 && x`) may divide by zero, as in C. Names
+that are not macros are 0, `true` is 1.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from tilewright.support.data_class import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A value, and whether it is unsigned, as what is combined with it becomes."""
+    """A value, and whether it is unsigned, which makes combined values unsigned."""
 
     value: int
     unsigned: bool = False
 
 
 def _shifted(a: int, b: int) -> int:
-    """`a << b`; what is shifted out, or by a negative amount, is gone."""
+    """`a << b`; 0 for negative amounts; bits shifted out are lost."""
     return a << b if 0 <= b < u64.bits else 0
 
 
@@ -75,7 +75,7 @@ def evaluate(tokens: Sequence[PreprocessorToken]) -> int:
 
 
 class _Reader:
-    """Goes through the tokens of a condition once. live: whether what is read is evaluated."""
+    """Parse the tokens of a condition. live: whether the current part is evaluated."""
 
     def __init__(self, tokens: Sequence[PreprocessorToken]) -> None:
         self.tokens = tokens
@@ -87,12 +87,12 @@ class _Reader:
         return self.tokens[self.at].value if self.at < len(self.tokens) else ""
 
     def fail(self) -> NoReturn:
-        """The current token does not fit."""
+        """Raise for an unexpected token."""
         shown = f"'{self.next}'" if self.next else "the end of the line"
         raise errors.PreprocessorError(f"expected a condition on integers, found {shown}")
 
     def _take(self, symbol: str) -> None:
-        """Go on past a symbol that has to be there."""
+        """Consume a required symbol."""
         if self.next != symbol:
             self.fail()
         self.at += 1
@@ -127,16 +127,16 @@ class _Reader:
         if symbol in ("/", "%") and not right.value:
             if live:
                 raise errors.PreprocessorError("a division by 0 in a condition")
-            # In a part that is not evaluated any value will do.
+            # In an unevaluated part any value will do.
             return Number(0)
-        # The amount of a shift has no say in the type of its result.
+        # The amount of a shift does not affect the type of its result.
         unsigned = left.unsigned or (right.unsigned and symbol not in ("<<", ">>"))
         a, b = _cut(left.value, unsigned).value, _cut(right.value, unsigned).value
         # Comparisons and logic give a signed 0 or 1.
         return _cut(_OPERATORS[symbol](a, b), unsigned and symbol not in _CONDITIONS)
 
     def unary(self, live: bool) -> Number:
-        """Operators in front of a number, a name or parentheses."""
+        """Prefix operators of a number, a name or parentheses."""
         symbols: list[str] = []
         # Collected in a loop: thousands of `!` must not exhaust the stack.
         while self.next in _UNARY:
@@ -163,7 +163,7 @@ class _Reader:
         if token.type == "CPP_CHAR":
             return Number(character_literal(token.value))
         if token.type == "CPP_ID":
-            # Names that are no macros are 0 (C17 6.10.1); `true` is 1 as in C23.
+            # Names that are not macros are 0 (C17 6.10.1); `true` is 1 as in C23.
             return Number(int(token.value == "true"))
         self.at -= 1
         self.fail()

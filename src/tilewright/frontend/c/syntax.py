@@ -11,19 +11,19 @@ from tilewright.support.data_class import dataclass
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
-    """Anything with a location. Nodes are compared by identity."""
+    """A node with a location. Nodes are compared by identity."""
 
     span: Span
 
 
 class Expression(Node):
-    """Anything with a value."""
+    """A node with a value."""
 
     __slots__ = ()
 
 
 class Statement(Node):
-    """Anything that is done."""
+    """A node that is executed."""
 
     __slots__ = ()
 
@@ -52,7 +52,7 @@ class TypeName(Node):
 
     @property
     def is_fixed(self) -> bool:
-        """Whether what is declared is constant itself: `const int n`, `float *const p`."""
+        """Whether the declared variable itself is constant: `const int n`, `float *const p`."""
         return "const" in (self.pointers[-1] if self.pointers else self.qualifiers)
 
 
@@ -78,7 +78,7 @@ class Parameter(Node):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Function(Node):
-    """A function. span: its name; type: what it returns."""
+    """A function. span: its name; type: its return type."""
 
     type: TypeName
     name: str
@@ -111,7 +111,7 @@ class Declaration(Statement):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block(Statement):
-    """`{ ... }`, with names of its own; empty for `;`."""
+    """`{ ... }`, with a nested scope; empty for `;`."""
 
     body: tuple[Statement, ...]
 
@@ -163,7 +163,7 @@ class Name(Expression):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Number(Expression):
-    """A literal. type: of an integer; None for a float, which takes that of the float beside it."""
+    """A literal. type: of an integer; None for a float, which takes the other operand's type."""
 
     value: int | float
     type: DType | None

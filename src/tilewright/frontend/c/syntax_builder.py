@@ -1,4 +1,4 @@
-"""Builds the syntax tree while the parser reduces: one method for each rule of the grammar."""
+"""Build the syntax tree while the parser reduces: one method for each rule of the grammar."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NOWHERE = Span("", 1, 0, 0)
 
 
 def _over(parts: Sequence[Any]) -> Span:
-    """From the first part that has a location to the last."""
+    """The span from the first part that has a location to the last."""
     spans = [part.span for part in parts if isinstance(part, syntax.Node | Token)]
     return spans[0].to(spans[-1]) if spans else _NOWHERE
 
@@ -35,7 +35,8 @@ def _at(token: Token, read: Callable[[str], T]) -> T:
 
 
 class Build(Transformer[Any, Any]):
-    """Rules to nodes. The arguments of a method are what the rule's right side has become."""
+    """Semantic actions of the grammar. The arguments of a method are the nodes of the rule's right
+    side."""
 
     def program(self, *items: Any) -> syntax.Program:
         functions = tuple(item for item in items if isinstance(item, syntax.Function))
@@ -45,7 +46,7 @@ class Build(Transformer[Any, Any]):
     def global_(self, item: syntax.Declaration) -> syntax.Declaration:
         return item
 
-    # `global` is a keyword of Python, so the method of that rule gets its name here.
+    # `global` is a keyword of Python, so the method of that rule is named here.
     locals()["global"] = global_
 
     def function(
@@ -104,7 +105,7 @@ class Build(Transformer[Any, Any]):
         return syntax.Evaluate(value.span, value)
 
     def empty(self) -> syntax.Block:
-        # Without a token lark passes nothing, so there is no location.
+        # Without a token lark passes no argument, so there is no location.
         return syntax.Block(_NOWHERE, ())
 
     def if_then(self, test: syntax.Expression, then: syntax.Statement) -> syntax.If:
@@ -217,7 +218,7 @@ class Build(Transformer[Any, Any]):
         return syntax.Axis(token.span, token.value)
 
     def slice(self, *parts: Any) -> syntax.Slice:
-        # Either side of the colon may be missing: its position tells which is there.
+        # Either side of the colon may be missing: its position identifies the present one.
         before_colon = [isinstance(part, Token) for part in parts].index(True)
         start, stop = parts[:before_colon], parts[before_colon + 1 :]
         return syntax.Slice(_over(parts), *(side[0] if side else None for side in (start, stop)))
@@ -253,4 +254,4 @@ class Build(Transformer[Any, Any]):
 
 
 Builder: Any = cast("Callable[..., Any]", v_args)(inline=True)(Build)
-"""As lark calls it: each method gets the parts of its rule as arguments."""
+"""`Build` with lark's calling convention: each method gets the parts of its rule as arguments."""

@@ -1,4 +1,4 @@
-"""Queries of a syntax tree before it is lowered: where it jumps, and which names it assigns."""
+"""Queries of a syntax tree before lowering: its jumps, and the names that it assigns."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tilewright.support.fresh_stack import nested
 Jumps = frozenset[str]
 _LOOP = frozenset({"break", "continue"})
 _KEPT = 4096
-"""Answers that are remembered; trees of sources that are gone must not stay for ever."""
+"""Size of the caches, so that trees of old sources are released."""
 
 
 @lru_cache(_KEPT)
 @nested
 def jump_kinds(node: syntax.Statement) -> Jumps:
-    """Keywords of the jumps that leave a statement; a loop keeps its own."""
+    """Keywords of the jumps that leave a statement; a loop contains its own."""
     if isinstance(node, syntax.Jump):
         return frozenset({node.keyword})
     if isinstance(node, syntax.Block):
@@ -27,7 +27,7 @@ def jump_kinds(node: syntax.Statement) -> Jumps:
     if isinstance(node, syntax.If):
         sides = [node.then] if node.orelse is None else [node.then, node.orelse]
         return _union(sides)
-    # `return` leaves a loop too; break and continue end inside.
+    # `return` also leaves a loop; break and continue do not.
     return jump_kinds(node.body) - _LOOP if isinstance(node, syntax.Loop) else frozenset()
 
 
@@ -38,18 +38,18 @@ def _union(nodes: Iterable[syntax.Statement]) -> Jumps:
 @lru_cache(_KEPT)
 @nested
 def always_jumps(node: syntax.Statement | None) -> bool:
-    """Whether control never comes to what follows a statement."""
+    """Whether control never reaches the statements after this one."""
     if isinstance(node, syntax.Block):
         return any(map(always_jumps, node.body))
     if isinstance(node, syntax.If):
         return always_jumps(node.then) and always_jumps(node.orelse)
-    # A loop may run zero times, so what it jumps to is never certain.
+    # A loop may run zero times, so its jumps are never certain.
     return isinstance(node, syntax.Jump)
 
 
 @lru_cache(_KEPT)
 def assigned(node: syntax.Node) -> tuple[str, ...]:
-    """Names that a tree assigns, in the order of their first assignment; declared ones too."""
+    """Names that a tree assigns or declares, in the order of their first assignment."""
     return tuple(dict.fromkeys(name for inner in walk(node) for name in _targets(inner)))
 
 
@@ -60,14 +60,14 @@ def _targets(node: syntax.Node) -> Iterator[str]:
 
 @lru_cache(_KEPT)
 def reads(node: syntax.Node) -> frozenset[str]:
-    """Names that a tree mentions."""
+    """Names that occur in a tree."""
     return frozenset(inner.name for inner in walk(node) if isinstance(inner, syntax.Name))
 
 
 @lru_cache(_KEPT)
 def is_pure(node: syntax.Expression) -> bool:
-    """Whether evaluating an expression twice, or needlessly, changes nothing and cannot fail."""
-    # Calls may store and loads may fault: neither may be done needlessly.
+    """Whether evaluating an expression twice, or needlessly, has no effect and cannot fail."""
+    # Calls may store and loads may fault: neither may be evaluated needlessly.
     impure = (syntax.Assign, syntax.Step, syntax.Call, syntax.Dereference)
     return not any(isinstance(inner, impure) for inner in walk(node))
 

@@ -1,1 +1,1 @@
-"""Triton-C syntax trees to tile IR; `kernel_lowering` is the entry."""
+"""Lowering of Triton-C syntax trees to tile IR; `kernel_lowering` is the entry."""

@@ -27,7 +27,7 @@ from tilewright.support import errors
 
 @statement(syntax.Declaration)
 def declaration(frame: FunctionFrame, node: syntax.Declaration) -> None:
-    """Variables with or without initial values; a scalar fills a tile."""
+    """Declare variables, with or without initial values; a scalar fills a tile."""
     for item in node.variables:
         _declare(frame, item)
 
@@ -46,9 +46,9 @@ def _declare(frame: FunctionFrame, node: syntax.Variable) -> None:
         frame.values[frame.declare(Variable(node.name, type_))] = Unset()
         return
     value = frame.expression(node.value)
-    # The initial value may bring `const` into a pointer's type.
+    # The initial value may add `const` to a pointer's type.
     type_ = with_constness_of(type_, value)
-    # A `const int` with a constant value may be an extent: its number is kept.
+    # A `const int` with a constant value may be an extent: its value is recorded.
     number = unwrap(value) if fixed and not isinstance(value, tensor) else None
     result = _initial(frame, node, value, type_)
     wrapped = None
@@ -92,9 +92,9 @@ def _assign(
 
 
 def _combined(frame: FunctionFrame, node: syntax.Assign, before: object) -> object:
-    """`before <operator> value`; `c += a @ b` accumulates the product."""
+    """`before <operator> value`; `c += a @ b` accumulates the dot."""
     value = node.value
-    # `c += a @ b` as one op: the accumulator of dot instead of a sum after it.
+    # `c += a @ b` as one op: a dot with accumulator instead of an addition after it.
     if node.operator == "+" and isinstance(value, syntax.Binary) and value.operator == "@":
         return accumulate(frame, node, before, value)
     return apply_binary(frame, node, node.operator, before, frame.expression(value))
@@ -111,7 +111,7 @@ def _target(frame: FunctionFrame, node: syntax.Expression, target: syntax.Expres
         frame.fail(target, error)
     variable = frame.find(target.name)
     if variable is None:
-        # Reports the undefined name as reading it would, so that both have one message.
+        # Reports an undefined name as a read would, so that both have one message.
         frame.expression(target)
         raise AssertionError(f"{target.name} is read without being declared")
     if variable.fixed:
@@ -120,7 +120,7 @@ def _target(frame: FunctionFrame, node: syntax.Expression, target: syntax.Expres
 
 
 def _assign_memory(frame: FunctionFrame, node: syntax.Assign, target: syntax.Dereference) -> object:
-    # The target is read inside: its pointer is evaluated once for the store, once for the load.
+    # The target is read inside: its pointer is evaluated once for the store and once for the load.
     if node.operator:
         return store(frame, target, lambda: _combined(frame, node, frame.expression(target)))
     return store(frame, target, lambda: frame.expression(node.value))
@@ -128,7 +128,7 @@ def _assign_memory(frame: FunctionFrame, node: syntax.Assign, target: syntax.Der
 
 @expression(syntax.Step)
 def step(frame: FunctionFrame, node: syntax.Step) -> object:
-    """`++i`, `i--`, also of pointers, tiles, and what a pointer points to."""
+    """`++i`, `i--`, also of pointers, tiles and dereferences."""
     read_target, write = _assignable(frame, node)
     before = read_target()
     after = apply_binary(frame, node, node.operator, before, constexpr(1))

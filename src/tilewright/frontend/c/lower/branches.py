@@ -1,8 +1,8 @@
-"""`if`, and what else evaluates only one of two things at run time: `cf.if`.
+"""`if` and other constructs that evaluate one of two sides at run time: `cf.if`.
 
     if (c) x = a; else x = b;    ->    %x = cf.if %c -> i32 then { cf.yield %a } else { ... }
 
-A variable that only one side gives a value has none after it.
+A variable that only one side assigns is undefined after it.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ Side = Callable[[], None]
 def lower_branches(
     frame: FunctionFrame, node: syntax.Node, test: Value, then: Side, orelse: Side, construct: str
 ) -> None:
-    """Lower two sides, of which one runs, and join the variables that they leave different."""
+    """Lower two sides, of which one runs, and join the variables that differ after them."""
     before = frame.values
     blocks, after = _lower_sides(frame, (then, orelse))
-    # `before` only: variables declared in a side end with it.
+    # `before` only: variables declared in a side are local to it.
     joined = [v for v in before if _differs(after[0][v], after[1][v])]
     for variable in joined:
-        # Only one side gives it a value: a later use is a mistake that names this construct.
+        # Only one side assigns it: a later use is an error that names this construct.
         frame.values[variable] = Unset(construct)
     joined = [v for v in joined if _is_set(v, after[0][v], after[1][v])]
     results = _emit(frame, node, test, blocks, after, joined)
@@ -42,7 +42,7 @@ def lower_branches(
 def _lower_sides(
     frame: FunctionFrame, sides: Sequence[Side]
 ) -> tuple[tuple[Block, Block], list[Values]]:
-    """A block for each of two sides, and what the variables hold at its end."""
+    """A block for each of two sides, and the values of the variables at its end."""
     before = frame.values
     blocks = (Block(), Block())
     after: list[Values] = []
@@ -73,8 +73,8 @@ def _emit(
     after: list[Values],
     joined: list[Variable],
 ) -> tuple[Value, ...]:
-    """End the blocks with the values to join and emit the op; its results."""
-    # The constants of hidden variables have to be made inside the side that yields them.
+    """Yield the values to join from both blocks and emit the op; returns its results."""
+    # The constants of hidden variables are emitted inside the side that yields them.
     for block, values in zip(blocks, after, strict=True):
         with frame.into(block):
             end_values = [held_value(frame, variable, values[variable]) for variable in joined]
@@ -85,7 +85,7 @@ def _emit(
 
 
 def held_value(frame: FunctionFrame, variable: Variable, value: tensor | Unset) -> tensor:
-    """What a variable holds; zero for a hidden one that has no value."""
+    """The value of a variable; zero for a hidden one without a value."""
     if not isinstance(value, Unset):
         return value
     assert variable.hidden
@@ -99,7 +99,7 @@ def lower_choice(
     then: Callable[[], tensor],
     orelse: Callable[[], tensor],
 ) -> tensor:
-    """The value of one of two expressions, of which only that one is evaluated.
+    """The value of one of two expressions; only that one is evaluated.
 
     Errors: InconsistentBranches if their types have none in common.
     """
@@ -115,7 +115,7 @@ def lower_choice(
     for index, block in enumerate(blocks):
         with frame.into(block):
             chosen[index] = converted(frame, node, chosen[index], type_)
-    # The value of the choice is joined like a variable, which nobody can name.
+    # The value of the choice is joined as an unnamed variable.
     result = Variable("", type_, hidden=True)
     joined = [v for v in before if _differs(after[0][v], after[1][v])]
     for values, value in zip(after, chosen, strict=True):

@@ -1,4 +1,4 @@
-"""Hints of errors that speak of C, where the hint that all front ends share speaks of Python."""
+"""Hints of errors in terms of C, which replace shared hints in terms of Python."""
 
 from __future__ import annotations
 

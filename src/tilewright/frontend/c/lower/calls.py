@@ -1,4 +1,4 @@
-"""Calls: functions of the source, inlined; C's own names; the functions of the language."""
+"""Calls: inlined functions of the source, functions of C, and functions of the language."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _RENAMED: dict[str, Callable[..., Any]] = {
     "fmin": tl.minimum,
 }
 _PAIRWISE: dict[str, Callable[..., Any]] = {"max": tl.maximum, "min": tl.minimum}
-"""With two arguments the functions of C; with one the reductions of the language."""
+"""Functions of C with two arguments; with one, reductions of the language."""
 
 _OF_PAIRS = (tl.maximum, tl.minimum, tl.where)
 """Functions that combine their last two arguments as an operator does."""
@@ -55,9 +55,9 @@ _OF_PROMOTED = (tl.abs, tl.cdiv)
 """Functions that compute with integers as an operator does."""
 
 NOT_IN_C = frozenset({"condition", "range", "static_range", "constexpr", "static_print"})
-"""Names of the language for which C has syntax of its own."""
+"""Names of the language for which C has syntax."""
 
-# printf's conversions; flags, width and precision are read over, as the device ignores them.
+# printf's conversions; flags, width and precision are skipped, as the device ignores them.
 _CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l)?([diouxXeEfFgGcsp%])")
 
 
@@ -70,7 +70,7 @@ class CDeviceFunction(DeviceFunction):
 
 
 class Inliner:
-    """How the semantics call a function of the source: a combine function of a reduction."""
+    """The interface by which semantics call a function of the source, as for reductions."""
 
     session: Session
 
@@ -110,7 +110,7 @@ def call_expression(frame: FunctionFrame, node: syntax.Call) -> object:
 def _promoted(
     frame: FunctionFrame, node: syntax.Call, stub: Callable[..., Any], args: list[object]
 ) -> list[object]:
-    """Arguments of functions that compute as operators do, in the types that operators use."""
+    """Arguments of functions that compute as operators do, promoted as for operators."""
     if stub in _OF_PAIRS and len(args) >= 2:
         # select(c, a, b): the condition is not converted with its operands.
         return [*args[:-2], *usual_conversions(frame, node, *args[-2:])]
@@ -154,7 +154,7 @@ def _argument(frame: FunctionFrame, node: syntax.Expression | syntax.TypeName) -
 
 
 def _stub(frame: FunctionFrame, node: syntax.Call, count: int) -> Callable[..., Any]:
-    """The function of the language that a name means. Errors: UndefinedName."""
+    """The function of the language with a name. Errors: UndefinedName."""
     name = node.function
     if count >= 2 and name in _PAIRWISE:
         return _PAIRWISE[name]
@@ -180,13 +180,13 @@ def inline(
     args: list[object],
     caller: SourceLoc | None,
 ) -> object:
-    """The value that a call returns; its operations are emitted where the caller stands."""
+    """The value that a call returns; its ops are emitted in the caller."""
     name = function.name
     session.refuse_recursion(name, str, caller)
     if len(args) != len(function.parameters):
         raise errors.ArgumentCount(name, len(function.parameters), len(args), loc=caller)
     inner = FunctionFrame(session, function, caller)
-    # Constants are declared anew in each frame: a frame sees no variables of its caller.
+    # Constants are declared in each frame: a frame has no access to its caller's variables.
     declare_constants(inner)
     inner.scopes.append({})
     for parameter, arg in zip(function.parameters, args, strict=True):
@@ -211,8 +211,8 @@ def _common_shape(frame: FunctionFrame, args: Sequence[object]) -> tuple[int, ..
 
 
 def parameter_type(frame: FunctionFrame, node: syntax.Parameter, arg: object) -> Type:
-    """The type of a parameter of a device function: one without extents takes tiles of any shape,
-    and scalars."""
+    """The type of a device function's parameter: without extents it accepts tiles of any shape, and
+    scalars."""
     if node.extents:
         return with_constness_of(declared_type(frame, node), arg)
     element = named_type(frame, node.type)
@@ -221,10 +221,10 @@ def parameter_type(frame: FunctionFrame, node: syntax.Parameter, arg: object) ->
 
 
 def lower_body(frame: FunctionFrame, shape: tuple[int, ...] = ()) -> object:
-    """Lower the body of a function whose parameters are bound; what it returns.
+    """Lower the body of a function whose parameters are bound; returns its result.
 
-    A result has the shape of what is returned; where there are several `return`s, that of the
-    arguments, which is `shape`.
+    The result has the shape of the returned value; with several `return`s, that of the arguments,
+    which is `shape`.
     """
     function = frame.function
     type_ = scalar_type(function.type)
@@ -233,10 +233,10 @@ def lower_body(frame: FunctionFrame, shape: tuple[int, ...] = ()) -> object:
         reason = "not every path through it returns one"
         operation = f"take the value of {function.name}()"
         frame.fail(function, errors.InvalidOperation(operation, reason, "end it with a return"))
-    # No jump has happened yet; the flag gets a value only where one may.
+    # No jump has happened yet; the flag is assigned only where one may happen.
     frame.values[frame.returned] = Unset()
     with frame.session.entered(function.name), frame.scope():
-        # The usual shape of a function: its result needs no variable, and keeps its own shape.
+        # The common case: the result needs no variable, and keeps its own shape.
         if type_ is not None and _single_return(body):
             lower_statements(frame, body[:-1])
             return _returned(frame, cast("syntax.Jump", body[-1]), type_)
@@ -262,7 +262,7 @@ def _returned(frame: FunctionFrame, node: syntax.Jump, type_: Scalar) -> tensor:
 
 
 def declare_constants(frame: FunctionFrame) -> None:
-    """The constants outside of all functions."""
+    """Declare the constants outside of all functions."""
     for constant in frame.session.program.constants:
         STATEMENTS[type(constant)](frame, constant)
 

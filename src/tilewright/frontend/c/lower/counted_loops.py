@@ -1,9 +1,9 @@
-"""Loops whose iterations can be counted before they run, and the bounds of `cf.for` for them.
+"""Loops with a computable trip count, and their bounds for `cf.for`.
 
-`for (i = a; i < b; i += c)` counts, and with <=, >, >= and -= too, if the body leaves i alone and
-does not leave the loop, and if nothing in it changes b or c. A counter that would pass the end of
-its type ends the loop, where C says nothing, or of unsigned ones that it starts again. A step that
-is known only at run time goes forward, or the launch is stopped where the loop begins.
+`for (i = a; i < b; i += c)` is counted, also with <=, >, >= and -=, if the body does not assign i,
+has no jump out of the loop, and does not change b or c. A counter that would overflow ends the
+loop, which C leaves undefined for signed types and defines as a wrap for unsigned ones. A step that
+is known only at run time must be positive, or the launch is stopped at the loop.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SYMBOLS = {
     (True, False): "gt",
     (True, True): "ge",
 }
-"""The test of a loop, by whether it counts down, and whether it reaches its limit."""
+"""The comparison of a loop, by whether it counts down and includes its limit."""
 
 # `n > i` is `i < n`: the test may name the counter on either side.
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -39,8 +39,8 @@ _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 @dataclass(frozen=True, slots=True)
 class CountedLoop:
-    """outside: whether the variable lives on after the loop; down: whether it counts down;
-    inclusive: whether the limit is reached."""
+    """outside: whether the variable is declared outside the loop; down: whether it counts down;
+    inclusive: whether the limit is included."""
 
     variable: Variable
     outside: bool
@@ -51,7 +51,7 @@ class CountedLoop:
 
 
 def match_counted_loop(frame: FunctionFrame, node: syntax.Loop) -> CountedLoop | None:
-    """How a loop counts; None if it does not."""
+    """The counting of a loop; None if its trip count is not computable."""
     test, name = node.test, _counter(node)
     if name is None or not isinstance(test, syntax.Binary) or test.operator not in _FLIPPED:
         return None
@@ -78,7 +78,7 @@ def match_counted_loop(frame: FunctionFrame, node: syntax.Loop) -> CountedLoop |
 
 
 def _counter(node: syntax.Loop) -> str | None:
-    """The variable that the loop starts, if its body does not touch it."""
+    """The variable that the loop initializes, if its body does not assign it."""
     start = node.start
     name: str | None = None
     if isinstance(start, syntax.Declaration) and len(start.variables) == 1:
@@ -86,7 +86,7 @@ def _counter(node: syntax.Loop) -> str | None:
     elif isinstance(start, syntax.Evaluate) and isinstance(start.value, syntax.Assign):
         target = start.value.target
         name = target.name if isinstance(target, syntax.Name) else None
-    # `continue` is no problem: the next count follows. The others need a test after each pass.
+    # `continue` is fine: the next iteration follows. Other jumps need a test in each iteration.
     leaves = jump_kinds(node.body) & {"break", "return"}
     return None if name is None or leaves or name in assigned(node.body) else name
 
@@ -115,7 +115,7 @@ def _step(node: syntax.Expression | None, name: str) -> tuple[str, syntax.Expres
 
 
 def _signed_step(symbol: str, amount: syntax.Expression) -> tuple[str, syntax.Expression] | None:
-    """A literal that is not positive turns the loop around: it is not counted."""
+    """The sign and amount of a step; None for a literal that is not positive."""
     if isinstance(amount, syntax.Number) and amount.value <= 0:
         return None
     return symbol, amount
@@ -142,7 +142,7 @@ def emit_loop_bounds(
     index = reduce(common_type, kinds, i32)
     # C converts the limit to the common type before it compares: -1 is 4294967295u.
     limit = index.wrap(limit) if isinstance(limit, int) else limit
-    # Mixed signs compare unsigned in C; what is below 0 there is a large number.
+    # Mixed signs compare unsigned in C, where a negative number is a large one.
     if {kind.is_signed for kind in kinds if kind is not i32} == {True, False} or (
         loop.down and not index.is_signed
     ):
@@ -164,7 +164,7 @@ def emit_loop_bounds(
 def _check_step(
     ctx: semantics.Context, loop: CountedLoop, parts: tuple[Bound, Bound, tensor], index: DType
 ) -> None:
-    """Stop the launch where a loop with a run-time step would start and never end."""
+    """Stop the launch where a loop with a run-time step would not terminate."""
     start, limit, step = parts
     if semantics.is_positive(step.handle):
         return
@@ -173,7 +173,7 @@ def _check_step(
     goes = _SYMBOLS[loop.down, loop.inclusive]
     runs = semantics.compare(ctx, goes, first, last)
     progresses = semantics.compare(ctx, "gt", step, 0)
-    # Only if the loop would start at all: an empty loop may have any step.
+    # Only if the loop runs at all: an empty loop may have any step.
     holds = semantics.logical(ctx, "or", progresses, semantics.unary(ctx, "not", runs))
     ctx.emitter.emit(AssertOp(holds.handle, STUCK))
 

@@ -1,4 +1,4 @@
-"""Values brought to the type of a declaration, and compile-time integers."""
+"""Conversions to declared types, and compile-time integers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tilewright.support import errors
 
 
 def describe(value: object) -> str:
-    """A value's type as C spells it; a literal as it is."""
+    """A value's type as C spells it, or a literal."""
     if not isinstance(value, tensor):
         return f"the constant {unwrap(value)!r}"
     type_ = value.handle.type
@@ -85,7 +85,7 @@ def converted(frame: FunctionFrame, node: syntax.Node, value: object, type_: Typ
     ctx = frame.at(node)
     if not isinstance(value, tensor):
         number = (
-            # Constants wrap when they are assigned in C; the shared `constant` would refuse them.
+            # Constants wrap when they are assigned in C; the shared `constant` would reject them.
             wrapped_integer(frame, node, value, target)
             if target.is_integer
             else _number(frame, node, value)
@@ -99,7 +99,7 @@ def converted(frame: FunctionFrame, node: syntax.Node, value: object, type_: Typ
 
 
 def wrapped_integer(frame: FunctionFrame, node: syntax.Node, value: object, target: DType) -> int:
-    """A compile-time number as an integer type has it: wrapped, and floats without their fraction.
+    """Convert a compile-time number to an integer type: wrapped, floats truncated.
 
     Errors: LiteralOutOfRange for a float that the type cannot hold, which C leaves undefined.
     """
@@ -167,7 +167,7 @@ def condition(frame: FunctionFrame, node: syntax.Expression, value: tensor) -> V
 def with_constness_of(type_: Type, value: object) -> Type:
     """The type of a declaration whose initial value may point to constant data: then it does too.
 
-    So `float *p[16] = x + i` needs no `const` for a parameter `const float *x`.
+    `float *p[16] = x + i` thus needs no `const` for a parameter `const float *x`.
     """
     target = element_of(type_)
     if isinstance(target, DType) or not isinstance(value, tensor):

@@ -31,14 +31,14 @@ from tilewright.support import errors
 
 @expression(syntax.Dereference)
 def dereference(frame: FunctionFrame, node: syntax.Dereference) -> object:
-    """A load; where the mask does not hold the value is undefined."""
+    """Emit a load; its value is undefined where the mask is false."""
     return load(frame, node, pointer_of(frame, node, "load through"))
 
 
 def load(
     frame: FunctionFrame, node: syntax.Dereference, pointer: tensor, other: object = None
 ) -> tensor:
-    """A load, with `other` where the conditions around it do not hold."""
+    """Emit a load, with `other` where the conditions around it are false."""
     mask = mask_of(frame, node, pointer)
     if mask is None:
         return cast("tensor", call(frame, node, tl.load, pointer))
@@ -62,9 +62,9 @@ def pointer_of(frame: FunctionFrame, node: syntax.Dereference, verb: str) -> ten
 
 
 def check_named_load(frame: FunctionFrame, node: syntax.Call, pointer: syntax.Expression) -> None:
-    """What `load(p)` may not do, though `tl.load` of Python may."""
+    """Check the restrictions of `load(p)` compared with Python's `tl.load`."""
     _check_readable(frame, node, pointer, "load through")
-    # load() has a mask argument of its own; the condition around it is not added to that.
+    # load() has a mask argument; the condition around it is not added to that.
     if frame.guard is not None:
         reason = "load() loads whatever the condition around it says"
         instead = "write *?(mask) p, or pass the mask to load() outside of it"
@@ -82,16 +82,16 @@ def _check_readable(
 
 
 def root_name(node: syntax.Expression) -> str:
-    """The first name in the expression of a pointer, as messages call it."""
+    """The first name in the expression of a pointer, for messages."""
     names = (inner.name for inner in walk(node) if isinstance(inner, syntax.Name))
     return next(names, "the pointer")
 
 
 def mask_of(frame: FunctionFrame, node: syntax.Dereference, pointer: tensor) -> object:
-    """Where an access is done: its own mask, and the conditions of expressions around it."""
+    """The mask of an access: its own, and the conditions of expressions around it."""
     own = None if node.mask is None else frame.expression(node.mask)
     if own is not None and not isinstance(own, tensor):
-        # A mask that is always true is none.
+        # A mask that is always true is omitted.
         own = None if unwrap(own) else constexpr(False)
     if isinstance(own, tensor):
         own = tensor(semantics.as_condition(frame.at(node), own))
@@ -122,7 +122,7 @@ def conditional(frame: FunctionFrame, node: syntax.Conditional) -> object:
     # A scalar test can branch; a tile test evaluates both sides and selects.
     if not shape_of(condition.handle.type) and (has_effects(node.then) or has_effects(node.orelse)):
         return _branching(frame, node, condition)
-    # `c ? *p : 0` needs no select where the load itself can give the other value.
+    # `c ? *p : 0` needs no select where the load can return the other value.
     masked = _masked(frame, node, condition)
     if masked is not None:
         return masked
@@ -132,7 +132,7 @@ def conditional(frame: FunctionFrame, node: syntax.Conditional) -> object:
 
 
 def _chosen(frame: FunctionFrame, node: syntax.Conditional, value: object, other: object) -> object:
-    """The side that a constant condition chooses, in the type that both sides have together."""
+    """The side that a constant condition selects, in the common type of both sides."""
     frame.at(node)
     types = integer_types(value, other)
     if types is not None:
@@ -151,7 +151,7 @@ def _chosen(frame: FunctionFrame, node: syntax.Conditional, value: object, other
 def _selected(
     frame: FunctionFrame, node: syntax.Conditional, condition: tensor, then: object, orelse: object
 ) -> object:
-    """One value or the other, element by element, in their common type."""
+    """Select elements of two values in their common type."""
     then, orelse = usual_conversions(frame, node, then, orelse)
     if isinstance(then, TypedInteger):
         then = frame.run_time(node, then)
@@ -163,7 +163,7 @@ def _masked(frame: FunctionFrame, node: syntax.Conditional, condition: tensor) -
     then, orelse = node.then, node.orelse
     if not isinstance(then, syntax.Dereference) or not is_pure(orelse):
         return None
-    # Known to be pure, so evaluating it before the load changes nothing.
+    # It is pure, so evaluating it before the load changes nothing.
     other = frame.expression(orelse)
     if isinstance(other, tensor):
         # A run-time value would need a select after the load anyway.
@@ -177,9 +177,9 @@ def _masked(frame: FunctionFrame, node: syntax.Conditional, condition: tensor) -
 
 
 def _holds(pointer: Scalar, other: object) -> bool:
-    """Whether a constant is a value of what is loaded, so that the load can give it."""
+    """Whether a constant is a value of the loaded type, so that the load can return it."""
     assert isinstance(pointer, PointerType)
-    # -1 and 300 are no values of an unsigned char: there a select in int is needed.
+    # -1 and 300 are not values of an unsigned char: they need a select in int.
     # An integer literal takes a float type; a float would have to be rounded to an integer.
     number = unwrap(other)
     if pointer.element.is_float:
@@ -190,7 +190,7 @@ def _holds(pointer: Scalar, other: object) -> bool:
 def _unevaluated(frame: FunctionFrame, node: syntax.Expression) -> object:
     """The value, and so the type, that an expression would have; its ops and effects are erased."""
     before = frame.values
-    # A copy: assignments in the side that is not taken must not count.
+    # A copy: assignments in the untaken side must have no effect.
     frame.values = dict(before)
     block = Block()
     with frame.into(block):
@@ -203,7 +203,7 @@ def _unevaluated(frame: FunctionFrame, node: syntax.Expression) -> object:
 def _under(
     frame: FunctionFrame, node: syntax.Expression, condition: tensor, inverted: bool = False
 ) -> object:
-    """The value of an expression whose loads are done only where a condition holds, or not."""
+    """The value of an expression whose loads are masked by a condition or its negation."""
     # No loads, calls or assignments: such a side needs no guard.
     if is_pure(node):
         return frame.expression(node)
@@ -215,7 +215,7 @@ def _under(
 
 @contextmanager
 def _guarded(frame: FunctionFrame, node: syntax.Node, condition: tensor) -> Generator[None]:
-    """A block in which loads are done only where a condition holds, too."""
+    """A context in which loads are also masked by a condition."""
     outer = frame.guard
     if outer is not None:
         condition = cast("tensor", semantics.logical(frame.at(node), "and", outer, condition))
@@ -227,7 +227,7 @@ def _guarded(frame: FunctionFrame, node: syntax.Node, condition: tensor) -> Gene
 
 
 def _branching(frame: FunctionFrame, node: syntax.Conditional, condition: tensor) -> object:
-    """Both sides may do something, so only one is evaluated."""
+    """A branch, since both sides may have effects."""
     return lower_choice(
         frame,
         node,
@@ -241,7 +241,8 @@ def _branching(frame: FunctionFrame, node: syntax.Conditional, condition: tensor
 
 
 def store(frame: FunctionFrame, node: syntax.Dereference, evaluate: Callable[[], object]) -> object:
-    """`*p = value`: the pointer comes first, then the value, then the mask; gives the value."""
+    """`*p = value`: evaluates the pointer, the value and the mask, in this order; returns the
+    value."""
     pointer = pointer_of(frame, node, "store through")
     value = evaluate()
     mask = mask_of(frame, node, pointer)

@@ -1,5 +1,6 @@
-"""Expressions: literals, names, operators, casts, ranges, subscripts. What operators do is in the
-semantics that all front ends share; here is syntax."""
+"""Expressions: literals, names, operators, casts, ranges, subscripts.
+
+The meaning of operators is in the semantics that all front ends share."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ _NAMED_CONSTANTS = {
 
 @expression(syntax.Number)
 def number(frame: FunctionFrame, node: syntax.Number) -> object:
-    """A literal: an integer of its type, or a float that takes the type of the float beside it."""
+    """A literal: an integer of its type, or a float that takes the type of the other operand."""
     # Floats have no C type of their own here: `x * 0.5` stays half for a half x.
     if node.type is None:
         return constexpr(node.value)
@@ -69,7 +70,7 @@ def name(frame: FunctionFrame, node: syntax.Name) -> object:
 
 
 def read(frame: FunctionFrame, node: syntax.Expression, variable: Variable) -> tensor:
-    """What a variable holds. Errors: PossiblyUndefined."""
+    """The value of a variable. Errors: PossiblyUndefined."""
     value = frame.values[variable]
     if not isinstance(value, Unset):
         return value
@@ -89,7 +90,7 @@ def _undefined(frame: FunctionFrame, node: syntax.Name) -> NoReturn:
         error.advice = f"it is declared further down, on line {later[0]}"
         frame.fail(node, error)
     close = errors.did_you_mean(node.name, names)
-    # Capitals are most probably a macro that -D should define.
+    # Capitals are most likely a macro that -D should define.
     if close is None and node.name.isupper():
         frame.fail(node, errors.MissingDefine(node.name))
     error = errors.UndefinedName(node.name, names)
@@ -116,7 +117,7 @@ def _declares(node: syntax.Node, name: syntax.Name) -> TypeGuard[syntax.Variable
 
 @expression(syntax.Binary)
 def binary(frame: FunctionFrame, node: syntax.Binary) -> object:
-    """`a + b`; `a + b @ c` accumulates the product. A sum of any length is gone through here."""
+    """`a + b`; `a + b @ c` is a dot with accumulator. Sums of any length are lowered in a loop."""
     chain: list[syntax.Binary] = []
     first: syntax.Expression = node
     # In a loop, not recursively: a sum of thousands of terms must not exhaust the stack.
@@ -145,14 +146,14 @@ def _is_product(node: syntax.Expression) -> bool:
 def accumulate(
     frame: FunctionFrame, node: syntax.Expression, before: object, factors: syntax.Binary
 ) -> object:
-    """`before + a @ b`: one operation where the accumulator has a type that products sum in."""
-    # A scalar or a vector before it is no accumulator.
+    """`before + a @ b`: one dot, if `before` has the type of an accumulator."""
+    # A scalar or a vector is no accumulator.
     if isinstance(before, tensor) and len(shape_of(before.handle.type)) >= 2:
         left, right = frame.expression(factors.left), frame.expression(factors.right)
         try:
             return call(frame, factors, tl.dot, left, right, before)
         except (errors.DTypeMismatch, errors.ShapeMismatch):
-            # Other dtypes or a shape that broadcasts: a product, then a sum.
+            # Other dtypes or a shape that broadcasts: a dot, then an addition.
             result = call(frame, factors, tl.dot, left, right)
     else:
         result = frame.expression(factors)
@@ -191,7 +192,7 @@ def _logical(frame: FunctionFrame, node: syntax.Binary, left: object) -> object:
     def settle() -> tensor:
         return semantics.cast_to(frame.at(node), connective == "or", tl.int1)
 
-    # `a && b`: b where a holds, else false; `a || b`: true where a holds, else b.
+    # `a && b`: b where a is true, else false; `a || b`: true where a is true, else b.
     return lower_choice(
         frame, node, test, *((evaluate, settle) if connective == "and" else (settle, evaluate))
     )
@@ -219,7 +220,7 @@ def cast_expression(frame: FunctionFrame, node: syntax.Cast) -> object:
 
 @expression(syntax.Range)
 def range_expression(frame: FunctionFrame, node: syntax.Range) -> object:
-    """`0 ... 16`: the int32 tile of the numbers from the first up to, without it, the last."""
+    """`0 ... 16`: the int32 tile of the numbers from the first up to, but excluding, the last."""
     first = constant_integer(frame, node.first, "the beginning of a range")
     last = constant_integer(frame, node.last, "the end of a range")
     return call(frame, node, tl.arange, first, last)

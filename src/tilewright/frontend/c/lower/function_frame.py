@@ -1,9 +1,9 @@
 """The frame of a C function, and the tables from kinds of syntax nodes to their handlers.
 
-Handlers are plain functions in the modules beside this one; importing those fills the tables.
+Handlers are plain functions in the other modules of this package; importing those fills the tables.
 
-Unlike in Python a variable has one type, that of its declaration, so what control flow joins always
-fits. `values` says what each variable holds where the lowering stands.
+Unlike in Python a variable has one type, that of its declaration, so joined values always agree in
+type. `values` maps each variable to its value at the current point of the lowering.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ class TypedInteger(constexpr):
     __slots__ = ("dtype",)
 
     def __init__(self, value: int, dtype: DType) -> None:
-        # Wraps here, so that every folded result is a value of its type.
+        # Wraps, so that every folded result is a value of its type.
         super().__init__(dtype.wrap(value))
         self.dtype = dtype
 
 
 @dataclass(slots=True, eq=False)
 class Variable:
-    """A declared name. type: of all that it ever holds.
+    """A declared name. type: of all its values.
 
-    hidden: made by the lowering, which gives it a value wherever it has none; fixed: declared
+    hidden: created by the lowering, which assigns it zero wherever it has no value; fixed: declared
     `const`; number: of a constant integer, which extents may use; write_only: of a pointer.
     """
 
@@ -66,7 +66,8 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Unset:
-    """What a variable without a value holds. construct: the only place that assigns it, if any."""
+    """The state of a variable without a value. construct: the only place that assigns it, if
+    any."""
 
     construct: str = ""
 
@@ -76,8 +77,9 @@ Values = dict[Variable, tensor | Unset]
 
 @dataclass(slots=True)
 class Session(LoweringSession[str]):
-    """Of a kernel in C, with functions by name. defines: the macros of the command line or launch;
-    span: the source text being lowered, None before the first node and once an error has its own.
+    """The lowering of a kernel in C, with functions by name. defines: the macros of the command
+    line or launch; span: the source text being lowered, None before the first node and once an
+    error has its own.
     """
 
     program: syntax.Program
@@ -86,11 +88,11 @@ class Session(LoweringSession[str]):
 
 
 class FunctionFrame(LoweringFrame[syntax.Node]):
-    """One C function being lowered: its names, what they hold, and the jumps that have happened.
+    """The lowering of one C function: its names, their values, and the jumps that have happened.
 
-    scopes: names by block, inner last; values: what the variables hold; guard: where set, loads are
-    done only where it holds; broken, continued, returned: whether a jump has happened, as variables
-    of the loop or function that it leaves; None where there is none to leave.
+    scopes: names by block, inner last; values: of the variables; guard: if set, masks all loads;
+    broken, continued, returned: whether a jump has happened, as variables of
+    the loop or function that it leaves; None outside of any.
     """
 
     def __init__(
@@ -111,7 +113,7 @@ class FunctionFrame(LoweringFrame[syntax.Node]):
     # --- handlers ---------------------------------------------------------------------------------
 
     def expression(self, node: syntax.Expression) -> object:
-        """The value of an expression: a tensor, or what is known at compile time."""
+        """The value of an expression: a tensor, or a compile-time value."""
         return EXPRESSIONS[type(node)](self, node)
 
     def tensor(self, node: syntax.Expression) -> tensor:
@@ -119,7 +121,7 @@ class FunctionFrame(LoweringFrame[syntax.Node]):
         return self.run_time(node, self.expression(node))
 
     def run_time(self, node: syntax.Expression, value: object) -> tensor:
-        """A value as a tensor; float literals by themselves are `float`, as far as they fit."""
+        """A value as a tensor; float literals are `float`, if they fit."""
         if isinstance(value, tensor):
             return value
         if isinstance(value, TypedInteger):
@@ -134,14 +136,14 @@ class FunctionFrame(LoweringFrame[syntax.Node]):
         return variable
 
     def find(self, name: str) -> Variable | None:
-        """The variable that a name stands for."""
+        """The variable with a name."""
         for scope in reversed(self.scopes):
             if name in scope:
                 return scope[name]
         return None
 
     def set(self, variable: Variable, value: tensor) -> None:
-        """Let a variable hold a value of its type; a value without a name takes the variable's."""
+        """Assign a variable a value of its type; an unnamed value takes the variable's name."""
         assert value.handle.type is variable.type, f"{variable.name}: {value.handle.type}"
         self.values[variable] = value
         if not value.handle.name and not variable.hidden:
@@ -152,12 +154,12 @@ class FunctionFrame(LoweringFrame[syntax.Node]):
         self.values[variable] = tensor(constant(self.ctx, raised, i1))
 
     def zero(self, variable: Variable) -> tensor:
-        """What a hidden variable holds before anything is assigned."""
+        """The initial value of a hidden variable."""
         return tensor(zero_of(self.ctx, variable.type))
 
     @contextmanager
     def scope(self) -> Generator[None]:
-        """A block of names of its own."""
+        """A context manager for a nested scope of names."""
         self.scopes.append({})
         try:
             yield
@@ -167,17 +169,17 @@ class FunctionFrame(LoweringFrame[syntax.Node]):
     # --- locations --------------------------------------------------------------------------------
 
     def at(self, node: syntax.Node) -> Context:
-        """As in every front end; the span is for notes on the macros that a failure comes from."""
+        """Set the location, as in every front end; the span serves notes on macros in errors."""
         self.session.span = node.span
         return super().at(node)
 
     def loc(self, node: syntax.Node) -> SourceLoc:
-        """Where a node is, with the calls that led here."""
+        """The location of a node, with the calls that led to it."""
         return location(node.span, self.function.name, self.caller)
 
     def fail(self, node: syntax.Node, error: errors.CompilationError) -> NoReturn:
         """Raise a user's mistake at a node."""
-        # The notes are made here; a later handler must not add them again.
+        # The notes are added here; a later handler must not add them again.
         self.session.span = None
         error.notes = (*error.notes, *expansion_notes(node.span, self.session.defines))
         raise error.with_loc(self.loc(node))

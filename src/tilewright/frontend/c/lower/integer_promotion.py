@@ -4,9 +4,9 @@
     int i; unsigned u;     i < u   ->   (unsigned) i < u
     char c; long n;        c << n  ->   (int) c << n               the left side decides
 
-Literals and what is computed of them at compile time keep a type too (`TypedInteger`), so that
-`1u - 2` is 4294967295. Operators with floats or pointers are those of the semantics that all front
-ends share: there a literal takes the type of the float beside it.
+Literals and compile-time results of them also have a type (`TypedInteger`), so that `1u - 2` is
+4294967295. Operators with floats or pointers are those of the semantics that all front ends share,
+where a literal takes the type of the other operand.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _BINARY = {
 }  # fmt: skip
 """The operators of C by the names of the semantics, for integers."""
 
-# `/` of floats is the true quotient; of integers C truncates, as floordiv of the IR does.
+# `/` of floats is the true quotient; for integers C truncates, as floordiv of the IR does.
 _OF_FLOATS = {**_BINARY, "/": "truediv"}
 _COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 _UNARY = {"-": "neg", "+": "pos", "~": "invert"}
@@ -55,7 +55,7 @@ _FOLDS: dict[str, Callable[[int, int], int]] = {
 
 
 def integer_type(value: object) -> DType | None:
-    """The integer type, or bool, of a value; None for floats, pointers and what is no number."""
+    """The integer type, or bool, of a value; None for floats, pointers and non-numbers."""
     if isinstance(value, tensor):
         element = element_of(value.handle.type)
         return element if isinstance(element, DType) and not element.is_float else None
@@ -66,7 +66,7 @@ def integer_type(value: object) -> DType | None:
 
 
 def integer_types(left: object, right: object) -> tuple[DType, DType] | None:
-    """Those of both sides; None unless both are integers."""
+    """The integer types of both sides; None unless both are integers."""
     a, b = integer_type(left), integer_type(right)
     return None if a is None or b is None else (a, b)
 
@@ -79,7 +79,7 @@ def is_number(value: object) -> bool:
 
 
 def promoted(dtype: DType) -> DType:
-    """The type that an integer has in arithmetic: `int`, which holds all that is shorter."""
+    """The promoted type of an integer: `int` for all shorter types."""
     # C17 6.3.1.1: also for unsigned char and short, as int holds all their values.
     return i32 if dtype.bits < i32.bits else dtype
 
@@ -100,7 +100,7 @@ def as_type(frame: FunctionFrame, value: object, dtype: DType) -> tensor | Typed
 def usual_conversions(
     frame: FunctionFrame, node: syntax.Node, left: object, right: object
 ) -> tuple[object, object]:
-    """Two integers in the type in which C combines them; all else as it is."""
+    """Convert two integers to their common type; other values are unchanged."""
     types = integer_types(left, right)
     if types is None:
         return left, right
@@ -110,7 +110,7 @@ def usual_conversions(
 
 
 def promote(frame: FunctionFrame, node: syntax.Node, value: object) -> object:
-    """An integer below `int` as `int`; all else as it is."""
+    """Promote an integer shorter than `int`; other values are unchanged."""
     dtype = integer_type(value)
     if dtype is None or promoted(dtype) is dtype:
         return value
@@ -119,7 +119,7 @@ def promote(frame: FunctionFrame, node: syntax.Node, value: object) -> object:
 
 
 def joined_type(frame: FunctionFrame, left: tensor, right: tensor) -> Type | None:
-    """The type that two run-time values have together, shapes included; None if there is none."""
+    """The common type of two run-time values, including shapes; None if there is none."""
     shape = common_shape(frame.ctx, "select", *(shape_of(v.handle.type) for v in (left, right)))
     types = integer_types(left, right)
     if types is not None:
@@ -142,7 +142,7 @@ def apply_binary(
     """`left <symbol> right` for any operator but `&&` and `||`."""
     if symbol == "@":
         return call(frame, node, tl.dot, left, right)
-    # Not the usual conversions: a long amount does not make the left side long (C17 6.5.7).
+    # Not the usual conversions: a long amount does not widen the left side (C17 6.5.7).
     if symbol in ("<<", ">>"):
         left, right = _shift_operands(frame, node, left, right)
     else:
@@ -155,7 +155,7 @@ def apply_binary(
         return semantics.compare(ctx, _COMPARISONS[symbol], left, right)
     if integer_types(left, right) is not None:
         return semantics.binary(ctx, _BINARY[symbol], left, right)
-    # Beside a float or a pointer: small integers are promoted all the same.
+    # With a float or a pointer small integers are promoted as well.
     left, right = promote(frame, node, left), promote(frame, node, right)
     return semantics.binary(ctx, _OF_FLOATS[symbol], left, right)
 
@@ -171,7 +171,7 @@ def _shift_operands(
     dtype = promoted(types[0])
     if not isinstance(right, tensor):
         amount = cast("int", unwrap(right))
-        # C leaves such shifts undefined; constants are refused.
+        # C leaves such shifts undefined; constants are rejected.
         if not 0 <= amount < dtype.bits:
             operation = f"shift {c_spelling(dtype)} by {amount}"
             reason = f"the amount must be from 0 to {dtype.bits - 1}"
@@ -183,7 +183,7 @@ def _shift_operands(
 def _beside_null(
     frame: FunctionFrame, node: syntax.Expression, left: object, right: object
 ) -> tuple[object, object]:
-    """Two operands of a comparison; the literal 0 beside a pointer is one that is null."""
+    """The operands of a comparison; the literal 0 compared with a pointer is a null pointer."""
     sides = [left, right]
     for index, (side, other) in enumerate(((left, right), (right, left))):
         if isinstance(other, tensor) and not isinstance(side, tensor) and unwrap(side) == 0:
@@ -200,7 +200,7 @@ def _beside_null(
 def _folded(
     frame: FunctionFrame, node: syntax.Expression, symbol: str, left: object, right: object
 ) -> object:
-    """An operator on two compile-time values, which have one type if they are integers."""
+    """Fold an operator on two compile-time values, which have one type if they are integers."""
     dtype = integer_type(left)
     a, b = unwrap(left), unwrap(right)
     if dtype is None or integer_type(right) is None:
@@ -229,7 +229,7 @@ def _fold_division(
 
 
 def _divided(symbol: str, a: float, b: float) -> float:
-    """Quotient and remainder of floats as IEEE 754 has them."""
+    """Quotient and remainder of floats by IEEE 754."""
     if symbol == "%":
         return nan if b == 0 or abs(a) == inf else fmod(a, b)
     if b == 0:

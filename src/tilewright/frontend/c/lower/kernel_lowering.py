@@ -1,4 +1,4 @@
-"""The entry: a kernel of a parsed source, and the description of its arguments, become tile IR."""
+"""The entry: lower a kernel of a parsed source, with the description of its arguments."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ HANDLER_MODULES = (
     statement_sequence,
     subscripts,
 )
-"""The modules that fill the tables of handlers; in any order."""
+"""The modules that fill the tables of handlers."""
 
 
 def lower_kernel(
@@ -50,7 +50,7 @@ def lower_kernel(
 
     signature: one entry for each parameter, in order: a value, or the constexpr 1 of an integer
     that is specialized. The types are those of the declarations. Raises a CompilationError with
-    the user's line, and the macros that it comes from.
+    the user's line, and the macros from which it comes.
     """
     body = Block()
     inliner = calls.Inliner()
@@ -61,7 +61,7 @@ def lower_kernel(
     ctx.emitter.loc = loc
     try:
         calls.declare_constants(frame)
-        # A scope of its own: parameters may hide constants of the file.
+        # A nested scope: parameters may hide constants of the file.
         frame.scopes.append({})
         _bind(frame, parsed, kernel, signature, body)
         calls.lower_body(frame)
@@ -69,7 +69,7 @@ def lower_kernel(
     except TilewrightError as problem:
         raise _located(problem, session, parsed) from problem.__cause__
     except RecursionError:
-        # Each level of what is inlined takes a dozen frames; the user's own stack counts as well.
+        # Each level of inlining takes a dozen frames, in addition to the user's stack.
         problem = errors.NestedTooDeeply("what is inlined here")
         raise _located(problem, session, parsed) from None
     return Module((Function(kernel.name, body, loc=loc),))
@@ -82,7 +82,7 @@ def _bind(
     signature: KernelSignature,
     body: Block,
 ) -> None:
-    """Parameters as variables; run-time ones become arguments of `body`."""
+    """Bind parameters to variables; run-time ones become arguments of `body`."""
     parameters = parameters_of(parsed, kernel)
     if len(parameters) != len(signature.args):
         raise errors.ArgumentCount(kernel.name, len(parameters), len(signature.args))
@@ -106,14 +106,14 @@ def _argument(
         return tensor(constant(frame.ctx, spec.value, type_))
     assert spec.type is type_, f"{parameter.name}: {spec.type} for {type_}"
     value = body.add_arg(type_, parameter.name)
-    # Declared and observed divisibility both hold, so their least common multiple does.
+    # Declared and observed divisors both hold, and so does their least common multiple.
     facts = {name: lcm(amount, spec.facts.get(name, 1)) for name, amount in parameter.facts.items()}
     value.facts = {**spec.facts, **facts} or None
     return tensor(value)
 
 
 def _located(problem: TilewrightError, session: Session, parsed: ParsedSource) -> TilewrightError:
-    """The problem with its location, and hints that speak of C."""
+    """Add the location to an error, and hints in terms of C."""
     notes = problem.notes
     if session.span is not None:
         notes = (*notes, *expansion_notes(session.span, session.defines))

@@ -1,4 +1,4 @@
-"""`for`, `while` and `do`: `cf.for` where the iterations can be counted, else `cf.while`.
+"""Loops: `cf.for` where the trip count is computable, else `cf.while`.
 
 for (int k = K; k > 0; k -= 16)        %n = sub %K, 0
     acc += f(k);                ->     %acc = cf.for %t = 0 to %n step 16 carrying (%a = %init)
@@ -49,7 +49,7 @@ def loop(frame: FunctionFrame, node: syntax.Loop) -> None:
         if node.start is not None:
             STATEMENTS[type(node.start)](frame, node.start)
         count = match_counted_loop(frame, node)
-        # None also where the types of the bounds cannot count: then it is a `while` loop.
+        # None also where the types of the bounds do not permit counting: then it is a `while` loop.
         bounds = None if count is None else emit_loop_bounds(frame, node, count)
         carried = _carried(frame, node)
         if count is not None and bounds is not None:
@@ -67,7 +67,7 @@ def _carried(frame: FunctionFrame, node: syntax.Loop) -> list[Variable]:
     parts = [part for part in (node.test, node.step, node.body) if part is not None]
     names = dict.fromkeys(name for part in parts for name in assigned(part))
     variables = [variable for name in names if (variable := frame.find(name)) is not None]
-    # A variable without a value is not carried: no iteration may rely on what an earlier one left.
+    # A variable without a value is not carried: no iteration may rely on an earlier one's value.
     chosen = [v for v in variables if not isinstance(frame.values[v], Unset)]
     hidden = [frame.broken] if frame.broken is not None else []
     if "return" in jump_kinds(node.body):
@@ -97,11 +97,11 @@ def _held_values(frame: FunctionFrame, variables: Sequence[Variable]) -> tuple[V
 def _emit_loop(
     frame: FunctionFrame, node: syntax.Loop, op: ForOp | WhileOp, carried: list[Variable]
 ) -> None:
-    """Emit the loop; the variables hold its results, and those it alone assigns hold nothing."""
+    """Emit the loop and assign its results; variables that only the loop assigns become unset."""
     construct = f"loop of line {frame.loc(node).line}"
     for variable, value in frame.values.items():
         if isinstance(value, Unset) and variable.name in assigned(node.body):
-            # Only the loop assigns it: it holds a value if the loop ran, which is not known.
+            # Only the loop assigns it: it has a value only if the loop ran, which is unknown.
             frame.values[variable] = Unset(construct)
     _bind(frame, carried, frame.at(node).emitter.emit(op).results)
 
@@ -142,7 +142,7 @@ def _counted_loop(
     before = frame.values
     body = Block()
     counter = body.add_arg(bounds.lower.type)
-    # A variable of the loop itself is gone after it: the index need not be carried.
+    # A variable of the loop itself is local to it: the index need not be carried.
     if not loop.outside:
         position = carried.index(loop.variable)
         carried = [*carried[:position], *carried[position + 1 :]]
@@ -157,7 +157,7 @@ def _counted_loop(
         if loop.outside:
             _lower_body(frame, node)
         else:
-            # `cf.for` makes the step itself.
+            # `cf.for` performs the step.
             _lower_body(frame, _without_step(node))
         frame.at(node).emitter.emit(YieldOp(_held_values(frame, carried)))
     frame.values = before
@@ -211,7 +211,7 @@ def _condition(frame: FunctionFrame, node: syntax.Loop) -> Value:
         frame.values[go] = tensor(_test(frame, node, left))
 
     lower_branches(frame, node, stopped, lambda: None, test_again, "condition of the loop")
-    # pop: the flag is of this test alone and must not be joined later.
+    # pop: the flag belongs to this test and must not be joined later.
     return held_value(frame, go, frame.values.pop(go)).handle
 
 
@@ -220,7 +220,7 @@ def _test(frame: FunctionFrame, node: syntax.Loop, left: frozenset[str]) -> Valu
     if isinstance(condition, tensor):
         assert node.test is not None
         return truth(frame, node.test, condition)
-    # Without a way out the launch would hang.
+    # Without an exit the launch would hang.
     if unwrap(condition) and not left:
         reason = "its condition is always true, and nothing leaves it"
         frame.fail(node, errors.InvalidOperation("run this loop", reason, "add a 'break'"))

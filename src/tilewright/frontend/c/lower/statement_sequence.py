@@ -1,8 +1,8 @@
-"""Runs statement lists; jumps become conditions, since control flow is structured.
+"""Statement lists, with jumps as conditions, since control flow is structured.
 
-A jump sets a hidden variable of what it leaves; what comes after a statement that may have jumped
-runs only where none of its jumps has happened. Where one side of an `if` always jumps, the rest of
-the list goes to the other side instead, which is what people mean by an early return:
+A jump sets a hidden variable of the loop or function that it leaves. Statements after one that may
+have jumped run only where none of its jumps has happened. Where one side of an `if` always jumps,
+as for an early return, the rest of the list moves into the other side instead:
 
     if (i >= n) return;            cf.if %c
     work();                 ->       then {}
@@ -31,7 +31,7 @@ Statements = Sequence[syntax.Statement]
 @nested
 def lower_statements(frame: FunctionFrame, statements: Statements) -> None:
     """Lower a statement list."""
-    # A stack: the chosen side of a compile-time `if` goes on top of what follows it.
+    # A stack: the chosen side of a compile-time `if` is pushed before the following statements.
     todo = list(reversed(statements))
     while todo:
         node = todo.pop()
@@ -42,7 +42,7 @@ def lower_statements(frame: FunctionFrame, statements: Statements) -> None:
                 todo += [] if chosen is None else [chosen]
                 continue
             test = truth(frame, node.test, condition)
-            # Where one side always jumps, the rest belongs to the other, which needs no flag then.
+            # Where one side always jumps, the rest moves into the other, which then needs no flag.
             if always_jumps(node.then) or always_jumps(node.orelse):
                 _lower_if(frame, node, test, todo[::-1])
                 return
@@ -61,7 +61,7 @@ def lower_statements(frame: FunctionFrame, statements: Statements) -> None:
 def _lower_unless_jumped(
     frame: FunctionFrame, node: syntax.Statement, jumped: Value, rest: Statements
 ) -> None:
-    """What follows a statement that may have jumped."""
+    """Lower the statements after one that may have jumped."""
     lower_branches(
         frame,
         node,
@@ -73,8 +73,8 @@ def _lower_unless_jumped(
 
 
 def _lower_if(frame: FunctionFrame, node: syntax.If, test: Value, rest: Statements) -> None:
-    """An `if`; what follows it in its list, if that is given, goes to the side that goes on."""
-    # Behind a side that jumps nothing runs: what follows goes to the other side.
+    """An `if`; the statements after it, if given, move into the side that does not jump."""
+    # Nothing runs after a side that jumps: the following statements move into the other side.
     follow: list[Statements] = [rest, ()] if always_jumps(node.orelse) else [(), rest]
     lists = [
         [*([] if side is None else [side]), *more]

@@ -1,7 +1,7 @@
 """Subscripts of tiles: `x[:, newaxis]`, `x[:, +]`, `x[3, :]`, `x[0:8, :]`, in any combination.
 
-Each item but `newaxis` says what becomes of one axis: it stays, it is reduced, or a constant or a
-pair of constants picks an element or some neighbours of it.
+Each item but `newaxis` applies to one axis: it is kept, it is reduced, or a constant or a pair of
+constants selects an element or a range of it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _KEPT, _NEW = ":", "newaxis"
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """`3`, `0:8`, `:8`, `8:` as they are written; None where nothing is."""
+    """`3`, `0:8`, `:8`, `8:` as written; None for an omitted bound."""
 
     node: syntax.Expression
     start: int | None
@@ -47,7 +47,7 @@ def subscript(frame: FunctionFrame, node: syntax.Subscript) -> object:
         frame.fail(node, errors.InvalidOperation(f"subscript {describe(base)}", reason))
     remains = (item for item in items if item in (_KEPT, _NEW) or _keeps_axis(item))
     index = [None if item == _NEW else slice(None) for item in remains]
-    # No new axis: what is left of the items is the tile itself.
+    # No new axis: the remaining items keep the tile as it is.
     if None not in index:
         return base
     return semantics.getitem(frame.at(node), frame.run_time(node, base), tuple(index))
@@ -66,7 +66,7 @@ def _along_axes(
         reason = f"it has {rank} axes, and the subscript is for {len(items)}"
         frame.fail(node, errors.InvalidOperation(f"subscript {describe(base)}", reason))
     shown = describe(base)
-    # The last axis first, so that the numbers of the others stay what they are.
+    # The last axis first, so that the numbers of the others stay valid.
     for axis in reversed(range(rank)):
         item = items[axis]
         if isinstance(item, Pick):
@@ -77,7 +77,7 @@ def _along_axes(
 
 
 def _picked(frame: FunctionFrame, base: tensor, axis: int, item: Pick, shown: str) -> tensor:
-    """Some elements along an axis, or a single one without the axis. Errors: InvalidOperation.
+    """Select a range along an axis, or one element without the axis. Errors: InvalidOperation.
 
     shown: the type of the subscripted value, for messages.
     """
@@ -88,7 +88,7 @@ def _picked(frame: FunctionFrame, base: tensor, axis: int, item: Pick, shown: st
         reason = f"axis {axis} has the elements 0 to {extent - 1}"
         frame.fail(item.node, errors.InvalidOperation(f"pick {what} of {shown}", reason))
     ctx = frame.at(item.node)
-    # Slices have to be tiles too: a power of two elements.
+    # Slices must be tiles: a power of two of elements.
     check_tile(ctx, (stop - start,))
     part = semantics.part(ctx, base, axis, start, stop - start)
     return semantics.without_axis(ctx, part, axis) if item.single else part
