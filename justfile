@@ -7,7 +7,7 @@ export PYTHONPATH := justfile_directory() / "src"
 default:
     @just --list
 
-# Everything that is checked without running kernels, in about 20 s.
+# Every gate, in about a minute.
 check:
     {{python}} -m pytest -q tests/architecture
 
@@ -16,7 +16,7 @@ format:
     {{python}} -m ruff check --fix .
     {{python}} -m ruff format .
 
-# Tests of the sources here; arguments go to pytest: `just test tests/unit/ir -x`.
+# The guard tier; arguments go to pytest: `just test tests/unit/ir -x`, `just test --all`.
 test *arguments:
     {{python}} -m pytest {{arguments}}
 
@@ -44,6 +44,6 @@ docs:
 bench *arguments:
     {{python}} -m benchmarks.cpu {{arguments}}
 
-# What CI does: a fresh environment, the installed package, all tests.
+# What CI does: a new environment, the installed package, the guard tier, gates, a slice, torch.
 ci:
     .ci/run

@@ -13,32 +13,19 @@ from hypothesis import settings as hypothesis_settings
 from tests.with_small_caches import SMALL
 from tilewright.backends.nvidia.driver import driver_library
 from tilewright.runtime.bench import cpu_caches
-from tilewright.support import usable_cpus
 
-# The first collects tests/golden/**/*.tile and adds --bless; the second tests the first.
-pytest_plugins = ("tests.golden_runner", "pytester")
+# The last tests the others.
+pytest_plugins = (
+    "tests.golden_runner",  # collects tests/golden/**/*.tile, adds --bless
+    "tests.tiers",
+    "tests.time_limit",
+    "tests.required_tools",
+    "pytester",
+)
 
 # Repeatable: a property that fails in CI fails for everyone. No deadline: machines differ.
 hypothesis_settings.register_profile("repeatable", derandomize=True, deadline=None)
 hypothesis_settings.load_profile("repeatable")
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_cmdline_main(config: pytest.Config) -> None:
-    """The whole suite runs on all processors; named files, or one marker, run in this process."""
-    if hasattr(config, "workerinput") or not config.pluginmanager.hasplugin("xdist"):
-        return
-    chosen = config.args_source is pytest.Config.ArgsSource.ARGS or config.option.markexpr
-    if config.option.numprocesses is None and not chosen:
-        config.option.numprocesses = "logical"
-        # Neighbours share a process, and so the fixtures of their file; who is done first helps.
-        config.option.dist = "worksteal"
-    if config.option.numprocesses:
-        # Of torch and of NumPy's products: threads that are more than processors wait in loops, a
-        # third of the time of a model's training.
-        cpus, processes = len(usable_cpus()), config.option.numprocesses
-        share = max(1, cpus // processes) if isinstance(processes, int) else 1
-        os.environ.setdefault("OMP_NUM_THREADS", str(share))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -55,12 +42,8 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip tests whose marker names something that this machine has not, or that takes too long."""
-    lacking = {
-        "gpu": (_has_gpu, "needs an NVIDIA GPU"),
-        "torch": (_has_torch, "needs torch"),
-        "exhaustive": (lambda: "exhaustive" in config.option.markexpr, "pytest -m exhaustive"),
-    }
+    """Skip tests whose marker names something that this machine lacks."""
+    lacking = {"gpu": (_has_gpu, "needs an NVIDIA GPU"), "torch": (_has_torch, "needs torch")}
     for marker, (is_here, reason) in lacking.items():
         needy = [item for item in items if item.get_closest_marker(marker)]
         if marker == "torch":

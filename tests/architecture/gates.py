@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.required_tools import need_module
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -23,6 +25,7 @@ class Verdict:
 
 def run_module(*command: str, cwd: Path = ROOT) -> Verdict:
     """`python -m command` in `cwd`."""
+    need_module(command[0])
     return _python("-m", *command, cwd=cwd)
 
 
@@ -34,7 +37,6 @@ def _python(*arguments: str, cwd: Path) -> Verdict:
         env={**os.environ, "PYTHONPATH": str(cwd / "src")},
         capture_output=True,
         text=True,
-        timeout=240,
         check=False,
     )
     return Verdict(done.returncode == 0, done.stdout + done.stderr)
@@ -63,6 +65,7 @@ def spelling(root: Path) -> Verdict:
 
 def layers(root: Path) -> Verdict:
     """Import-linter's contracts; it has no `-m`, so its entry point is called."""
+    need_module("importlinter")
     call = "import importlinter.cli as cli; raise SystemExit(cli.lint_imports(no_cache=True))"
     return _python("-c", call, cwd=root)
 

@@ -23,7 +23,7 @@ def test_layout_passes() -> None:
     assert verdict.passed, verdict.report
 
 
-@pytest.mark.slow
+@pytest.mark.dev("pyright")
 def test_types_pass() -> None:
     verdict = gates.types(gates.ROOT)
     assert verdict.passed, verdict.report
@@ -110,7 +110,7 @@ def test_layout_finds_unformatted_code(tmp_path: Path) -> None:
 # --- pyright --------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.dev("pyright")
 def test_types_finds_each_mistake(tmp_path: Path) -> None:
     mistakes = {
         "src/tilewright/tools/wrong.py": "x: int = 'a'\n",

@@ -1,8 +1,8 @@
 """Users' kernels, compiled for three NVIDIA architectures and a CPU: figures as in the tables.
 
-The tables are `tests/golden/users/TARGET/FAMILY.txt`. By default each `SAMPLE`-th case of a family
-is compiled for one of the targets; the whole tables are `slow`. `pytest --bless -m slow
-tests/corpus/test_users.py` rewrites them.
+The tables are `tests/golden/users/TARGET/FAMILY.txt`. In the guard tier each `SAMPLE`-th case of a
+family is compiled for one of the targets, in slices of the rest all of them. `pytest --bless
+tests/corpus/test_users.py` rewrites the tables.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ FOLDER = Path(__file__).parents[1] / "golden" / "users"
 GPUS = {f"sm_{capability}": GPUTarget("cuda", capability, 32) for capability in USERS_ON}
 TARGETS = GPUS | {"cpu": GPUTarget("cpu", CPU, 1)}
 SAMPLE = 7
-"""Cases from one that is compiled by default to the next."""
+"""Cases from one that the guard tier compiles to the next."""
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +58,6 @@ def test_sampled_cases_have_the_figures_of_the_table(family: str) -> None:
     assert sampled and found - expected == set()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_code_is_as_in_the_table(family: str, target: str, request: pytest.FixtureRequest) -> None:

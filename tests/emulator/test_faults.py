@@ -15,8 +15,8 @@ from tests.emulator.memory import EmulationError
 from tests.kernels.devices import EmulatedNvidia
 from tilewright import jit, settings
 from tilewright.backends.nvidia.buffer_ops import WaitOp
-from tilewright.backends.nvidia.passes import schedule_loop
 from tilewright.backends.nvidia.passes.insert_shared_barriers import InsertSharedBarriers
+from tilewright.backends.nvidia.schedule import schedule_loop
 from tilewright.ir import Function, Op, Rewriter
 from tilewright.ops import BarrierOp
 

@@ -12,7 +12,7 @@ from tests.kernels.devices import EmulatedNvidia
 from tests.kernels.looped_products import batched, nested
 from tests.kernels.test_warp_roles import assert_right, assert_turns
 from tilewright import jit, settings
-from tilewright.backends.nvidia.passes import role_expansion
+from tilewright.backends.nvidia.schedule import role_expansion
 
 _WAIT = re.compile(r'call void asm sideeffect "\{ \.reg \.pred done;[^\n]*\n')
 _ARRIVE = re.compile(r'"@\$1 mbarrier\.arrive\.shared::cta\.b64 _, \[\$0\];"[^\n]*\n')

@@ -20,7 +20,7 @@ def run(name: str, *arguments: str, typed: str = "") -> str:
     path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
     done = subprocess.run(
         [sys.executable, with_small_caches.__file__, str(EXAMPLES / name), *arguments],
-        input=typed, text=True, capture_output=True, timeout=120, check=False,
+        input=typed, text=True, capture_output=True, check=False,
         env=os.environ | {"PYTHONPATH": path, "MPLBACKEND": "agg"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

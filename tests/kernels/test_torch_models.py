@@ -32,10 +32,7 @@ def models(
     return ask
 
 
-@pytest.mark.parametrize(
-    "model",
-    [*USUAL, *(pytest.param(m, marks=pytest.mark.exhaustive) for m in OTHERS)],
-)
+@pytest.mark.parametrize("model", [*USUAL, *OTHERS])
 def test_training_a_model_follows_eager(model: str, models: Callable[..., dict[str, Any]]) -> None:
     outcome = models(model)
     assert outcome["error"] < 1e-4

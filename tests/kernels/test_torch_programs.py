@@ -128,7 +128,6 @@ def loaded_package(program: Callable[..., Outcomes], folder: Path) -> dict[str, 
 
 
 @needs_compiler
-@pytest.mark.exhaustive  # for C++ that takes half a minute to compile
 def test_packages_run_without_tilewright(program: Callable[..., Outcomes], tmp_path: Path) -> None:
     loaded = loaded_package(program, tmp_path)
     assert loaded["error"] < 1e-5
@@ -144,7 +143,6 @@ def test_packages_run_on_a_gpu(program: Callable[..., Outcomes], tmp_path: Path)
 
 
 @needs_compiler
-@pytest.mark.exhaustive
 def test_gradients_by_cpp_wrapper(program: Callable[..., Outcomes], tmp_path: Path) -> None:
     outcome = program(tmp_path, script=CPP_PROGRAMS)["program"]
     assert outcome["error"] < 1e-5

@@ -15,9 +15,6 @@ import pytest
 
 from tests.fuzz import Failure, program, save
 
-PATIENCE = 120.0
-"""Seconds for the first program, on a machine that is busy."""
-
 
 def ignore_interrupts() -> None:
     """As a shell lets its background jobs begin."""
@@ -36,14 +33,13 @@ def test_a_run_that_is_interrupted_prints_and_writes_its_summary(
         text=True, start_new_session=True, preexec_fn=ignore_interrupts,
     )  # fmt: skip
     summary = tmp_path / "summary.txt"
-    deadline = time.monotonic() + PATIENCE
-    while not summary.exists() and process.poll() is None and time.monotonic() < deadline:
+    while not summary.exists() and process.poll() is None:
         time.sleep(0.05)
     if number is signal.SIGINT:
         os.killpg(process.pid, number)  # as a terminal does
     else:
         process.send_signal(number)
-    output, _ = process.communicate(timeout=PATIENCE)
+    output, _ = process.communicate()
     assert process.returncode == 0, output
     assert "no failures" in output and "Traceback" not in output
     assert "no failures" in summary.read_text(encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -66,10 +67,11 @@ def test_the_file_keeps_all_runs(tmp_path: Path) -> None:
     assert [*tmp_path.iterdir()] == [path]
 
 
+@pytest.mark.dev("matplotlib")
 def test_the_plot_has_a_roof_for_each_level_and_a_point_for_each_figure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot: Any = import_module("matplotlib.pyplot")
     axes = pyplot.figure().subplots()
     monkeypatch.setattr(pyplot, "subplots", lambda **_: (axes.figure, axes))
     limits = limits_of(100.0)

@@ -138,7 +138,7 @@ def test_an_alarm_that_raises(error: str, tmp_path: Path) -> None:
     script = tmp_path / "alarmed.py"
     script.write_text(PROGRAM.replace("ERROR", error))
     done = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, timeout=200, check=False,
+        [sys.executable, str(script)], capture_output=True, text=True, check=False,
         env={**os.environ, "TILEWRIGHT_CACHE_DIR": str(tmp_path / "cache"),
              "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), *sys.path])},
     )  # fmt: skip

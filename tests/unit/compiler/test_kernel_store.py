@@ -302,7 +302,6 @@ def test_processes_share_the_cache(cache: Path) -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
         env={**os.environ, "TILEWRIGHT_CACHE_DIR": str(cache), "PYTHONPATH": ":".join(sys.path)},
     )
     assert done.stdout.split()[:2] == [kernel.hash, "False"]

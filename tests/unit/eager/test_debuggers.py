@@ -52,7 +52,6 @@ def debug(tmp_path, commands, inner="pass", outer="pass", **files):
         input="\n".join(commands) + "\n",
         capture_output=True,
         text=True,
-        timeout=60,
         cwd=tmp_path,
         env=ENVIRONMENT,
     )
@@ -116,7 +115,6 @@ def test_breakpoints_by_line_under_pdb(tmp_path):
         input=f"b {line}\nc\np v\nn\np w\nc\nq\n",
         capture_output=True,
         text=True,
-        timeout=60,
         cwd=tmp_path,
         env=ENVIRONMENT,
     )

@@ -35,7 +35,6 @@ def loaded_after(program: str, modules: Sequence[str] = HEAVY) -> list[str]:
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
         env={"PYTHONPATH": ":".join(sys.path)},
     )
     return eval(done.stdout)

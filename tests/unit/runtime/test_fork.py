@@ -144,7 +144,7 @@ def test_a_fork_during_the_first_compilation_of_a_process() -> None:
         program = FIRST_USE.format(delay=delay)
         done = subprocess.run(
             [sys.executable, "-c", program],
-            capture_output=True, text=True, timeout=120, check=False,
+            capture_output=True, text=True, check=False,
             env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, "")

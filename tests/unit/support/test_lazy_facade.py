@@ -99,5 +99,5 @@ def test_threads_that_import_and_use_at_once_do_not_wait_for_each_other(package:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join()
     assert found == [4] * 8

@@ -294,7 +294,7 @@ def test_fix_threads_restarts_the_process_with_every_variable_set(tmp_path: Path
     path = os.pathsep.join([str(root), *sys.path])
     done = subprocess.run(
         [sys.executable, str(script), "--rounds", "2"],
-        env=clean | {"PYTHONPATH": path}, capture_output=True, text=True, timeout=120,
+        env=clean | {"PYTHONPATH": path}, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     expected = {**dict.fromkeys(harness.THREAD_VARIABLES, 3), "torch": None}

@@ -13,8 +13,7 @@ import pytest
 
 from tilewright.testing import Benchmark, Mark, NotAvailableError, perf_report
 
-matplotlib = pytest.importorskip("matplotlib")
-pd = pytest.importorskip("pandas")
+pytestmark = pytest.mark.dev("matplotlib", "pandas")
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
@@ -197,6 +196,8 @@ def test_without_a_display_show_plots_warns_and_goes_on(
 
 
 def test_saving_leaves_the_users_backend_alone(tmp_path: Path) -> None:
+    import matplotlib
+
     rc: dict[str, object] = matplotlib.rcParams
     before = dict.__getitem__(rc, "backend")
     with warnings.catch_warnings():

@@ -11,7 +11,7 @@ from tilewright.testing import Benchmark
 from tilewright.testing.benchmark import Curve
 from tilewright.testing.plotting import draw
 
-figure = pytest.importorskip("matplotlib.figure")
+pytestmark = pytest.mark.dev("matplotlib")
 
 PLOT = Benchmark(
     x_names=["m", "n"],
@@ -34,7 +34,9 @@ def curves() -> list[Curve]:
 
 
 def drawn(benchmark: Benchmark) -> Any:
-    axes = figure.Figure().subplots()
+    from matplotlib.figure import Figure
+
+    axes: Any = Figure().subplots()
     draw(axes, benchmark, curves())
     return axes
 

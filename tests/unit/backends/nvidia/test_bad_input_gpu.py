@@ -252,9 +252,7 @@ print("alive")
 def test_an_illegal_address_names_kernel_and_launch(torch: Any, blocking: bool) -> None:
     env = {**os.environ, "TILEWRIGHT_LAUNCH_BLOCKING": str(int(blocking))}
     env["PYTHONPATH"] = os.pathsep.join(sys.path)
-    done = subprocess.run(
-        [sys.executable, "-c", FAULT], env=env, capture_output=True, text=True, timeout=120
-    )
+    done = subprocess.run([sys.executable, "-c", FAULT], env=env, capture_output=True, text=True)
     assert "alive" in done.stdout, done.stderr
     assert ("launched" in done.stdout) != blocking
     told = next(line for line in done.stdout.splitlines() if "an illegal address" in line)

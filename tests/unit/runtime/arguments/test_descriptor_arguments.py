@@ -100,6 +100,7 @@ def test_blocks_in_texts_are_checked_too():
         compile(ASTSource(add_one, {"d": "tensordesc<fp16[4, 4]>", "M": "constexpr"}, {"M": 4}))
 
 
+@pytest.mark.torch
 def test_arrays_of_torch():
     torch = pytest.importorskip("torch")
     d = TensorDescriptor.from_tensor(torch.zeros(6, 8, dtype=torch.bfloat16), [4, 8])

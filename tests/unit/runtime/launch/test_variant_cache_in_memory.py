@@ -419,9 +419,7 @@ def run_program(tmp_path: Path, text: str) -> subprocess.CompletedProcess[str]:
         "PYTHONFAULTHANDLER": "",
     }
     command = [sys.executable, str(script)]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=100, check=False, env=environment
-    )
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no native pool")

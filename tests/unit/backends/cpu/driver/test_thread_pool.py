@@ -440,7 +440,7 @@ def test_workers_of_multiprocessing_have_a_thread_each(
     for child in children:
         child.start()
     for child in children:
-        child.join(60)
+        child.join()
     assert [child.exitcode for child in children] == [0, 0, 0]
     pool.stop()
 
@@ -460,7 +460,7 @@ def test_pool_works_after_fork(pool: NativePool, monkeypatch: pytest.MonkeyPatch
         child = context.Process(target=launch_in_child, args=(pool,))
         child.start()
         assert_runs_once(pool, (100, 1, 1))
-        child.join(60)
+        child.join()
         assert child.exitcode == 0
     assert_runs_once(pool, (100, 1, 1))
 
@@ -482,7 +482,7 @@ def test_fork_while_another_thread_launches(pool: NativePool) -> None:
     for child in children:
         child.start()
     for child in children:
-        child.join(60)
+        child.join()
     stop.set()
     thread.join()
     assert [child.exitcode for child in children] == [0] * len(children)
@@ -523,7 +523,7 @@ def test_exit_is_clean(ending: str) -> None:
     script = EXIT_SCRIPT.format(root=root, rest=ENDINGS[ending])
     for _ in range(3):
         result = subprocess.run(
-            [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+            [sys.executable, "-c", script], capture_output=True, text=True, check=False
         )
         assert (result.returncode, result.stdout, result.stderr) == (0, "end of script\n", "")
 
@@ -563,7 +563,7 @@ def test_the_pool_is_compiled_beside_imports(ending: str) -> None:
     for _ in range(3):
         result = subprocess.run(
             [sys.executable, "-W", "ignore", "-c", script],
-            capture_output=True, text=True, timeout=60, check=False,
+            capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert (result.returncode, result.stdout, result.stderr) == (0, "end of script\n", "")
 
