@@ -1,12 +1,13 @@
-"""A whole product from memory of a row-major B in assembly, around the loops of `assembled_rows.py`
+"""A whole matmul from memory with a row-major B in assembly, around the loops of
+`assembled_rows.py`.
 
-    note whether the panels of B are kept from before, and what is kept now (tile_copies.py)
+    record whether the panels of B are cached from before, and which are cached now (tile_copies.py)
     for each block of K
         for each panel of columns
-            say where it is in B and where its copy is, and what is fetched meanwhile
+            its address in B, the address of its copy, and the lines to prefetch
             the rows
 
-as `blocked_loops.py` has it in LLVM IR: 80 lines, which take LLVM 6 ms.
+`blocked_loops.py` has the same in LLVM IR: 80 lines, which take LLVM longer to compile.
 """
 
 from __future__ import annotations
@@ -35,9 +36,10 @@ _LOCALS = (
     "all_of_c", "b", "all_depth", "columns", "any_adds", "key", "kept", "keep",
     "stack", "steps_left", "index", "same", "used", "ready", "start", "lane", "column",
 )  # fmt: skip
-"""Arguments: of `all_depth` steps, `columns`, adding if `any_adds`. b: the block of B; stack: the
-caller's; index: of the block, with `steps_left`; same: the panels were kept before; used: they are
-now; ready: those of this block are there; start: they begin; lane: bytes of a column, 0 if not."""
+"""Local variables. Arguments: of `all_depth` steps, `columns`, adding if `any_adds`. b: the block
+of B; stack: the caller's; index: of the block, with `steps_left`; same: the panels are cached from
+before; used: they are cached now; ready: those of this block are; start: their address; lane: bytes
+of a column, 0 if not."""
 _NAMES = (*PARAMETERS, *OF_COPIES, *OWN, *_LOCALS)
 _PLACES = {name: _SLOT * i for i, name in enumerate(_NAMES)}
 _PANEL = -(-_SLOT * len(_NAMES) // CACHE_LINE) * CACHE_LINE
@@ -45,11 +47,11 @@ _IN_REGISTERS = ("all_of_c", "a", "b", "a_row", "b_row", "all_depth")
 
 
 def matmul_function(name: str, spec: DotSpec) -> str:
-    """LLVM IR text of the function of a product: see `blocked_loops.dot_function`."""
+    """LLVM IR text of the function of a matmul: see `blocked_loops.dot_function`."""
     adds = () if spec.accumulate else ("any_adds",)
     rest = ("rows", "columns", *adds, "key", "kept", "keep")
     kinds = ["ptr"] * 3 + ["i64"] * 5 + ["i1"] * len(adds) + ["ptr", "ptr", "i1"]
-    lines = _Product(spec).lines(rest)
+    lines = _Matmul(spec).lines(rest)
     return f"define internal void @{name}({', '.join(kinds)}) {body_of(lines, spec)}"
 
 
@@ -65,16 +67,16 @@ def _store(**registers: str) -> list[str]:
     return [f"movq %{register}, {_at(name)}" for register, name in registers.items()]
 
 
-class _Product:
-    """Writes one function. Labels behind those of rows: 10 what is kept is known, 11 the loop over
-    blocks, 12 over panels of columns, 13 the next kind of panel, 14 the block is done."""
+class _Matmul:
+    """Writes one function. Labels after those of rows: 10 the cached panels are known, 11 the loop
+    over blocks, 12 over panels of columns, 13 the next kind of panel, 14 the end of the block."""
 
     def __init__(self, spec: DotSpec) -> None:
         self.spec, self.size = spec, spec.operand.bytes
         self.column = spec.k * self.size  # bytes of its copy
 
     def lines(self, rest: tuple[str, ...]) -> list[str]:
-        """All of it. rest: arguments on the stack."""
+        """All lines. rest: arguments on the stack"""
         panels, end = list[str](), 0
         for run in column_runs(self.spec):
             end += run.times * run.size * self.spec.lanes
@@ -108,7 +110,7 @@ class _Product:
         ]  # fmt: skip
 
     def _keys(self) -> list[str]:
-        """The key is of `tile_copies.key_of`."""
+        """The key of `tile_copies.key_of`."""
         wanted = {"rdx": "b", "rsi": "b_row", "rdi": "all_depth", "r8": "columns"}
         lines = [
             "xorl %eax, %eax", *_store(rax="same"), *_store(rax="used"),
@@ -125,7 +127,7 @@ class _Product:
         return [*lines, "10:"]
 
     def _block(self) -> list[str]:
-        """How long it is, and where its panels are."""
+        """The length of the block, and the address of its panels."""
         block = self.column * self.spec.n
         return [
             *_load(rax="steps_left"), f"movl ${self.spec.k}, %ecx", "cmpq %rcx, %rax",
@@ -138,7 +140,7 @@ class _Product:
         ]  # fmt: skip
 
     def _panels(self, run: Run, end: int) -> list[str]:
-        """Those of a run, whose columns end so."""
+        """The panels of a run, whose columns end at `end`."""
         lines, first = list[str](), 0
         for rows in row_runs(self.spec, run.size):
             lines += rows_lines(self.spec, run.size, rows, first, _PLACES)
@@ -150,8 +152,9 @@ class _Product:
             *lines, f"addq ${columns}, {_at('column')}", "jmp 12b", "13:",
         ]  # fmt: skip
 
-    def _sums(self) -> list[str]:
-        """Where those of a panel's columns begin: see `panel_packing.sums_of_column`."""
+    def _accumulators(self) -> list[str]:
+        """The address of the accumulators of a panel's columns: see
+        `panel_packing.accumulators_of_column`."""
         wide = self.spec.c_columns or self.spec.n
         lines = [*_load(rax="column"), "xorl %edx, %edx"]
         if wide < self.spec.n:
@@ -161,10 +164,10 @@ class _Product:
         return [*lines, f"addq {_at('all_of_c')}, %rax", *_store(rax="c")]
 
     def _panel(self, columns: int) -> list[str]:
-        """Where it is. The next one may be of the next block."""
+        """The address of the panel. The next one may belong to the next block."""
         row = columns * self.size
         lines = [
-            *self._sums(), *_load(rax="column", rdx="left", rcx="lane"), "imulq %rax, %rcx",
+            *self._accumulators(), *_load(rax="column", rdx="left", rcx="lane"), "imulq %rax, %rcx",
             f"addq {_at('start')}, %rcx", *_store(rcx="panel"),
             f"imulq ${self.size}, %rax, %rsi", f"addq {_at('b')}, %rsi",
         ]  # fmt: skip
@@ -184,7 +187,7 @@ class _Product:
         ]  # fmt: skip
 
     def _next_block(self) -> list[str]:
-        """Its places, and whether there is one."""
+        """The addresses of the next block, and whether there is one."""
         along = [f"imulq ${self.size}, %rax, %rcx"]
         if self.spec.a_columns:
             along = [*_load(rcx="a_row"), "imulq %rax, %rcx"]

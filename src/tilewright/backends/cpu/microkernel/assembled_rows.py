@@ -1,21 +1,21 @@
-"""The loops over rows of a product of fp32 or fp64 from memory, as assembly of AVX-512.
+"""The loops over rows of a matmul of fp32 or fp64 from memory, as assembly of AVX-512.
 
-`blocked_loops.py` has the same loops as LLVM IR, for every other CPU. LLVM takes 29 ms for them, 2
-ms for their text in assembly (ADR 0057). A function does the rows of a panel of columns of C:
+`blocked_loops.py` has the same loops as LLVM IR, for every other CPU; LLVM compiles assembly much
+faster (ADR 0057). A function computes the rows of a panel of columns of C:
 
     for each panel of 8 rows
         rows 0 ... 7 = bytes from the first row of A to each, the last one again beyond it
-        sums[8][2] = 0                                  # registers 0 ... 15
+        accumulators[8][2] = 0                          # registers 0 ... 15
         for each cache line of the rows of A            # 16 steps of fp32, unrolled
-            fetch that line of the next 8 rows, and two rows of the next panel of B
+            prefetch that line of the next 8 rows, and two rows of the next panel of B
             for each step
                 b0, b1 = panel[step]
-                for i in 8 rows: sums[i] += splat(A[row i, step]) * (b0, b1)
-        C[panel] = sums, or += sums
+                for i in 8 rows: accumulators[i] += splat(A[row i, step]) * (b0, b1)
+        C[panel] = accumulators, or += accumulators
 
-A row-major B's panel is copied while the first rows are multiplied (`_copying`), and the loops
-around these are assembly, too (`assembled_matmul.py`); panels of a column-major B are transposed
-by LLVM IR, which calls a function of the rows.
+A panel of a row-major B is copied during the first rows (`_copying`), and the outer loops are also
+assembly (`assembled_matmul.py`); panels of a column-major B are transposed by LLVM IR, which calls
+a function of the rows.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ PARAMETERS = (
     "a", "panel", "c", "depth", "rows", "a_row",
     "ahead", "ahead_row", "rows_ahead", "adds",
 )  # fmt: skip
-"""All of 8 bytes. a, c: the block of A, and C from the panel's first column on; panel: of B, packed
-depth: steps; rows: of A; a_row, b_row: bytes from a row (of a column-major A, a column) to the next
-ahead: the next panel of B, to be fetched, ahead_row: bytes from a row (or column) of it to the next
-rows_ahead: of them, for each row of A; adds: whether to what C holds, 0 or 1
+"""Parameters, of 8 bytes each. a, c: the block of A, and C from the panel's first column on; panel:
+of B, packed; depth: steps; rows: of A; a_row, b_row: bytes from a row (of a column-major A, a
+column) to the next; ahead: the next panel of B, to be prefetched; ahead_row: bytes from a row (or
+column) of it to the next; rows_ahead: of them, for each row of A; adds: whether to add to C, 0 or 1
 """
 
 OF_COPIES = ("source", "b_row", "left")
-"""Where B is row-major. source: the panel where it is to be copied from, or null; b_row: bytes from
-a row of B to the next; left: columns from the panel's first one on."""
+"""Further parameters for a row-major B. source: the panel to copy, or null; b_row: bytes from a row
+of B to the next; left: columns from the panel's first one on"""
 
 _POINTERS = ("a", "panel", "c", "ahead")
 _KINDS = ["ptr" if name in _POINTERS else "i64" for name in PARAMETERS]
@@ -49,11 +49,11 @@ _CONVENTION = "x86_64_sysvcc void"
 PASSED = ("rdi", "rsi", "rdx", "rcx", "r8", "r9")  # System V ABI, AMD64 supplement, 3.2.3
 KEPT = ("rbx", "rbp", "r12", "r13", "r14", "r15")
 _ROWS = ("rbx", "rbp", "r8", "r9", "r10", "r11", "r12", "r13")
-"""What is added to %rsi, a place in A, for each row of a panel. %rdi: in B; %rcx: turns; %r14: in
-the copy of B; %r15: from a place in A to the same one in the next panel of rows."""
+"""Registers added to %rsi, an address in A, for each row of a panel. %rdi: in B; %rcx: iterations;
+%r14: in the copy of B; %r15: from an address in A to the same one in the next panel of rows."""
 OWN = ("row", "place", "number", "count")
-"""On the stack, too: the panel's first row; where in B what is fetched begins; so many rows fetched
-before, and in a round."""
+"""Variables on the stack: the panel's first row; the address in B of the next prefetch; the number
+of prefetched rows, and that of a round."""
 
 _SLOT = 8
 _SAVED = len(OWN) + len(PASSED) + len(KEPT) + 1  # with the return address
@@ -65,8 +65,8 @@ _ARGUMENTS = {
 
 
 def rows_function(name: str, spec: DotSpec, vectors: int, run: Run, first: int) -> str:
-    """LLVM IR text of a function of PARAMETERS, where B is column-major: the rows from `first` on
-    that a run has, if A has so many, of a panel of so many vectors of columns."""
+    """LLVM IR text of a function of PARAMETERS, for a column-major B: the rows of a run from
+    `first` on, if A has as many, of a panel of `vectors` vectors of columns."""
     own = _SLOT * len(OWN)
     lines = [
         *(f"pushq %{x}" for x in (*KEPT, *PASSED[::-1])), f"subq ${own}, %rsp",
@@ -78,12 +78,12 @@ def rows_function(name: str, spec: DotSpec, vectors: int, run: Run, first: int) 
 
 
 def leaving() -> list[str]:
-    """The end of a function that has saved KEPT."""
+    """Lines at the end of a function that has saved KEPT."""
     return ["vzeroupper", *(f"popq %{x}" for x in KEPT[::-1]), "ret"]
 
 
 def body_of(lines: Sequence[str], spec: DotSpec) -> str:
-    """Attributes and body of a function that is nothing but assembly."""
+    """Attributes and body of a function that consists of assembly."""
     text = "\\0A".join(lines).replace("$", "$$")
     return (
         f"naked {spec.unit.function_attributes} {{\n"
@@ -94,8 +94,8 @@ def body_of(lines: Sequence[str], spec: DotSpec) -> str:
 def rows_lines(
     spec: DotSpec, vectors: int, run: Run, first: int, places: Mapping[str, int]
 ) -> list[str]:
-    """The assembly of what such a function does. places: of PARAMETERS, OWN and what copies need,
-    from %rsp on."""
+    """The assembly of such a function. places: offsets from %rsp of PARAMETERS, OWN and the
+    parameters of copies"""
     return _Rows(spec, vectors, run, first, places).lines()
 
 
@@ -107,7 +107,8 @@ def call_of_rows(name: str, values: Mapping[str, Size]) -> str:
 
 class _Rows:
     """Writes one function. Labels: 1 a panel of rows, 2 and 3 loops over steps, 4 the rest, 5 the
-    copying loop over lines, 6 over their steps, 7 sums are there, 8 they are stored, 9 the end."""
+    copying loop over lines, 6 over their steps, 7 accumulators are complete, 8 they are stored, 9
+    the end."""
 
     def __init__(
         self, spec: DotSpec, vectors: int, run: Run, first: int, places: Mapping[str, int]
@@ -122,16 +123,18 @@ class _Rows:
         self.c_row = spec.strides.ldc * self.size
         self.bursts = spec.unit.bursts
         self.fetches = not (spec.b_columns and self.bursts)
-        sums = self.rows * vectors
-        self.columns = range(sums, sums + vectors)
-        self.splats = range(sums + vectors, min(sums + vectors + self.rows, spec.unit.registers))
+        accumulators = self.rows * vectors
+        self.columns = range(accumulators, accumulators + vectors)
+        self.splats = range(
+            accumulators + vectors, min(accumulators + vectors + self.rows, spec.unit.registers)
+        )
 
     def at(self, name: str) -> str:
-        """What is on the stack."""
+        """The operand of a variable on the stack."""
         return f"{self.places[name]}(%rsp)"
 
     def lines(self) -> list[str]:
-        """All of it."""
+        """All lines."""
         mask = [] if self.spec.b_columns else self._masks()
         copying = [] if self.spec.b_columns else self._copying()
         return [
@@ -141,12 +144,12 @@ class _Rows:
         ]  # fmt: skip
 
     def _end_of_rows(self) -> list[str]:
-        """Leave if no rows follow."""
+        """Exit if there are no more rows."""
         end = [f"cmpq ${self.end}, %rax", "jae 9f"]
         return [f"movq {self.at('row')}, %rax", f"cmpq {self.at('rows')}, %rax", "jae 9f", *end]
 
     def _masks(self) -> list[str]:
-        """The columns of each vector that are left, in k1 and so on."""
+        """Masks of the remaining columns of each vector, in k1 and so on."""
         lanes = self.spec.lanes
         lines = [
             "movl $63, %eax", f"movq {self.at('left')}, %rcx", "cmpq %rax, %rcx",
@@ -157,13 +160,13 @@ class _Rows:
         return lines
 
     def _places(self) -> list[str]:
-        """Where the rows are, and what is fetched."""
+        """The addresses of the rows, and of the prefetches."""
         between = f"${self.size}" if self.spec.a_columns else self.at("a_row")
         lines = [f"movq {self.at('row')}, %rax", f"movq {self.at('rows')}, %rdx", "decq %rdx"]
         for i, row in enumerate(f"%{_ROWS[n]}" for n in range(self.rows)):
             lines += [f"leaq {i}(%rax), {row}", f"cmpq %rdx, {row}", f"cmovaq %rdx, {row}"]
             lines += [_multiply(between, row)]
-        # behind the last row come the first ones again
+        # after the last row the first ones again
         lines += [
             f"leaq {self.rows}(%rax), %r15", "xorl %ecx, %ecx", "cmpq %rdx, %r15",
             "cmovaq %rcx, %r15", "subq %rax, %r15", _multiply(between, "%r15"),
@@ -173,7 +176,8 @@ class _Rows:
         return [*lines, f"movq {self.at('a')}, %rsi", f"movq {self.at('panel')}, %rdi"]
 
     def _fetched_columns(self) -> list[str]:
-        """Two columns of the next panel, for each eight rows; %rax: the row, which they lose."""
+        """Prefetch two columns of the next panel for each eight rows. %rax: the row, which is
+        clobbered"""
         most = self.vectors * self.spec.lanes - 2
         return [
             "shrq $2, %rax", f"movl ${most}, %edx", "cmpq %rdx, %rax", "cmovaq %rdx, %rax",
@@ -182,7 +186,7 @@ class _Rows:
         ]  # fmt: skip
 
     def _fetched_rows(self) -> list[str]:
-        """Rows of the next panel, those at once that belong to the panel of rows if in bursts."""
+        """Prefetch rows of the next panel; with bursts, all rows of the panel of rows together."""
         lines = [
             f"imulq {self.at('rows_ahead')}, %rax", f"imulq {self.at('ahead_row')}, %rax",
             f"addq {self.at('ahead')}, %rax", f"imulq ${self.rows}, {self.at('rows_ahead')}, %rcx",
@@ -203,10 +207,8 @@ class _Rows:
     def _fetch_ahead(self) -> list[str]:
         """See `blocked_loops.fetch_ahead`.
 
-        One by one among the products, A to the L2 cache: eight lines at once to the L1 cache, whose
-        ways they share with B where rows are 4 KiB apart, were 5 % of the time with all in the L2
-        cache (Intel, with AMX); fp32 1024^3 and 2048^3 1.08 and 1.06 times as fast, 1.01 of it by
-        the L2 cache. On Zen, where bursts pay, as it was measured there.
+        One by one among the multiply-adds, A to the L2 cache: rows that are 4 KiB apart share the
+        ways of the L1 cache with B. On Zen, in bursts (figures in ADR 0033).
         """
         lines: list[str] = []
         if not self.spec.a_columns:
@@ -232,11 +234,11 @@ class _Rows:
         ]  # fmt: skip
 
     def _nothing(self) -> list[str]:
-        """Sums of 0."""
+        """Set the accumulators to 0."""
         return [f"vpxord %zmm{n}, %zmm{n}, %zmm{n}" for n in range(self.rows * self.vectors)]
 
-    def _products(self, byte: int) -> list[str]:
-        """Of the columns that are loaded and what is so many bytes further in A."""
+    def _multiply_adds(self, byte: int) -> list[str]:
+        """Multiply-adds of the loaded columns and the elements `byte` bytes further in A."""
         lines: list[str] = []
         for i in range(self.rows):
             splat = self.splats[i % len(self.splats)]
@@ -247,13 +249,13 @@ class _Rows:
         return lines
 
     def _steps(self, count: int, fetches: Sequence[str] = ()) -> list[str]:
-        """So many, of the packed panel, with what is fetched among them."""
+        """A number of steps over the packed panel, with the prefetches among them."""
         lines: list[str] = []
         for k in range(count):
             for v, column in enumerate(self.columns):
                 place = f"{k * self.b_row + v * self.width}(%rdi)"
                 lines.append(f"vmovups {place}, %zmm{column}")
-            lines += self._products(0 if self.spec.a_columns else k * self.size)
+            lines += self._multiply_adds(0 if self.spec.a_columns else k * self.size)
             lines += [f"addq {self.at('a_row')}, %rsi"] * self.spec.a_columns
         apart = len(lines) // (len(fetches) + 1)
         for n, line in enumerate(fetches):
@@ -262,7 +264,7 @@ class _Rows:
         return [*lines, *along, f"addq ${count * self.b_row}, %rdi"]
 
     def _multiplying(self) -> list[str]:
-        """Loops over the steps: by cache lines of A, then what is left."""
+        """Loops over the steps: by cache lines of A, then the rest."""
         lines = self.steps.bit_length() - 1
         return [
             f"movq {self.at('depth')}, %rcx", f"shrq ${lines}, %rcx", "jz 3f", ".p2align 5", "2:",
@@ -273,7 +275,7 @@ class _Rows:
         ]  # fmt: skip
 
     def _copying(self) -> list[str]:
-        """The same with a panel of B from where it is, which goes to its copy on the way."""
+        """The same loops with a panel of B in place, which is also copied."""
         lines: list[str] = []
         for k in range(UNROLL):
             for v, column in enumerate(self.columns):
@@ -281,7 +283,7 @@ class _Rows:
                 lines.append(f"vmovup{self.kind} {byte}(%rdi), %zmm{column} {mask}")
                 lines.append(f"vmovups %zmm{column}, {k * self.b_row + byte}(%r14)")
             lines += [f"addq {self.at('b_row')}, %rdi"]
-            lines += self._products(0 if self.spec.a_columns else k * self.size)
+            lines += self._multiply_adds(0 if self.spec.a_columns else k * self.size)
             lines += [f"addq {self.at('a_row')}, %rsi"] * self.spec.a_columns
         along = [] if self.spec.a_columns else [f"addq ${UNROLL * self.size}, %rsi"]
         return [
@@ -295,7 +297,7 @@ class _Rows:
         ]  # fmt: skip
 
     def _write_back(self) -> list[str]:
-        """The sums to C; the next rows follow."""
+        """Write the accumulators to C; the next rows follow."""
         places = [
             f"{i * self.c_row + v * self.width}(%rax)"
             for i in range(self.rows) for v in range(self.vectors)
@@ -310,5 +312,5 @@ class _Rows:
 
 
 def _multiply(factor: str, register: str) -> str:
-    """The register times a constant or what is on the stack."""
+    """The register times a constant or a variable on the stack."""
     return f"imulq {factor}, {register}" + (f", {register}" if factor.startswith("$") else "")

@@ -19,11 +19,11 @@ from tilewright.backends.cpu.microkernel.function_text import (
 )
 from tilewright.backends.cpu.microkernel.panel_packing import (
     MemoryBlocks,
+    accumulators_of_column,
     fetch_line,
     function,
     lanes_below,
     memory_declarations,
-    sums_of_column,
 )
 from tilewright.backends.cpu.microkernel.register_blocking import (
     CACHE_LINE,
@@ -53,11 +53,11 @@ def dot_declarations(spec: DotSpec) -> tuple[str, ...]:
 
 def dot_function(name: str, spec: DotSpec) -> str:
     """LLVM IR text of `define internal void @name(ptr %c, ptr %a, ptr %b)` for `spec`; from memory
-    with `i64 %a.row, i64 %b.row, i64 %depth, i64 %rows, i64 %columns` behind, and `i1 %adds` if
-    it does not always accumulate.
+    followed by `i64 %a.row, i64 %b.row, i64 %depth, i64 %rows, i64 %columns`, and `i1 %adds` if it
+    does not always accumulate.
 
-    The buffers must not overlap. Nothing outside the m x n, m x k and k x n elements is read or
-    written, the padding of rows included.
+    The buffers must not overlap. No element outside the m x n, m x k and k x n elements is read or
+    written, including the padding of rows.
     """
     packs = spec.operand.group > 1 or spec.b_columns
     kernel = _PackedKernel if packs else _Kernel
@@ -73,11 +73,12 @@ class _Panel(NamedTuple):
 
     rows: int
     vectors: int
-    masked: bool  # its columns are what remains of N beyond whole vectors
+    masked: bool  # its columns are the rest of N beyond whole vectors
 
 
 class _Kernel:
-    """Appends the loops of one `DotSpec` to `out`; pointers and sums are names of IR values."""
+    """Appends the loops of one `DotSpec` to `out`; pointers and accumulators are names of IR
+    values."""
 
     def __init__(self, spec: DotSpec) -> None:
         self.spec, self.out, self.lanes = spec, Writer(), spec.lanes
@@ -125,39 +126,39 @@ class _Kernel:
             loop = Loop(self.out, run.times, [("ptr", c), ("ptr", a)])
             c, a = loop.values
             panel = _Panel(run.size, vectors, masked)
-            self.write_back(panel, c, self.sums(panel, a, b))
+            self.write_back(panel, c, self.accumulators(panel, a, b))
             below = self.out.offset(c, run.size * self.c_row)
             c, a = loop.close([below, self.a_at(a, run.size, 0)])
 
-    def sums(self, panel: _Panel, a: str, b: str) -> Sequence[str]:
+    def accumulators(self, panel: _Panel, a: str, b: str) -> Sequence[str]:
         """The accumulators of a panel, row by row, after the loop over k."""
         # With lane broadcast, one vector of A holds the scalars of `lanes` steps.
         unroll = self.lanes if self.spec.unit.lane_broadcast else UNROLL
         turns, rest = self.out.part(self.depth, unroll), 0
         if isinstance(self.depth, int):
             rest = self.depth % unroll
-        sums: Sequence[str] = self.first_sums(panel)
+        accumulators: Sequence[str] = self.first_accumulators(panel)
         if turns:
-            carried = [("ptr", a), ("ptr", b), *((self.vector, total) for total in sums)]
+            carried = [("ptr", a), ("ptr", b), *((self.vector, total) for total in accumulators)]
             loop = Loop(self.out, turns, carried)
-            a, b, *sums = loop.values
-            sums = self.turn(panel, sums, a, b, unroll)
+            a, b, *accumulators = loop.values
+            accumulators = self.turn(panel, accumulators, a, b, unroll)
             a, b = self.further(a, unroll), self.out.offset(b, unroll * self.b_row)
-            a, b, *sums = loop.close([a, b, *sums])
+            a, b, *accumulators = loop.close([a, b, *accumulators])
         for k in range(rest):
-            sums = self.step(panel, sums, self.scalars(panel, a, k), b, k)
-        return sums
+            accumulators = self.step(panel, accumulators, self.scalars(panel, a, k), b, k)
+        return accumulators
 
     def further(self, a: str, k: int) -> str:
-        """A place in A, so many steps further along K."""
+        """An address in A, `k` steps further along K."""
         return self.out.offset(a, k * self.a_step)
 
-    def first_sums(self, panel: _Panel) -> list[str]:
-        """From 0, not from C: the head of the package says why."""
+    def first_accumulators(self, panel: _Panel) -> list[str]:
+        """Accumulators of 0, not from C: the package docstring has the reason."""
         return ["zeroinitializer"] * (panel.rows * panel.vectors)
 
     def turn(
-        self, panel: _Panel, sums: Sequence[str], a: str, b: str, unroll: int
+        self, panel: _Panel, accumulators: Sequence[str], a: str, b: str, unroll: int
     ) -> Sequence[str]:
         """`unroll` steps of k; with lane broadcast, one vector of each row of A serves them all."""
         lane = self.spec.unit.lane_broadcast
@@ -165,25 +166,25 @@ class _Kernel:
         wide = [self.load(self.a_at(a, i, 0), self.a_row) for i in rows]
         for k in range(unroll):
             scalars = [self.splat_lane(x, k) for x in wide] or self.scalars(panel, a, k)
-            sums = self.step(panel, sums, scalars, b, k)
-        return sums
+            accumulators = self.step(panel, accumulators, scalars, b, k)
+        return accumulators
 
     # -- one step of k ----------------------------------------------------------------------------
 
     def step(
-        self, panel: _Panel, sums: Sequence[str], scalars: Sequence[str], b: str, k: int
+        self, panel: _Panel, accumulators: Sequence[str], scalars: Sequence[str], b: str, k: int
     ) -> Sequence[str]:
-        """Add the outer product of `scalars`, which hold A[:, k], and B[k, :]."""
-        columns = self.factors(panel, self.out.offset(b, k * self.b_row))
-        return self.outer_product(sums, scalars, columns)
+        """Add the rank-1 update of `scalars`, which hold A[:, k], and B[k, :]."""
+        columns = self.row_of_b(panel, self.out.offset(b, k * self.b_row))
+        return self.rank_1_update(accumulators, scalars, columns)
 
-    def outer_product(
-        self, sums: Sequence[str], scalars: Sequence[str], columns: Sequence[str]
+    def rank_1_update(
+        self, accumulators: Sequence[str], scalars: Sequence[str], columns: Sequence[str]
     ) -> Sequence[str]:
-        factors = [(scalar, column) for scalar in scalars for column in columns]
-        return [self.multiply_add(x, y, z) for (x, y), z in zip(factors, sums, strict=True)]
+        pairs = [(scalar, column) for scalar in scalars for column in columns]
+        return [self.multiply_add(x, y, z) for (x, y), z in zip(pairs, accumulators, strict=True)]
 
-    def factors(self, panel: _Panel, base: str) -> list[str]:
+    def row_of_b(self, panel: _Panel, base: str) -> list[str]:
         """B[k, :] of the row at `base`."""
         return [self.load_columns(panel, base, v, self.b_row) for v in range(panel.vectors)]
 
@@ -221,7 +222,7 @@ class _Kernel:
         return self.out.offset(a, i * self.a_row + k * self.a_step)
 
     def alignment(self, row: int) -> int:
-        """What every vector of a buffer is certainly aligned to, in bytes."""
+        """The guaranteed alignment of every vector of a buffer, in bytes."""
         return gcd(CACHE_LINE, row, self.width) if self.spec.aligned else self.size
 
     def load(self, pointer: str, row: int) -> str:
@@ -236,18 +237,18 @@ class _Kernel:
         call = f"call {self.vector} @llvm.masked.load.{self.suffix}.p0"
         return self.out.value(f"{call}({where}, {self.vector} zeroinitializer)")
 
-    def write_back(self, panel: _Panel, c: str, sums: Sequence[str]) -> None:
+    def write_back(self, panel: _Panel, c: str, accumulators: Sequence[str]) -> None:
         for i in range(panel.rows):
             base = self.out.offset(c, i * self.c_row)
             for v in range(panel.vectors):
-                total = sums[i * panel.vectors + v]
+                total = accumulators[i * panel.vectors + v]
                 before = self.sum_before(panel, base, v)
                 if before:
                     total = self.add(before, total)
                 self.store(panel, self.out.offset(base, v * self.width), total)
 
     def sum_before(self, panel: _Panel, base: str, v: int) -> str:
-        """What a vector of C is added to, if to anything."""
+        """The vector of C that is added to, if any."""
         if not self.spec.accumulate:
             return ""
         return self.load_columns(panel, base, v, self.c_row)
@@ -287,14 +288,16 @@ class _PackedKernel(_Kernel):
     def column_step(self, vectors: int) -> Size:
         return self.packing.panel_step(vectors)
 
-    def first_sums(self, panel: _Panel) -> list[str]:
-        return self.corrections * panel.rows if self.corrections else super().first_sums(panel)
+    def first_accumulators(self, panel: _Panel) -> list[str]:
+        return (
+            self.corrections * panel.rows if self.corrections else super().first_accumulators(panel)
+        )
 
     def splat(self, pointer: str) -> str:
         return self.packing.as_operand(super().splat(pointer))
 
-    def factors(self, panel: _Panel, base: str) -> list[str]:
-        return [self.packing.as_operand(x) for x in super().factors(panel, base)]
+    def row_of_b(self, panel: _Panel, base: str) -> list[str]:
+        return [self.packing.as_operand(x) for x in super().row_of_b(panel, base)]
 
     def multiply_add(self, x: str, y: str, z: str) -> str:
         grouped = self.spec.operand.group > 1
@@ -302,10 +305,10 @@ class _PackedKernel(_Kernel):
 
 
 class _Columns(NamedTuple):
-    """A panel of columns of a product from memory.
+    """A panel of columns of a matmul from memory.
 
-    b: where it is in B; column: its first one; left: columns from this one on; last: row of A
-    following: the panel of B to be fetched meanwhile
+    b: its address in B; column: its first one; left: columns from this one on; last: row of A
+    following: the panel of B to prefetch
     """
 
     vectors: int
@@ -317,21 +320,21 @@ class _Columns(NamedTuple):
 
 
 class _MemoryKernel(_PackedKernel):
-    """A kernel that reads A and B where they are, in blocks of `spec.k` along K.
+    """A kernel that reads A and B in place, in blocks of `spec.k` along K.
 
     Panels are whole: beyond the last row of A they read that row again, beyond the last column of B
-    zeros or that column, and of C they write what its buffer has there.
+    zeros or that column; the elements of C beyond its rows and columns are undefined.
     """
 
     def __init__(self, spec: DotSpec) -> None:
         super().__init__(spec)
         self.places: list[Size] = []  # bytes from the first row of A to those of the panel
         self.rows_further: Size = 0  # bytes to the rows of A that come next; after the last, first
-        self.adds = True  # to what is in C
-        self.columns_ahead = ""  # rows of the next panel of B, to be fetched in the loop over K
+        self.adds = True  # whether to add to C
+        self.columns_ahead = ""  # rows of the next panel of B, to be prefetched in the loop over K
         self.b_pitch: Size = ""  # bytes from one of them to the next
         self.kept: KeptPanels | None = None
-        self.rows_ahead: Size = 1  # of the next panel of B, to be fetched with each row of A
+        self.rows_ahead: Size = 1  # of the next panel of B, to be prefetched with each row of A
 
     def column_panels(self) -> None:
         out, packing = self.out, self.packing
@@ -360,7 +363,8 @@ class _MemoryKernel(_PackedKernel):
         blocks.close()
 
     def panel_of_columns(self, b: str, column: Size, vectors: int, left: Size) -> None:
-        """Say where a panel is, and copy it, unless it is kept or copied with the first rows."""
+        """Set the address of a panel, and copy it, unless it is cached or copied with the first
+        rows."""
         packing, kept = self.packing, self.kept
         if kept is None:
             self.corrections = packing.pack_columns(b, vectors, left)
@@ -373,14 +377,14 @@ class _MemoryKernel(_PackedKernel):
 
     @property
     def packs_first(self) -> bool:
-        """Whether panels of B are copied while the first rows are multiplied by them."""
+        """Whether panels of B are copied during the first rows."""
         return not (self.spec.b_columns or self.packing.signed)
 
     def memory_rows(self, columns: _Columns) -> None:
         """All rows of a panel of columns."""
         out, start = self.out, "0"
         vectors, b, column, left, last, following = columns
-        c = sums_of_column(out, self.spec, column)
+        c = accumulators_of_column(out, self.spec, column)
         runs = row_runs(self.spec, vectors)
         if self.packs_first:
             assert self.kept is not None
@@ -388,17 +392,17 @@ class _MemoryKernel(_PackedKernel):
             size, before = runs[0].size, out.block
             after = self.kept.begin_panels()
             panel = self.begin_rows(0, size, vectors, last, following)
-            self.write_back(panel, c, self.sums_and_copies(panel, b))
+            self.write_back(panel, c, self.accumulate_and_copy(panel, b))
             end = out.block
             self.kept.end_panels(after)
             start = out.value(f"phi i64 [ 0, %{before} ], [ {size}, %{end} ]")
         for run, row in panels(out, runs, 1, "%rows", start if self.packs_first else 0):
             panel = self.begin_rows(row, run.size, vectors, last, following)
-            sums = self.sums(panel, self.a_start, self.packing.columns)
-            self.write_back(panel, out.offset(c, out.times(self.c_row, row)), sums)
+            accumulators = self.accumulators(panel, self.a_start, self.packing.columns)
+            self.write_back(panel, out.offset(c, out.times(self.c_row, row)), accumulators)
 
     def begin_rows(self, row: Size, count: int, vectors: int, last: str, following: str) -> _Panel:
-        """Where the rows of a panel are, and what is fetched while they are multiplied."""
+        """Set the addresses of the rows of a panel, and of the prefetches during it."""
         out, panel = self.out, _Panel(count, vectors, masked=False)
         between = self.spec.operand.bytes if self.spec.a_columns else "%a.row"
         rows = [out.value(f"add i64 {row}, {i}") for i in range(count)]
@@ -411,7 +415,7 @@ class _MemoryKernel(_PackedKernel):
         return panel
 
     def fetched_panel(self, panel: _Panel, row: Size, following: str) -> str:
-        """Where in the next panel of B begins what is fetched with some rows of C, if not here."""
+        """The address in the next panel of B of the prefetches with some rows of C, if not here."""
         out = self.out
         if self.spec.b_columns:  # two columns
             most = panel.vectors * self.lanes - 2
@@ -427,70 +431,64 @@ class _MemoryKernel(_PackedKernel):
         )
         return ""
 
-    def sums(self, panel: _Panel, a: str, b: str) -> Sequence[str]:
-        """Turns of a cache line of each row of A, with what is fetched then, and what is left.
+    def accumulators(self, panel: _Panel, a: str, b: str) -> Sequence[str]:
+        """One iteration for each cache line of each row of A, with its prefetches, and the rest.
 
-        One loop of whole lines, not two of shorter turns: with what is fetched those had taken 6 %
-        longer where all is in the L1 and L2 caches (Intel, fp32).
+        One loop of whole lines, not two of shorter iterations, which take longer with prefetches.
         """
         out, steps = self.out, self.spec.line_groups
 
         def some_steps(values: Sequence[str], count: int) -> list[str]:
-            a, b, *sums = values
-            sums = self.turn(panel, sums, a, b, count)
-            return [self.further(a, count), out.offset(b, count * self.b_row), *sums]
+            a, b, *accumulators = values
+            accumulators = self.turn(panel, accumulators, a, b, count)
+            return [self.further(a, count), out.offset(b, count * self.b_row), *accumulators]
 
         def line(number: str, values: Sequence[str]) -> list[str]:
             self.fetch_ahead(panel, values[0], number)
             return some_steps(values, steps)
 
         kinds = ["ptr", "ptr", *[self.vector] * (panel.rows * panel.vectors)]
-        carried = list(zip(kinds, [a, b, *self.first_sums(panel)], strict=True))
+        carried = list(zip(kinds, [a, b, *self.first_accumulators(panel)], strict=True))
         values = repeated(out, out.value(f"udiv i64 {self.depth}, {steps}"), carried, line)
         carried = list(zip(kinds, values, strict=True))
         rest = out.value(f"and i64 {self.depth}, {steps - 1}")
         turns = str(out.part(rest, UNROLL))
         return repeated(out, turns, carried, lambda _, values: some_steps(values, UNROLL))[2:]
 
-    def sums_and_copies(self, panel: _Panel, b: str) -> Sequence[str]:
-        """As `sums`, of B where it is, whose panel is copied on the way: what waits for memory then
-        has products to do. Of 32 or 64 rows it takes 3 to 9 % less time than copies beforehand."""
+    def accumulate_and_copy(self, panel: _Panel, b: str) -> Sequence[str]:
+        """The accumulators, as `accumulators`, with B in place, whose panel is also copied: the
+        multiply-adds hide the latency of the copy. Of 32 or 64 rows it takes less time than copies
+        beforehand."""
         out, packing, steps = self.out, self.packing, self.spec.line_groups
         places = [("ptr", self.a_start), ("ptr", b), ("ptr", packing.columns)]
-        carried = [*places, *((self.vector, total) for total in self.first_sums(panel))]
+        carried = [*places, *((self.vector, total) for total in self.first_accumulators(panel))]
         lines = out.part(out.value(f"add i64 {self.depth}, {steps - 1}"), steps)
         outer = Loop(out, lines, [("i64", str(self.depth)), *carried])
         left, *values = outer.values
         self.fetch_ahead(panel, values[0], outer.index)
-        # a last round that is shorter ends the loop
+        # a shorter last round ends the loop
         turns = out.part(out.smaller(left, steps), UNROLL)
         inner = Loop(out, turns, [(k, v) for (k, _), v in zip(carried, values, strict=True)])
-        a, b, copy, *sums = inner.values
+        a, b, copy, *accumulators = inner.values
         for k in range(UNROLL):
             place = out.offset(copy, k * self.b_row)
             columns = packing.copy_groups(b, place, panel.vectors, self.mask)
-            sums = self.outer_product(sums, self.scalars(panel, a, k), columns)
+            accumulators = self.rank_1_update(accumulators, self.scalars(panel, a, k), columns)
             b = out.offset(b, out.times(packing.group, "%b.row"))
         following = [self.further(a, UNROLL), b, out.offset(copy, UNROLL * self.b_row)]
-        values = inner.close([*following, *sums])
+        values = inner.close([*following, *accumulators])
         values = outer.close([out.value(f"sub i64 {left}, {steps}"), *values])
         return values[1 + len(places) :]
 
     def fetch_ahead(self, panel: _Panel, a: str, number: str) -> None:
-        """In a round of the loop over K, fetch a line of each of the rows of A that come next, and
-        two rows, or a line of two columns, of the next panel of B.
+        """In a round of the loop over K, prefetch a line of each of the next rows of A, and two
+        rows, or a line of two columns, of the next panel of B.
 
-        B to the L2 cache, a few lines at a time: an Intel core has 16 misses of the L1 under way,
-        what is fetched in bursts (as on Zen, `MemoryBlocks.fetch`) makes A wait. On one core of an
-        Emerald Rapids, with a round of 16 steps instead of an index for each line: fp32 1024^3 and
-        2048^3 1.13 and 1.08 times as fast, in tiles of 64x64x32 1.10, fp64 1024^3 1.24; with
-        columns of B 1.05, 1.08 and 1.14 times.
+        B to the L2 cache, a few lines at a time: an Intel core has 16 outstanding misses of the L1,
+        and bursts (as on Zen, `MemoryBlocks.fetch`) make A wait.
 
-        Rows that are a multiple of 4 KiB apart push each other out of the L2 cache before the next
-        panel of columns is multiplied by them. Products of 2048^3 from memory: on Emerald Rapids
-        1.08 to 1.15 times as fast in fp32, on Zen 5 1.0 to 1.3, in fp64 1.05 to 1.19; where A stays
-        in the cache, 1000^3, 1.02 to 1.06 and 1.0. Copies of A instead, made with the first panel
-        of columns: 0.9 times as fast as without on Zen 5, 0.96 to 1.1 on Emerald Rapids.
+        Rows that are a multiple of 4 KiB apart evict each other from the L2 cache before the next
+        panel of columns uses them. The figures are in ADR 0033.
         """
         out = self.out
         if not self.spec.a_columns:  # whose lines hold several panels of rows
@@ -519,16 +517,16 @@ class _MemoryKernel(_PackedKernel):
             return group
         return self.out.value(f"xor {self.packing.operand} {group}, splat (i8 -128)")
 
-    def write_back(self, panel: _Panel, c: str, sums: Sequence[str]) -> None:
-        """The sums of the first block are written, those of others added to what is there."""
+    def write_back(self, panel: _Panel, c: str, accumulators: Sequence[str]) -> None:
+        """The accumulators of the first block are written, those of others added to C."""
         if not self.blocks.first:
-            super().write_back(panel, c, sums)
+            super().write_back(panel, c, accumulators)
             return
         out, (written, added, after) = self.out, (self.out.label() for _ in range(3))
         out.emit(f"br i1 {self.blocks.first}, label %{written}, label %{added}")
         for label, self.adds in ((written, False), (added, True)):
             out.start_block(label)
-            super().write_back(panel, c, sums)
+            super().write_back(panel, c, accumulators)
             out.emit(f"br label %{after}")
         out.start_block(after)
 
@@ -561,7 +559,7 @@ class _AssembledKernel(_MemoryKernel):
         adds = out.value(f"xor i1 {blocks.first}, true") if blocks.first else "true"
         values: dict[str, Size] = {
             "a": self.a_start, "panel": self.packing.columns,
-            "c": sums_of_column(out, self.spec, columns.column),
+            "c": accumulators_of_column(out, self.spec, columns.column),
             "depth": self.depth, "rows": "%rows", "a_row": "%a.row",
             "ahead": columns.following or "null", "ahead_row": self.b_pitch,
             "rows_ahead": self.rows_ahead, "adds": out.value(f"zext i1 {adds} to i64"),

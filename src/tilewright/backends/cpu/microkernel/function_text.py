@@ -19,12 +19,12 @@ class Writer:
         self._places: dict[tuple[str, Size], str] = {}
 
     def name(self) -> str:
-        """A value name that is not used yet."""
+        """An unused value name."""
         self._names += 1
         return f"%v{self._names}"
 
     def label(self) -> str:
-        """A block label that is not used yet."""
+        """An unused block label."""
         self._names += 1
         return f"b{self._names}"
 
@@ -44,13 +44,13 @@ class Writer:
         self._places.clear()
 
     def times(self, count: int, size: Size) -> Size:
-        """Their product."""
+        """count * size."""
         if isinstance(size, int):
             return count * size
         return size if count == 1 else self.value(f"mul i64 {size}, {count}") if count else 0
 
     def distance(self, place: Size, size: Size) -> Size:
-        """The product of two sizes."""
+        """place * size."""
         if isinstance(place, int):
             return self.times(place, size)
         if isinstance(size, int):
@@ -81,11 +81,11 @@ class Writer:
 
 
 class Loop:
-    """A loop of `turns` turns that stays open until `close`; a single turn becomes straight code;
-    if their number is a name, it is 1 at least
+    """A loop of `turns` iterations that stays open until `close`; a single iteration becomes
+    straight code; if their number is a name, it is 1 at least
 
     carried: (type, start value) of each loop-carried value. `values` are their names in the body,
-    `index` is that of the number of the turn.
+    `index` is that of the number of the iteration.
     """
 
     def __init__(self, out: Writer, turns: Size, carried: Sequence[tuple[str, str]]) -> None:
@@ -100,7 +100,8 @@ class Loop:
             self.index, *self.values = [out.name() for _ in self._carried]
 
     def close(self, results: Sequence[str]) -> Sequence[str]:
-        """End the body with the values for the next turn; the same names hold them afterwards."""
+        """End the body with the values of the next iteration; the same names hold them
+        afterwards."""
         if self._turns != 1:
             out, leave = self._out, self._out.label()
             following = out.value(f"add nuw nsw i64 {self.index}, 1")
@@ -126,9 +127,9 @@ def repeated(
     carried: Sequence[tuple[str, str]],
     body: Callable[[str, Sequence[str]], Sequence[str]],
 ) -> list[str]:
-    """What `turns` turns, perhaps none, leave of the carried values (type, start value).
+    """The loop-carried values (type, start value) after `turns` iterations, perhaps none.
 
-    body: emits a turn, of its number and the values before
+    body: emits an iteration, of its number and the values before
     """
     before, inside, after = out.block, out.label(), out.label()
     some = out.value(f"icmp ne i64 {turns}, 0")
@@ -155,8 +156,8 @@ class Run(NamedTuple):
 def panels(
     out: Writer, runs: Sequence[Run], unit: int, extent: Size, start: Size = 0
 ) -> Iterator[tuple[Run, Size]]:
-    """Loops over the panels that begin before an extent, 1 at least, with the place where each
-    begins; the body is emitted for each run between two steps of the iterator.
+    """Loops over the panels that begin before an extent, 1 at least, with the start of each; the
+    body is emitted for each run between two steps of the iterator.
 
     unit: rows (or columns) of a panel of size 1; extent: a number is that of all runs; start: in
     the first run, a number is 0

@@ -1,9 +1,9 @@
-"""Copies panels of B to the stack, where a column-major B or an instruction for groups wants it so.
+"""Packing: copies of panels of B on the stack, for a column-major B or an instruction on groups.
 
-AVX512-BF16 and AVX512-VNNI add up groups of neighbours along K:
+AVX512-BF16 and AVX512-VNNI add groups of neighbours along K:
 
-    sum[j] += a[k] * b[k, j] + a[k + 1] * b[k + 1, j]                    bf16: groups of 2
-    sum[j] += a[k] * b[k, j] + ... + a[k + 3] * b[k + 3, j]              bytes: groups of 4
+    acc[j] += a[k] * b[k, j] + a[k + 1] * b[k + 1, j]                    bf16: groups of 2
+    acc[j] += a[k] * b[k, j] + ... + a[k + 3] * b[k + 3, j]              bytes: groups of 4
 
 A lane of the right operand holds a group of one column. Rows of B hold neighbours along N instead,
 so each panel of B is copied to the stack first, its rows interleaved; all row panels share it:
@@ -11,15 +11,15 @@ so each panel of B is copied to the stack first, its rows interleaved; all row p
     B[k]     b00 b01 b02 ...          packed   b00 b10  b01 b11  b02 b12 ...
     B[k + 1] b10 b11 b12 ...
 
-A group of A is one broadcast of 32 bits. VNNI multiplies bytes without sign by bytes with one. So A
-with signs is copied too, 128 added to each element (of products from memory after the broadcast),
-and each sum starts from what that adds:
+A group of A is one broadcast of 32 bits. VNNI multiplies unsigned bytes by signed ones. So a signed
+A is also copied, with 128 added to each element (for matmuls from memory after the broadcast), and
+each accumulator starts with the correction:
 
     sum_k a b = sum_k (a + 128) b - 128 sum_k b
 
-Of a column-major B, groups of a column are neighbours already: squares of groups are transposed in
-registers. (Read so into row-major scratch instead, B would be gathered or scattered: 1.3 times the
-time of a product of fp32, twice that of one of bf16.)
+In a column-major B, groups of a column are neighbours already: squares of groups are transposed in
+registers. (Read this way into row-major scratch, B would be gathered or scattered, which takes
+longer than the dot.)
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _QUADS = ("<16 x i32>", "llvm.x86.avx512.vpdpbusd.512", "<64 x i8>")
 
 
 def _instruction(spec: DotSpec) -> tuple[str, str, str]:
-    """Type of the sums, intrinsic, type of the operands."""
+    """Type of the accumulators, intrinsic, type of the operands."""
     if spec.operand.group == 1:
         vector = f"<{spec.lanes} x {llvm_type(spec.type)}>"
         return vector, "", vector
@@ -46,21 +46,21 @@ def _instruction(spec: DotSpec) -> tuple[str, str, str]:
 
 def declaration(spec: DotSpec) -> str:
     """The `declare` line of the intrinsic."""
-    sums, name, operand = _instruction(spec)
-    return f"declare {sums} @{name}({sums}, {operand}, {operand})"
+    acc_type, name, operand = _instruction(spec)
+    return f"declare {acc_type} @{name}({acc_type}, {operand}, {operand})"
 
 
 class Packing:
-    """Appends the copies of one product to `out`.
+    """Appends the copies of one dot to `out`.
 
-    columns: address of the packed panel of B; a_start, a_row: where the elements of A are then
+    columns: address of the packed panel of B; a_start, a_row: of the elements of A then
     b_row: bytes from one row (or column) of B to the next; groups: of neighbours along K
-    parts: what is stored of a vector of groups
+    parts: the parts of a vector of groups that are stored
     """
 
     def __init__(self, spec: DotSpec, out: Writer) -> None:
         self.spec, self.out = spec, out
-        self.sums, self.intrinsic, self.operand = _instruction(spec)
+        self.acc_type, self.intrinsic, self.operand = _instruction(spec)
         self.group, self.size = spec.operand.group, spec.operand.bytes
         self.lanes, self.width = spec.lanes, spec.unit.bits // 8
         self.signed = spec.element == "i8" and not spec.by_tiles
@@ -72,17 +72,19 @@ class Packing:
         self.parts: Callable[[str], list[str]] = lambda vector: [vector]
 
     def as_operand(self, vector: str) -> str:
-        """A vector of sums as one of groups."""
-        if self.sums == self.operand:
+        """A vector of accumulators as one of groups."""
+        if self.acc_type == self.operand:
             return vector
-        return self.out.value(f"bitcast {self.sums} {vector} to {self.operand}")
+        return self.out.value(f"bitcast {self.acc_type} {vector} to {self.operand}")
 
     def multiply_add(self, x: str, y: str, z: str) -> str:
-        """z plus the products of the groups; x of A, y of B."""
-        # bf16: of A last, since that operand may be a broadcast from memory; bytes: first
-        factors = (y, x) if self.group == 2 else (x, y)
-        operands = ", ".join(f"{self.operand} {factor}" for factor in factors)
-        return self.out.value(f"call {self.sums} @{self.intrinsic}({self.sums} {z}, {operands})")
+        """z plus the dot of the groups; x of A, y of B."""
+        # bf16: A last, since that operand may be a broadcast from memory; bytes: A first
+        ordered = (y, x) if self.group == 2 else (x, y)
+        operands = ", ".join(f"{self.operand} {operand}" for operand in ordered)
+        return self.out.value(
+            f"call {self.acc_type} @{self.intrinsic}({self.acc_type} {z}, {operands})"
+        )
 
     def reserve(self) -> None:
         """At the entry: stack memory, and the copy of A."""
@@ -94,7 +96,7 @@ class Packing:
             self._copy_rows()
 
     def _copy_rows(self) -> None:
-        """A, with 128 added to each byte."""
+        """Copy A, with 128 added to each byte."""
         width = min(self.width, self.spec.k & -self.spec.k)
         vector, out = f"<{width} x i8>", self.out
         loop = Loop(out, self.spec.m, [("ptr", "%a"), ("ptr", self.a_start)])
@@ -107,7 +109,7 @@ class Packing:
         loop.close([below, out.offset(target, self.spec.k)])
 
     def panel_bytes(self, vectors: int) -> int:
-        """Bytes of a copy that many vectors wide."""
+        """Bytes of a copy of a number of vectors."""
         return self.spec.k // self.group * vectors * self.width * self.spec.operand.parts
 
     def panel_step(self, vectors: int) -> Size:
@@ -116,8 +118,9 @@ class Packing:
         return self.out.times(columns, self.b_row) if self.spec.b_columns else columns * self.size
 
     def pack_columns(self, b: str, vectors: int, left: Size) -> list[str]:
-        """Copy a panel of B, or several, one behind the other, zeros (or columns again) beyond
-        those that are left; what its sums start from, a vector each, if not from 0."""
+        """Copy a panel of B, or several, one after the other, with zeros (or the last column)
+        beyond the remaining columns; returns the start of its accumulators, a vector each, if not
+        0."""
         out, starts = self.out, ["zeroinitializer"] * (vectors if self.signed else 0)
         columns = self.spec.b_columns
         steps, across = self.lanes if columns else 1, min(vectors, self.spec.panel_vectors)
@@ -125,7 +128,7 @@ class Packing:
         places = self._columns_of(vectors, left) if columns else []
         mask = "" if columns else lanes_below(out, vectors * self.lanes, left)
         carried = [("ptr", b), ("ptr", self.columns), ("i64", str(self.groups))]
-        carried += [(self.sums, x) for x in starts]
+        carried += [(self.acc_type, x) for x in starts]
         loop = Loop(out, self._turns(steps), carried)
         source, target, groups, *starts = loop.values
         rows = (
@@ -140,23 +143,23 @@ class Packing:
                 for part, stored in enumerate(self.parts(vector)):
                     place = out.offset(target, first + part * across * self.width)
                     out.emit(f"store {self.operand} {stored}, ptr {place}, align {self.width}")
-            pairs = zip(starts, packed, strict=False)  # nothing to start from: no pairs
+            pairs = zip(starts, packed, strict=False)  # no start values: no pairs
             starts = [self.multiply_add("splat (i8 -128)", x, start) for start, x in pairs]
         down = self.width if columns else out.times(self.group, self.b_row)
         following = out.offset(source, down)
         beyond = out.offset(target, steps * row)
         rest = out.value(f"sub i64 {groups}, {steps}") if columns else groups
         _, _, _, *starts = loop.close([following, beyond, rest, *starts])
-        return [out.value(f"sub {self.sums} zeroinitializer, {start}") for start in starts]
+        return [out.value(f"sub {self.acc_type} zeroinitializer, {start}") for start in starts]
 
     def _turns(self, steps: int) -> Size:
-        """How often so many groups are copied."""
+        """The number of iterations that copy so many groups."""
         if isinstance(self.groups, int) or steps == 1:
             return self.out.part(self.groups, steps)
         return self.out.part(self.out.value(f"add i64 {self.groups}, {steps - 1}"), steps)
 
     def _columns_of(self, vectors: int, left: Size) -> list[Size]:
-        """Bytes from the first column of a panel to each: beyond the last one that is left, to that
+        """Bytes from the first column of a panel to each; beyond the last remaining column, to that
         one."""
         out, count = self.out, vectors * self.lanes
         if isinstance(left, int):
@@ -165,11 +168,11 @@ class Packing:
         return [out.distance(out.smaller(i, last), self.b_row) for i in range(count)]
 
     def _transposed_rows(self, source: str, columns: list[Size], groups: str) -> list[list[str]]:
-        """Of a column-major panel: a row of vectors for each of the next groups along K."""
+        """A row of vectors for each of the next groups along K, of a column-major panel."""
         out, left = self.out, groups if isinstance(self.groups, str) else self.lanes
         mask = lanes_below(out, self.lanes, left)
         loaded = [
-            masked_load(out, self.sums, out.offset(source, c), mask, self.size) for c in columns
+            masked_load(out, self.acc_type, out.offset(source, c), mask, self.size) for c in columns
         ]
         blocks = [
             self._transposed(loaded[v : v + self.lanes]) for v in range(0, len(columns), self.lanes)
@@ -192,10 +195,10 @@ class Packing:
 
     def _shuffled(self, x: str, y: str, lanes: list[int]) -> str:
         mask = f"<{len(lanes)} x i32> <{', '.join(f'i32 {n}' for n in lanes)}>"
-        return self.out.value(f"shufflevector {self.sums} {x}, {self.sums} {y}, {mask}")
+        return self.out.value(f"shufflevector {self.acc_type} {x}, {self.acc_type} {y}, {mask}")
 
     def copy_groups(self, source: str, target: str, vectors: int, mask: str) -> list[str]:
-        """The vectors of a group of rows of B, which are stored, too."""
+        """The stored vectors of a group of rows of B."""
         packed = self._interleaved(source, vectors, mask)
         for v, vector in enumerate(packed):
             place = self.out.offset(target, v * self.width)
@@ -203,9 +206,9 @@ class Packing:
         return packed
 
     def kind_of_rows(self, vectors: int) -> str:
-        """The type of what is loaded at once to copy a panel."""
+        """The type of one load of a copy of a panel."""
         if self.spec.b_columns:
-            return self.sums
+            return self.acc_type
         element = llvm_type(self.spec.type) if self.group == 1 else f"i{8 * self.size}"
         return f"<{vectors * self.lanes} x {element}>"
 
@@ -245,23 +248,23 @@ class Packing:
 
 
 class MemoryBlocks:
-    """The loop over blocks of K of a product from memory, open until `close`.
+    """The loop over blocks of K of a matmul from memory, open until `close`.
 
     values: addresses of A and B in the block, and groups along K in it
     index: its number
-    first: whether it is the first block, which C is not read for (i1; "": it is read for all)
-    whole: what the length of a block is a multiple of, unless it is less; a power of two
-    any_length: whether it need not be (i1)
+    first: whether it is the first block, for which C is not read (i1; "": it is read for all)
+    whole: a power of two that divides the length of a block, unless the block is shorter
+    any_length: whether it need not (i1)
 
-    Rows of B lie far apart, so that the CPU does not fetch ahead: while a panel is multiplied, the
-    next one, perhaps of the next block, is fetched to the L2 cache, some rows with each row of C,
-    if `fetches`.
+    Rows of B are far apart, so that the CPU does not prefetch them: during a panel, the next one,
+    perhaps of the next block, is prefetched to the L2 cache, some rows with each row of C, if
+    `fetches`.
     """
 
     def __init__(self, packing: Packing, whole: int = 1, any_length: str = "true") -> None:
         self.packing, out = packing, packing.out
         most = packing.spec.k
-        # beyond the last whole length a turn of its own
+        # beyond the last whole length an iteration of its own
         mask = out.value(f"select i1 {any_length}, i64 -1, i64 {-whole}")
         wholes = out.value(f"and i64 %depth, {mask}")
         some = out.value(f"icmp ne i64 {wholes}, %depth")
@@ -270,7 +273,8 @@ class MemoryBlocks:
         self._loop = Loop(out, turns, [("ptr", "%a"), ("ptr", "%b"), ("i64", "%depth")])
         self.index = self._loop.index
         self._a, self._b, self._left = self._loop.values
-        # the sums of the first block are written, those of others added, unless all are added
+        # the accumulators of the first block are written, those of others added, unless all are
+        # added
         self.first = ""
         if not packing.spec.accumulate:
             begins = out.value(f"icmp eq i64 {self._left}, %depth")
@@ -288,14 +292,14 @@ class MemoryBlocks:
             self._following = out.offset(self._b, out.times(most, row))
 
     def next_panel(self, b: str, vectors: int, left: Size) -> str:
-        """Where the panel of B behind the one at `b` is; left: columns from this one on."""
+        """The panel of B after the one at `b`; left: columns from this one on."""
         out, packing = self.packing.out, self.packing
         ends = out.value(f"icmp ule i64 {left}, {vectors * packing.lanes}")
         behind = out.offset(b, packing.panel_step(vectors))
         return out.value(f"select i1 {ends}, ptr {self._following}, ptr {behind}")
 
     def fetch(self, rows: str, count: Size, vectors: int, pitch: Size) -> None:
-        """Fetch rows of a panel that begin at `rows`, so many bytes apart."""
+        """Prefetch rows of a panel that begin at `rows`, `pitch` bytes apart."""
         out, packing = self.packing.out, self.packing
         loop = Loop(out, count, [("ptr", rows)])
         (place,) = loop.values
@@ -314,12 +318,12 @@ class MemoryBlocks:
 
 
 def fetch_line(place: str, level: int) -> str:
-    """Fetch a cache line; level: 3 for the L1 cache, 2 for the L2."""
+    """Prefetch a cache line; level: 3 for the L1 cache, 2 for the L2."""
     return f"call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 {level}, i32 1)"
 
 
 def lanes_below(out: Writer, lanes: int, left: Size) -> str:
-    """The lanes of a vector that are among so many; a number is of all: no mask is needed."""
+    """Mask of the lanes below a number; a number means all: no mask is needed."""
     if isinstance(left, int):
         return ""
     kind = f"<{lanes} x i32>"
@@ -344,13 +348,14 @@ def _lanes(kind: str) -> int:
 
 
 def _suffix(kind: str) -> str:
-    """Of an intrinsic's name, for a vector type."""
+    """The suffix of an intrinsic's name for a vector type."""
     element = kind[1:-1].split()[2]
     return f"v{_lanes(kind)}{ {'float': 'f32', 'double': 'f64'}.get(element, element) }"
 
 
-def sums_of_column(out: Writer, spec: DotSpec, column: Size) -> str:
-    """Where the sums of a column begin; of columns that lie together it is the first of a panel."""
+def accumulators_of_column(out: Writer, spec: DotSpec, column: Size) -> str:
+    """The address of the accumulators of a column; of columns that are stored together, of the
+    first of a panel."""
     size, wide = spec.type.bytes, spec.c_columns or spec.n
     if wide == spec.n:
         return out.offset("%c", out.times(size, column))
@@ -361,7 +366,7 @@ def sums_of_column(out: Writer, spec: DotSpec, column: Size) -> str:
 
 
 def memory_declarations(spec: DotSpec) -> tuple[str, ...]:
-    """Those of products from memory."""
+    """Declarations for matmuls from memory."""
     if not spec.from_memory:
         return ()
     packing = Packing(spec, Writer())
@@ -379,7 +384,7 @@ def memory_declarations(spec: DotSpec) -> tuple[str, ...]:
 
 
 def function(name: str, spec: DotSpec, body: Writer, result: str = "") -> str:
-    """The function of a product; result: the i1 that it returns, if any."""
+    """The function of a matmul; result: the i1 that it returns, if any."""
     sizes = ("%a.row", "%b.row", "%depth", "%rows", "%columns") if spec.from_memory else ()
     more = "".join(f", i64 {size}" for size in sizes)
     more += ", i1 %adds" if spec.from_memory and not spec.accumulate else ""

@@ -1,26 +1,26 @@
-"""Products of fp16 by tiles that multiply bf16: each number of fp16 is the sum of two of bf16.
+"""Matmuls of fp16 by bf16 tiles: each number of fp16 is the sum of two of bf16.
 
     x = high + low        high: the first 8 bits of its 11, low: the others, both exact
     a b = a.high b.high + a.low b.high + a.low b.low + a.high b.low        each exact in f32
 
-Four products of AMX take a third of the time of one in f32 on vectors. Both operands are copied, a
-step of K of high parts in front of that of the low ones:
+Four AMX instructions take a third of the time of f32 on vectors. Both operands are copied, a step
+of K of high parts before that of the low ones:
 
     A    a row            high of K 0 ... 31 (64 bytes), low of them, high of K 32 ... 63, ...
     B    a group of rows  high of all columns of the panel, low of them
 
-What is infinite or no number has a low part that is none: its sums are NaN. Sums of what is finite
-are finite. So where a sum is NaN the product was not done, and the loop of it runs (the function
-returns whether all are numbers).
+An infinite or NaN element has a NaN as its low part, and its accumulators are NaN. Accumulators of
+finite numbers are finite. So where one is NaN, the result is discarded and the loop runs (the
+function returns whether all are numbers).
 """
 
 from __future__ import annotations
 
 from tilewright.backends.cpu.microkernel.function_text import Loop, Size, Writer
 from tilewright.backends.cpu.microkernel.panel_packing import (
+    accumulators_of_column,
     lanes_below,
     masked_load,
-    sums_of_column,
 )
 from tilewright.backends.cpu.microkernel.register_blocking import (
     CACHE_LINE,
@@ -31,17 +31,18 @@ from tilewright.backends.cpu.microkernel.register_blocking import (
 from tilewright.backends.cpu.microkernel.tile_copies import RowsOfA
 
 _STEP = TILE_ROW_BYTES // 2
-"""Numbers along K in a row of a tile."""
+"""Elements along K in a row of a tile."""
 
 LINE = f"<{_STEP} x i16>"
-"""What is loaded of a row of A at once."""
+"""The type of one load of a row of A."""
 
 ORDER_OF_PARTS = ((0, 0), (0, 1), (1, 1), (1, 0))
-"""Of A and of B, so that one operand stays from product to product, A more often, from the L2."""
+"""Parts of A and of B, so that one operand stays from one multiply-add to the next, A more often,
+from the L2."""
 
 
 class SplitRowsOfA:
-    """Copies of all rows of a block, whole panels of them, with zeros behind the end of K."""
+    """Copies of all rows of a block, in whole panels, with zeros after the end of K."""
 
     def __init__(self, spec: DotSpec, out: Writer, panel_rows: int) -> None:
         self.spec, self.out, self.copy = spec, out, "%copy.of.a"
@@ -73,13 +74,13 @@ class SplitRowsOfA:
         loop.close([out.offset(target, self.pitch)])
 
     def rows_from(self, row: Size, place: str) -> RowsOfA:
-        """Those of a panel."""
+        """The rows of a panel."""
         copy = self.out.offset(self.copy, self.out.distance(row, self.pitch))
         return RowsOfA(copy, self.pitch, self.spec.operand.parts * TILE_ROW_BYTES)
 
 
 def _high_and_rest(out: Writer, halves: str, lanes: int) -> tuple[str, str]:
-    """The bits of numbers as f32, and of what their first 16 bits leave of them."""
+    """The bits of numbers as f32, and the rest beyond their first 16 bits."""
     floats, words = f"<{lanes} x float>", f"<{lanes} x i32>"
     numbers = out.value(f"bitcast <{lanes} x i16> {halves} to <{lanes} x half>")
     wide = out.value(f"fpext <{lanes} x half> {numbers} to {floats}")
@@ -114,17 +115,17 @@ def parts_of_groups(out: Writer, groups: str, kind: str) -> list[str]:
     return [out.value(f"bitcast {words} {x} to {kind}") for x in joined]
 
 
-def sums_are_numbers(out: Writer, spec: DotSpec) -> str:
-    """Whether no sum is NaN (i1)."""
+def accumulators_are_numbers(out: Writer, spec: DotSpec) -> str:
+    """Whether no accumulator is NaN (i1)."""
     none, vector = f"<{TILE_ROWS} x i1>", f"<{TILE_ROWS} x float>"
     above = out.value(f"add i64 %columns, {TILE_ROWS - 1}")
     across = Loop(out, out.part(above, TILE_ROWS), [("i64", "%columns"), (none, "zeroinitializer")])
     left, seen = across.values
-    top = sums_of_column(out, spec, out.value(f"mul i64 {across.index}, {TILE_ROWS}"))
+    top = accumulators_of_column(out, spec, out.value(f"mul i64 {across.index}, {TILE_ROWS}"))
     down = Loop(out, "%rows", [("ptr", top), (none, seen)])
     place, before = down.values
-    sums = out.value(f"load {vector}, ptr {place}, align {CACHE_LINE}")
-    odd = out.value(f"fcmp uno {vector} {sums}, zeroinitializer")
+    accumulators = out.value(f"load {vector}, ptr {place}, align {CACHE_LINE}")
+    odd = out.value(f"fcmp uno {vector} {accumulators}, zeroinitializer")
     inside = out.value(f"and {none} {odd}, {lanes_below(out, TILE_ROWS, left)}")
     after = out.value(f"or {none} {before}, {inside}")
     down.close([out.offset(place, spec.strides.ldc * spec.type.bytes), after])

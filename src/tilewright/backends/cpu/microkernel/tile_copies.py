@@ -1,15 +1,15 @@
-"""Copies for products of matrices in memory: panels of B that are kept, and for tiles rows of A.
+"""Copies for matmuls of matrices in memory: cached panels of B, and for tiles rows of A.
 
-A tile is loaded from 16 rows of A, a cache line of each. Where rows do not begin with cache lines,
-it takes twice as many, and rows that lie a power of two apart push each other out of the L2 cache.
+A tile is loaded from 16 rows of A, a cache line of each. Where rows are not aligned to cache lines,
+it reads twice as many, and rows that are a power of two apart evict each other from the L2 cache.
 Such rows are copied, tile after tile, for each block of K:
 
     for each panel of 32 rows
         for each 64 bytes of K: 32 lines
 
-Panels of B are kept for the next product if that one is of the same columns (gemm_groups.py).
-Copies of A are kept for those of the same rows, to which programs of a few columns come again after
-those of all other rows of their group.
+Panels of B are cached for the next matmul if that one has the same columns (gemm_groups.py). Copies
+of A are cached for those with the same rows, which programs of a few columns use again after those
+of all other rows of their group.
 """
 
 from __future__ import annotations
@@ -32,21 +32,22 @@ from tilewright.backends.cpu.microkernel.register_blocking import (
 )
 
 _MOST_SPAN = 1 << 20
-"""Rows times the power of two that their distance is a multiple of. The L2 cache of CPUs with AMX
-has 16 ways of 128 KiB: with more, a block of K fills half of the ways where it lies."""
+"""Limit of rows times the power of two that divides their distance. The L2 cache of CPUs with AMX
+has 16 ways of 128 KiB: with more, a block of K fills half of the ways of its sets."""
 
 _COLUMNS_OF_A_COPY = 64
-"""To copy rows of A takes as long as to multiply by about so many columns."""
+"""Columns whose matmul takes about as long as copying rows of A."""
 
 _MOST_COLUMNS_OF_KEPT_ROWS = 256
-"""Copies from the L3 cache come as fast as rows that are copied once for more columns."""
+"""Columns up to which rows of A are cached: for more, copies from the L3 cache are as fast as rows
+that are copied once."""
 
 _KEY_BYTES = 32  # four numbers
 _NEXT_SLOT = _KEY_BYTES
 
 
 class RowsOfA(NamedTuple):
-    """Where a panel of rows is, the bytes from one to the next, and those of a step along K."""
+    """Address of a panel of rows, the bytes from one to the next, and those of a step along K."""
 
     place: str
     pitch: Size
@@ -54,8 +55,8 @@ class RowsOfA(NamedTuple):
 
 
 class _Slots(NamedTuple):
-    """Where copies of rows are kept: the keys, the slot of some rows, whether they are kept (i1),
-    have been multiplied before, are copied."""
+    """Cached copies of rows: the keys, the slot of some rows, whether they are cached (i1), have
+    been used before, are copied."""
 
     key: str
     slot: str
@@ -65,7 +66,7 @@ class _Slots(NamedTuple):
 
 
 def empty_key(out: Writer) -> str:
-    """One that holds nothing, on the stack."""
+    """A key that matches nothing, on the stack."""
     kind = f"[{KEY_NUMBERS} x i64]"
     none = out.value(f"alloca {kind}, align 32")
     out.emit(f"store {kind} zeroinitializer, ptr {none}, align 32")
@@ -73,7 +74,7 @@ def empty_key(out: Writer) -> str:
 
 
 def key_of(out: Writer, start: str, row: str, count: str) -> str:
-    """What says which rows or columns are copied."""
+    """The key of copied rows or columns."""
     key = "poison"
     begins = out.value(f"ptrtoint ptr {start} to i64")
     for lane, part in enumerate((begins, row, "%depth", count)):
@@ -82,17 +83,17 @@ def key_of(out: Writer, start: str, row: str, count: str) -> str:
 
 
 def is_key(out: Writer, place: str, key: str) -> str:
-    """Whether a place holds a key (i1)."""
+    """Whether memory holds a key (i1)."""
     there = out.value(f"load <4 x i64>, ptr {place}, align 8")
     differs = out.value(f"icmp ne <4 x i64> {there}, {key}")
     return out.value(f"icmp eq i4 {out.value(f'bitcast <4 x i1> {differs} to i4')}, 0")
 
 
 class CopiesOfA:
-    """Copies of rows of A: of the last panel where a tile would reach beyond the last row or beyond
-    the end of K; of all, if they are slow in place, and for the end of K.
+    """Copies of rows of A: of the last panel where a tile would extend beyond the last row or
+    beyond the end of K; of all, if they are slow in place, and for the end of K.
 
-    all: whether all rows of every block are copied (i1), with zeros behind the end of K
+    all: whether all rows of every block are copied (i1), with zeros after the end of K
     """
 
     def __init__(self, spec: DotSpec, out: Writer, key: str) -> None:
@@ -110,8 +111,8 @@ class CopiesOfA:
         self._decide(crosses, collide, key)
 
     def _decide(self, crosses: str, collide: str, key: str) -> None:
-        """What is copied where. Rows of a few columns are copied the second time: they may not come
-        again."""
+        """Decide which rows are copied to which memory. Rows of a few columns are copied the second
+        time: they may not be used again."""
         out, blocks = self.out, kept_rows_blocks(self.spec)
         copied = key_of(out, "%a", "%a.row", "%rows")
         seen = out.value(f"xor <4 x i64> {copied}, splat (i64 -1)")
@@ -131,7 +132,7 @@ class CopiesOfA:
         self.stride = out.value(f"select i1 {slots.keeps}, i64 {self.block}, i64 0")
 
     def _slow_in_place(self) -> tuple[str, str]:
-        """Whether rows do not begin with cache lines; whether they push each other out."""
+        """Whether rows are not aligned to cache lines; whether they evict each other."""
         out = self.out
         begins = out.value("ptrtoint ptr %a to i64")
         bits = out.value(f"or i64 {begins}, %a.row")
@@ -168,7 +169,7 @@ class CopiesOfA:
         return _Slots(key, slot, keeps, again, ready)
 
     def fill(self, a: str, length: str, index: str) -> None:
-        """Copy what is needed of a block."""
+        """Copy the needed rows of a block."""
         out, size = self.out, self.spec.operand.bytes
         self.copy = out.offset(self.start, out.distance(index, self.stride))
         step = TILE_ROW_BYTES // size
@@ -197,7 +198,7 @@ class CopiesOfA:
         out.start_block(after)
 
     def _copy_row(self, source: str, target: str, steps: Size, size: str) -> None:
-        """The lines of a row, zeros behind its end; size: its bytes."""
+        """Copy the lines of a row, with zeros after its end; size: its bytes."""
         out = self.out
         loop = Loop(out, steps, [("ptr", source), ("ptr", target), ("i64", size)])
         place, there, left = loop.values
@@ -211,7 +212,7 @@ class CopiesOfA:
         ])  # fmt: skip
 
     def rows_from(self, row: Size, place: str) -> RowsOfA:
-        """Those of a panel."""
+        """The rows of a panel."""
         out = self.out
         last = out.value(f"icmp eq i64 {row}, {self.first}")
         copied = out.value(f"or i1 {self.is_whole}, {out.value(f'and i1 {last}, {self.partial}')}")
@@ -224,9 +225,10 @@ class CopiesOfA:
 
 
 class KeptPanels:
-    """Panels of B in memory that lasts from product to product, as long as %keep and there is room.
+    """Panels of B in memory that lasts from one matmul to the next, as long as %keep holds and
+    there is room.
 
-    %kept: the memory, or null; %key: what it holds, of B its address, bytes of a row, K, columns
+    %kept: the memory, or null; %key: its key: of B the address, bytes of a row, K, columns
     """
 
     def __init__(self, packing: Packing) -> None:
@@ -247,7 +249,7 @@ class KeptPanels:
         self.ready = self.start = self.width = ""
 
     def begin_block(self, index: str) -> None:
-        """Of K."""
+        """Begin a block of K."""
         out = self.out
         fits = out.value(f"icmp ult i64 {index}, {self.blocks}")
         here = out.value(f"and i1 {self.used}, {fits}")
@@ -258,13 +260,13 @@ class KeptPanels:
         self.width = out.value(f"select i1 {here}, i64 {lane}, i64 0")
 
     def find(self, column: Size) -> None:
-        """Say where panels that begin with a column are."""
+        """Set the address of panels that begin with a column."""
         out = self.out
         self.packing.columns = out.offset(self.start, out.distance(column, self.width))
 
     def following(self, place: str, vectors: int) -> tuple[str, str]:
-        """Where the next panel is read, and bytes from row (or column) to row: here if it is kept,
-        else at a place in B."""
+        """The address from which the next panel is read, and bytes from row (or column) to row:
+        here if it is cached, else in B."""
         out, packing = self.out, self.packing
         size, depth = packing.panel_bytes(vectors), packing.spec.k
         behind = out.offset(packing.columns, size)
@@ -273,7 +275,7 @@ class KeptPanels:
         return place, out.value(f"select i1 {self.ready}, i64 {row}, i64 {packing.b_row}")
 
     def begin_panels(self) -> str:
-        """Skip what follows if the panels are there."""
+        """Skip the next code if the panels are cached."""
         out = self.out
         copy, ready = out.label(), out.label()
         out.emit(f"br i1 {self.ready}, label %{ready}, label %{copy}")
@@ -281,6 +283,6 @@ class KeptPanels:
         return ready
 
     def end_panels(self, ready: str) -> None:
-        """The place to skip to."""
+        """The label to skip to."""
         self.out.emit(f"br label %{ready}")
         self.out.start_block(ready)

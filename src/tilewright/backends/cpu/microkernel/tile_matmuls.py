@@ -1,23 +1,24 @@
-"""Emits products by AMX: registers that are tiles of 16 rows of 64 bytes, and one instruction that
+"""Emits matmuls by AMX: registers that are tiles of 16 rows of 64 bytes, and one instruction that
 multiplies two of them.
 
-    sum[16, 16] += a[16, 16 groups] @ b[16 groups, 16]        a group: 2 of bf16, 4 of bytes
+    acc[16, 16] += a[16, 16 groups] @ b[16 groups, 16]        a group: 2 of bf16, 4 of bytes
 
-Of A a register holds rows as they lie; B has its groups side by side, as `panel_packing` copies it.
-A panel of 32 x 32 sums is four registers, and each step of K loads two of A and two of B:
+A register holds rows of A as they are in memory; the groups of B are contiguous, as `panel_packing`
+copies it. A panel of 32 x 32 accumulators is four registers, and each step of K loads two of A and
+two of B:
 
     for each panel of 32 columns
         copy the columns of B                        # 64 bytes x 2 for each group of rows;
-        for each panel of 32 rows                    # from memory several panels at once
-            sums[2][2] = C[panel]
+        for each panel of 32 rows                    # from memory several panels together
+            acc[2][2] = C[panel]
             for each 64 bytes of K
                 load a[0], a[1], b[0], b[1]
-                sums[i][j] += a[i] @ b[j]            # 16 cycles each, as long as two loads
-            C[panel] = sums
+                acc[i][j] += a[i] @ b[j]             # 16 cycles each, as long as two loads
+            C[panel] = acc
 
 The registers are named by number: sizes are constants, so LLVM's allocation of tiles has nothing to
-decide, and would load a configuration of its own (some 100 cycles) in each function. All
-kernels use one, `TILE_CONFIGURATION`, which their entry loads.
+decide, and would load a configuration of its own (some 100 cycles) in each function. All kernels
+use one, `TILE_CONFIGURATION`, which their entry loads.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from tilewright.backends.cpu.microkernel.function_text import Loop, Run, Size, W
 from tilewright.backends.cpu.microkernel.panel_packing import (
     MemoryBlocks,
     Packing,
+    accumulators_of_column,
     function,
     memory_declarations,
-    sums_of_column,
 )
 from tilewright.backends.cpu.microkernel.register_blocking import (
     PAIR,
@@ -44,8 +45,8 @@ from tilewright.backends.cpu.microkernel.register_blocking import (
 from tilewright.backends.cpu.microkernel.split_halves import (
     ORDER_OF_PARTS,
     SplitRowsOfA,
+    accumulators_are_numbers,
     parts_of_groups,
-    sums_are_numbers,
 )
 from tilewright.backends.cpu.microkernel.tile_copies import CopiesOfA, KeptPanels, RowsOfA
 
@@ -70,8 +71,8 @@ def dot_declarations(spec: DotSpec) -> tuple[str, ...]:
 
 
 def _load_of_a(spec: DotSpec) -> str:
-    """Of matrices in memory a panel's rows of A are read once, from the L2 cache: the hint keeps
-    panels of B in the L1. Products of 512^3 take 0.8 times as long so."""
+    """The instruction that loads A. A panel's rows of matrices in memory are read once, from the L2
+    cache: the hint keeps panels of B in the L1."""
     return "tileloaddt164" if spec.from_memory else "tileloadd64"
 
 
@@ -79,12 +80,12 @@ def dot_function(name: str, spec: DotSpec) -> str:
     """See `blocked_loops.dot_function`; the caller has loaded TILE_CONFIGURATION."""
     kernel = _TileKernel(spec)
     kernel.blocks()
-    result = sums_are_numbers(kernel.out, spec) if spec.may_fail else ""
+    result = accumulators_are_numbers(kernel.out, spec) if spec.may_fail else ""
     return function(name, spec, kernel.out, result)
 
 
 class _TileKernel:
-    """Appends the loops of one product to `out`."""
+    """Appends the loops of one matmul to `out`."""
 
     def __init__(self, spec: DotSpec) -> None:
         self.spec, self.out = spec, Writer()
@@ -100,7 +101,7 @@ class _TileKernel:
         self.columns: Size = spec.n
 
     def blocks(self) -> None:
-        """All of it: from memory one block of K after the other."""
+        """The whole matmul: from memory one block of K after the other."""
         self.packing.reserve()
         if not self.spec.from_memory:
             self.column_panels("%a", "%b")
@@ -149,11 +150,11 @@ class _TileKernel:
             if turns != 1:
                 inside = out.times(across * TILE_ROWS, loop.index)
                 begins = out.value(f"add i64 {column}, {inside}")
-            self.row_panels(sums_of_column(out, self.spec, begins), a, across)
+            self.row_panels(accumulators_of_column(out, self.spec, begins), a, across)
             loop.close([out.offset(self.b_panel, packing.panel_bytes(across))])
 
     def pad_groups(self, panel: str, across: int) -> None:
-        """Zeros behind a packed panel, up to a whole number of tiles."""
+        """Write zeros after a packed panel, up to a whole number of tiles."""
         out, row = self.out, across * self.parts * TILE_ROW_BYTES
         groups = self.packing.groups
         rest = out.value(f"and i64 {groups}, {TILE_ROWS - 1}")
@@ -182,19 +183,19 @@ class _TileKernel:
             self.panel(out.offset(c, out.times(self.c_row, row)), rows, run.size, across)
 
     def panel(self, c: str, a: RowsOfA, down: int, across: int) -> None:
-        """The sums of down x across tiles."""
+        """The accumulators of down x across tiles."""
         places = [(i, j) for i in range(down) for j in range(across)]
         tiles = {
             PAIR * i + j: self.out.offset(c, i * TILE_ROWS * self.c_row + j * TILE_ROW_BYTES)
             for i, j in places
         }
-        self.start_sums(tiles)
+        self.start_accumulators(tiles)
         self.steps(a, down, across)
         for tile, place in tiles.items():
             self.call("tilestored64", f"i8 {tile}, ptr {place}, i64 {self.c_row}")
 
-    def start_sums(self, tiles: Mapping[int, str]) -> None:
-        """Zeros, or what the sums are so far."""
+    def start_accumulators(self, tiles: Mapping[int, str]) -> None:
+        """Start the accumulators with zeros or with C."""
         out, after = self.out, ""
         if not self.spec.accumulate:
             for tile in tiles:

@@ -274,7 +274,7 @@ def test_preferred_strides(
 def test_a_spec_whose_rows_overlap_is_a_compiler_bug() -> None:
     with pytest.raises(AssertionError, match="rows overlap"):
         DotSpec(8, 8, 8, lda=4)
-    with pytest.raises(AssertionError, match="empty product"):
+    with pytest.raises(AssertionError, match="empty dot"):
         DotSpec(8, 0, 8)
     with pytest.raises(AssertionError, match="no micro-kernel multiplies i16"):
         DotSpec(8, 8, 8, "i16")
