@@ -22,7 +22,7 @@ _KB = 1024
 
 @dataclass(frozen=True, slots=True)
 class MmaForm:
-    """A warp's matrix product d = a @ b + d: `mma.sync.aligned.m{m}n{n}k{k}.row.col`.
+    """A warp's matrix dot d = a @ b + d: `mma.sync.aligned.m{m}n{n}k{k}.row.col`.
 
     operand: element type of a and b; accumulator: of d; fragment: where their elements are held.
     """
@@ -81,7 +81,7 @@ class Arch:
     stmatrix: bool = False
     stmatrix_b8: bool = False
     movmatrix: bool = True
-    # matrix products that read shared memory
+    # matrix dots that read shared memory
     wgmma: bool = False
     tcgen05: bool = False
     # synchronization and roles
@@ -145,7 +145,7 @@ class Arch:
         return f"{self.ptx // 10}.{self.ptx % 10}"
 
     def mma_forms(self, operand: str, accumulator: str) -> tuple[MmaForm, ...]:
-        """Matrix products of these element types, the largest last; empty if there are none."""
+        """Matrix dots of these element types, the largest last; empty if there are none."""
         return tuple(
             form for form in self.mma if form.operand == operand and form.accumulator == accumulator
         )

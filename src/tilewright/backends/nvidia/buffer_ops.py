@@ -1,4 +1,4 @@
-"""Ops on buffers in shared memory, with their NumPy rules: copies, reads, asynchronous products.
+"""Ops on buffers in shared memory, with their NumPy rules: copies, reads, asynchronous dots.
 
     %m = nvidia.alloc : buffer<3 * 64x64xf16, ...>          memory for three tiles
     %s = nvidia.view %m, %i : buffer<64x64xf16, ...>        one of them
@@ -12,7 +12,7 @@
     %d = nvidia.wgmma_wait %c                               it has ended
 
 A buffer is memory, so ops that use one keep their order: all have `Effect.SHARED`. Threads see what
-others wrote behind a barrier (insert_shared_barriers.py), warpgroup products behind a fence, too.
+others wrote behind a barrier (insert_shared_barriers.py), wgmma dots behind a fence, too.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class CommitOp(Op, opcode="nvidia.commit", effects=(Effect.SHARED,)):
 class WaitOp(Op, opcode="nvidia.wait", effects=(Effect.SHARED,)):
     """All but the `pending` latest groups of a thread's copies have arrived.
 
-    Other threads see them after a barrier. proxy: warpgroup products do, too.
+    Other threads see them after a barrier. proxy: wgmma dots do, too.
     """
 
     pending: int = attr(default=0)
@@ -204,11 +204,11 @@ class PartOp(Op, opcode="nvidia.part", traits=(Trait.PURE,)):
 
 
 class WgmmaOp(Op, opcode="nvidia.wgmma", effects=(Effect.SHARED,)):
-    """result = (acc if keep else 0) + a @ b by products of whole warpgroups, which read shared
+    """result = (acc if keep else 0) + a @ b by dots of whole warpgroups, which read shared
     memory themselves; acc, if it does not run
 
-    The product is one group of instructions. It ends before the op does, but `pending` groups, the
-    latest, may go on: none may change what these read, and nothing but a further product may use
+    The dot is one group of instructions. It ends before the op does, but `pending` groups, the
+    latest, may go on: none may change what these read, and nothing but a further dot may use
     their results, until a `nvidia.wgmma_wait`. None: the op waits for none.
     columns: N of one instruction; rows: warpgroups along M. One operand may be in registers, which
     instructions take as their A: swapped: B is, and they compute b^T @ a^T, with their M along the
@@ -253,7 +253,7 @@ class WgmmaOp(Op, opcode="nvidia.wgmma", effects=(Effect.SHARED,)):
 
 
 class WgmmaWaitOp(Op, opcode="nvidia.wgmma_wait", effects=(Effect.SHARED,)):
-    """result = x; but the `pending` latest groups of products have ended"""
+    """result = x; but the `pending` latest groups of dots have ended"""
 
     x: Value = operand(tile)
     pending: int = attr(default=0)
@@ -293,8 +293,8 @@ def users_of(buffer: Value) -> Iterator[Op]:
             yield user
 
 
-def is_read_by_products(buffer: Value) -> bool:
-    """Whether products of warpgroups read a buffer: what threads write there is fenced for them."""
+def is_read_by_wgmma(buffer: Value) -> bool:
+    """Whether wgmma dots read a buffer: what threads write there is fenced for them."""
     return any(isinstance(user, WgmmaOp) for user in users_of(buffer))
 
 
@@ -397,7 +397,7 @@ def _part(x: Any, axis: int, start: int, result: Value) -> Any:
 
 @reference(WgmmaOp)
 def wgmma(op: WgmmaOp, a: Any, b: Any, acc: Any, keep: Any = None, runs: Any = None) -> Any:
-    """As a product of tiles."""
+    """As a dot of tiles."""
     if runs is not None and not runs.item():
         return acc
     if keep is not None and not keep.item():
@@ -413,7 +413,7 @@ def wgmma(op: WgmmaOp, a: Any, b: Any, acc: Any, keep: Any = None, runs: Any = N
 
 @reference(WgmmaWaitOp)
 def wgmma_wait(op: WgmmaWaitOp, x: Any) -> Any:
-    """Products end at once here."""
+    """Dots end at once here."""
     return x
 
 

@@ -96,7 +96,7 @@ class MbarrierWaitOp(Op, opcode="nvidia.mbarrier_wait", effects=(Effect.SHARED,)
 class MbarrierArriveOp(Op, opcode="nvidia.mbarrier_arrive", effects=(Effect.SHARED,)):
     """If it runs: each warp of the role arrives; the barrier waits for as many.
 
-    What the warps have read of shared memory before, also by products that have ended, may be
+    What the warps have read of shared memory before, also by dots that have ended, may be
     overwritten once the phase has ended. in_both: the warps arrive at this barrier of both blocks
     of a cluster; where it is there and does not hold, twice at their own.
     """

@@ -4,10 +4,10 @@ A contract is one object for all steps and kernels that keep it: it remembers wh
 
 the front end               shared ops; no layouts
 nvidia-pad-tiles            extents are powers of two
-nvidia-legalize-dots        products that tensor cores compute, or nvidia.dot_fma
+nvidia-legalize-dots        dots that tensor cores compute, or nvidia.dot_fma
 nvidia-legalize-arithmetic  and arithmetic that is an instruction
 nvidia-legalize-casts       and casts that are instructions
-nvidia-select-mma      and products of warpgroups, with their operands in buffers
+nvidia-select-mma      and wgmma dots, with their operands in buffers
 nvidia-assign-layouts       and every tile has a layout, such as lowering the op relies on
 nvidia-software-pipeline    and buffers that are copied ahead
 nvidia-lower-conversions   and those through which conversions go, also without pipelines
@@ -59,7 +59,7 @@ from tilewright.backends.nvidia.layouts.layout_rules import broken_rule
 from tilewright.backends.nvidia.ops import ConvertOp, FmaDotOp, WarpBarrierOp
 from tilewright.backends.nvidia.passes.legalize_arithmetic import illegal_arithmetic
 from tilewright.backends.nvidia.passes.legalize_casts import illegal_cast
-from tilewright.backends.nvidia.passes.legalize_dots import illegal_product
+from tilewright.backends.nvidia.passes.legalize_dots import illegal_dot
 from tilewright.backends.nvidia.role_ops import BlockOp, BlocksOp, NeighbourOp, RolesOp
 from tilewright.ir import Contract, Op
 from tilewright.ir.types import TileType, Type, shape_of
@@ -91,16 +91,16 @@ def padded_tiles() -> Contract:
 
 
 @cache
-def legal_products(arch: Arch) -> Contract:
+def legal_dots(arch: Arch) -> Contract:
     """After nvidia-legalize-dots."""
-    checks: _Checks = {DotOp: partial(illegal_product, arch=arch)}
+    checks: _Checks = {DotOp: partial(illegal_dot, arch=arch)}
     return Contract("nvidia-legalize-dots", legal_ops(FmaDotOp), _extent_problem, _by_class(checks))
 
 
 @cache
 def legal_arithmetic(arch: Arch) -> Contract:
     """After nvidia-legalize-arithmetic."""
-    checks: _Checks = {DotOp: partial(illegal_product, arch=arch)}
+    checks: _Checks = {DotOp: partial(illegal_dot, arch=arch)}
     problem = _by_class(checks, partial(illegal_arithmetic, arch=arch))
     ops = legal_ops(FmaDotOp)
     return Contract("nvidia-legalize-arithmetic", ops, _extent_problem, problem)
@@ -114,7 +114,7 @@ def legal_instructions(arch: Arch) -> Contract:
 
 
 @cache
-def selected_products(arch: Arch) -> Contract:
+def selected_mma(arch: Arch) -> Contract:
     """After nvidia-select-mma."""
     ops = legal_ops(FmaDotOp, ShareOp, WgmmaOp)
     return Contract("nvidia-select-mma", ops, _extent_problem, _is_no_instruction(arch))
@@ -137,9 +137,9 @@ def legal_copies(arch: Arch, warps: int) -> Contract:
     stores = (WritePanelOp, StorePanelOp, BulkStoreWaitOp, ProxyFenceOp)
     barriers = (WarpBarrierOp, MbarriersOp, MbarrierWaitOp, MbarrierArriveOp)
     roles = (RolesOp, BlockOp, BlocksOp, NeighbourOp)
-    products = (FmaDotOp, ConvertOp, ShareOp, WgmmaOp, WgmmaWaitOp)
+    dots = (FmaDotOp, ConvertOp, ShareOp, WgmmaOp, WgmmaWaitOp)
     ops = legal_ops(
-        *products, *buffers, *exchanges, *steps_of_sorts, *copies, *stores, *barriers, *roles
+        *dots, *buffers, *exchanges, *steps_of_sorts, *copies, *stores, *barriers, *roles
     )
     return Contract("nvidia-software-pipeline", ops, _missing_layout, _unlowerable(arch, warps))
 
@@ -150,7 +150,7 @@ def _missing_layout(type_: Type) -> str | None:
 
 def _is_no_instruction(arch: Arch) -> _OpProblem:
     checks: _Checks = {
-        DotOp: partial(illegal_product, arch=arch),
+        DotOp: partial(illegal_dot, arch=arch),
         CastOp: partial(illegal_cast, arch=arch),
     }
     return _by_class(checks, partial(illegal_arithmetic, arch=arch))

@@ -30,10 +30,10 @@ from tilewright.backends.nvidia.buffer_ops import (
 from tilewright.backends.nvidia.operand_checks import (
     axis_problem,
     bits_problem,
+    dot_problem,
     first_problem,
     held_problem,
     other_tile,
-    product_problem,
 )
 from tilewright.backends.nvidia.ops import FmaDotOp
 from tilewright.ir import (
@@ -109,7 +109,7 @@ class SharedFmaDotOp(Op, opcode="nvidia.dot_fma_shared", effects=(Effect.SHARED,
         return self.acc.type
 
     def verify(self) -> str | None:
-        return product_problem(self.a.type, self.b.type, self.acc.type)
+        return dot_problem(self.a.type, self.b.type, self.acc.type)
 
 
 def is_scratch(alloc: Op) -> bool:

@@ -40,10 +40,10 @@ SHARED_ORDER = Property("every shared-memory hazard is separated by a barrier")
 _CONTRACTS: Mapping[Property, Callable[[Arch, int], Contract]] = {
     FRONT_END: lambda arch, warps: contracts.front_end(),
     PADDED: lambda arch, warps: contracts.padded_tiles(),
-    LEGAL_DOTS: lambda arch, warps: contracts.legal_products(arch),
+    LEGAL_DOTS: lambda arch, warps: contracts.legal_dots(arch),
     LEGAL_ARITHMETIC: lambda arch, warps: contracts.legal_arithmetic(arch),
     LEGAL_CASTS: lambda arch, warps: contracts.legal_instructions(arch),
-    SELECTED_MMA: lambda arch, warps: contracts.selected_products(arch),
+    SELECTED_MMA: lambda arch, warps: contracts.selected_mma(arch),
     LAYOUTS: contracts.legal_layouts,
     ROLES: contracts.legal_copies,
     SCHEDULED: contracts.legal_copies,

@@ -13,7 +13,7 @@ __all__ = [
     "held_problem",
     "other_tile",
     "part_problem",
-    "product_problem",
+    "dot_problem",
 ]
 
 
@@ -64,7 +64,7 @@ def part_problem(whole: Type, part: Type, axis: int, start: int) -> str | None:
     return None if same else f"{part} is no part of {whole}"
 
 
-def product_problem(a: Type, b: Type, acc: Type) -> str | None:
+def dot_problem(a: Type, b: Type, acc: Type) -> str | None:
     """Why a @ b + acc has no meaning; a in a buffer is transposed."""
     left, right, sums = (shape_of(type_) for type_ in (a, b, acc))
     if not 2 <= len(sums) == len(left) == len(right):

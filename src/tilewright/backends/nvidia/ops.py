@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright.backends.nvidia.operand_checks import other_tile, product_problem
+from tilewright.backends.nvidia.operand_checks import dot_problem, other_tile
 from tilewright.ir import Effect, Op, Trait, Value, attr, operand, reference, tile
 from tilewright.ir.types import TileType, Type
 
@@ -54,7 +54,7 @@ class FmaDotOp(Op, opcode="nvidia.dot_fma", traits=(Trait.PURE,)):
         return self.acc.type
 
     def verify(self) -> str | None:
-        return product_problem(self.a.type, self.b.type, self.acc.type)
+        return dot_problem(self.a.type, self.b.type, self.acc.type)
 
 
 @reference(FmaDotOp)

@@ -1,6 +1,6 @@
 """Warps of a program with roles of their own, and the programs that a block runs one by one.
 
-    nvidia.roles {registers = [168, 40, 232]} (%group: u32) {    products, stores
+    nvidia.roles {registers = [168, 40, 232]} (%group: u32) {    dots, stores
       ...
       cf.yield
     } {                                                          one thread more: asks for copies

@@ -29,7 +29,7 @@ func @f(%X: ptr<f32>, %H: ptr<bf16>, %Z: ptr<f8e5m2>) {
 FRONT = {
     "nvidia-legalize-dots": (
         '  %y = tile.dot %x, %x, %x {precision = "ieee"} : tile<16x16xf32>',
-        "tensor cores do not sum up ieee products of f32",
+        "tensor cores do not compute ieee dots of f32",
     ),
     "nvidia-legalize-arithmetic": (
         "  %s = arith.add %h, %h : tile<16x16xbf16>\n  %y = arith.cast %s : tile<16x16xf32>",

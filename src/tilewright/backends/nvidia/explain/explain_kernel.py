@@ -12,7 +12,7 @@ from tilewright.backends.nvidia.explain.roofline import bound_of
 from tilewright.backends.nvidia.passes._promote_loads import OUTSIDE_OF_LOOPS
 from tilewright.backends.nvidia.passes.legalize_dots import fma_reason
 from tilewright.backends.nvidia.passes.multicast_tma import MulticastTma
-from tilewright.backends.nvidia.passes.select_mma import product_obstacles
+from tilewright.backends.nvidia.passes.select_mma import mma_obstacles
 from tilewright.backends.nvidia.passes.select_tma import SelectTma
 from tilewright.backends.nvidia.pipeline import choices_of, front_pipeline, layout_pipeline
 from tilewright.backends.nvidia.role_ops import RolesOp
@@ -28,9 +28,9 @@ def explain_kernel(module: Module, context: StageContext, sizes: LaunchSizes | N
     arch = row_for(int(context.target.arch))
     options, metadata = context.options, context.metadata
     bound = None if sizes is None else bound_of(module.kernel, sizes, arch)
-    by_fma = {op.loc: fma_reason(op, arch) for op in _products(module)}
+    by_fma = {op.loc: fma_reason(op, arch) for op in _dots(module)}
     front_pipeline(choices_of(context)).run(module)
-    obstacles = by_fma | product_obstacles(module.kernel, arch, options.num_warps)
+    obstacles = by_fma | mma_obstacles(module.kernel, arch, options.num_warps)
     no_tma, not_shared = _refusals(module.kernel.clone(), context)
     layout_pipeline(choices_of(context)).run(module)
     why = _outside_of_loops(module.kernel)
@@ -48,7 +48,7 @@ def explain_kernel(module: Module, context: StageContext, sizes: LaunchSizes | N
 
 
 def _refusals(trial: Function, context: StageContext) -> tuple[Obstacles, str]:
-    """Why the copy engine does not make loads through pointers that products read; and why the
+    """Why the copy engine does not make loads through pointers that dots read; and why the
     blocks of clusters share no copies, of which nothing may be known. The function is changed."""
     no_tma: Obstacles = {}
     for step in layout_pipeline(choices_of(context)).steps:
@@ -85,5 +85,5 @@ def _cluster_notes(function: Function, num_ctas: int, not_shared: str) -> tuple[
     )
 
 
-def _products(module: Module) -> list[DotOp]:
+def _dots(module: Module) -> list[DotOp]:
     return [op for op in module.kernel.walk() if isinstance(op, DotOp)]

@@ -66,10 +66,10 @@ MAX_PROGRAMS, MAX_STEPS = 1 << 20, 1 << 16
 
 @dataclass(slots=True)
 class LaunchWork:
-    """products: FLOPs by the type of the operands, as in {"f16": 2e9}; other: FLOPs elsewhere;
+    """dots: FLOPs by the type of the operands, as in {"f16": 2e9}; other: FLOPs elsewhere;
     requested: bytes that programs load and store; distinct: without what is loaded again."""
 
-    products: dict[str, float] = field(default_factory=dict[str, float])
+    dots: dict[str, float] = field(default_factory=dict[str, float])
     other: float = 0.0
     requested: float = 0.0
     distinct: float = 0.0
@@ -191,7 +191,7 @@ class _Counter:
         if isinstance(op, DotOp):
             kind, k = dtype_of(op.a.type).name, shape_of(op.a.type)[-1]
             flops = 2.0 * prod(shape_of(op.type)) * k * times
-            self.work.products[kind] = self.work.products.get(kind, 0.0) + flops
+            self.work.dots[kind] = self.work.dots.get(kind, 0.0) + flops
         elif isinstance(op, ReduceOp):
             self.work.other += times * sum(map(_floats, op.inputs))
         elif Trait.ELEMENTWISE in op.traits and not isinstance(op, _FREE):

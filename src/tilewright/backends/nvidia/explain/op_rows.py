@@ -1,4 +1,4 @@
-"""How each load, store, product and conversion of a function with layouts will be lowered."""
+"""How each load, store, dot and conversion of a function with layouts will be lowered."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from tilewright.backends.nvidia.lower.warpgroup_mma import (
 )
 from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.backends.nvidia.role_ops import RolesOp
-from tilewright.backends.nvidia.schedule.schedule_loop import copy_obstacle, feeds_products
+from tilewright.backends.nvidia.schedule.schedule_loop import copy_obstacle, feeds_dots
 from tilewright.backends.nvidia.shared_memory.shared_accesses import (
     BulkStore,
     conversion,
@@ -147,8 +147,8 @@ class _Explainer:
         yield self._row(op, "load", op.type, instruction, size, "global -> registers", notes=notes)
 
     def _not_copied(self, op: LoadOp) -> list[str]:
-        """Why a load for products of a loop waits for its data."""
-        if not (isinstance(_parent(op), ForOp) and feeds_products(carried_tile(op) or op.result)):
+        """Why a load for dots of a loop waits for its data."""
+        if not (isinstance(_parent(op), ForOp) and feeds_dots(carried_tile(op) or op.result)):
             return []
         if not self.arch.cp_async:
             return [f"not loaded ahead: {self.arch.name} has no cp.async"]
@@ -205,10 +205,10 @@ class _Explainer:
     def _vector(self, op: LoadOp | StoreOp, most: int) -> int:
         return vector_length(self.facts, op.pointer, op.mask, most)
 
-    # ---- products --------------------------------------------------------------------------------
+    # ---- dots --------------------------------------------------------------------------------
 
     def dot(self, op: DotOp) -> Iterator[OpRow]:
-        """A product of warps, and how its operands come to the registers."""
+        """A dot of warps, and how its operands come to the registers."""
         sides = [self._operand(name, v) for name, v in (("A", op.a), ("B", op.b))]
         degrees = [side.degree for side in sides if side.degree]
         why = self.obstacles.get(op.loc, "")
@@ -230,7 +230,7 @@ class _Explainer:
         return _in_registers(name, value)
 
     def wgmma(self, op: WgmmaOp) -> Iterator[OpRow]:
-        """A product of warpgroups."""
+        """A wgmma dot."""
         names = "BA" if op.swapped else "AB"
         operands = zip(names, instruction_operands(op), shared_operands(op), strict=True)
         sides = sorted((_described(*each) for each in operands), key=lambda side: side.text)
@@ -244,7 +244,7 @@ class _Explainer:
         )  # fmt: skip
 
     def fma(self, op: SharedFmaDotOp) -> Iterator[OpRow]:
-        """A product without tensor cores."""
+        """A dot without tensor cores."""
         why = self.obstacles.get(op.loc, "")
         through = "A, B: registers -> shared -> registers"
         yield self._row(op, "dot", op.type, "fma", 0, through, notes=[why] if why else [])
@@ -259,14 +259,14 @@ class _Explainer:
             yield self._row(op, "convert", op.type, how, 4, "registers of other lanes")
 
     def write(self, op: ShareOp | WriteOp) -> Iterator[OpRow]:
-        """Registers that are written to a buffer: for products, or to be read in other threads, as
+        """Registers that are written to a buffer: for dots, or to be read in other threads, as
         what warps leave of a reduction."""
         buffer = op.result if isinstance(op, ShareOp) else op.buffer
         type_, through = buffer_type(buffer), "registers -> shared"
         read = next((user for user in buffer.uses if isinstance(user, ReadOp)), None)
         scratch = is_scratch(alloc_of(buffer))
         if scratch and (read is None or any(isinstance(u, CountOp) for u in buffer.uses)):
-            return  # that of a gather, a histogram, a product
+            return  # that of a gather, a histogram, a dot
         accesses = [write_access(op.x, type_, self.arch.stmatrix)]
         if scratch and read is not None:
             accesses.append(read_access(type_, layout_of(read.result), read.axis))
@@ -298,7 +298,7 @@ class _Explainer:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """How an operand of a product comes to the tensor cores; bytes, degree: of the reads of shared
+    """How an operand of a dot comes to the tensor cores; bytes, degree: of the reads of shared
     memory into registers; notes: what would be better."""
 
     text: str

@@ -1,4 +1,4 @@
-"""How an operand of a product comes to registers: from which load or product, and what changes it.
+"""How an operand of a dot comes to registers: from which load or dot, and what changes it.
 
     %w = nvidia.read %slot                 u8, of what line 44 copies to the slot
     %b = arith.cast %w                     "registers, read by ld.shared.b32 from the load of
@@ -152,7 +152,7 @@ def _loaded(tile: Value) -> Iterator[Op]:
 def _named(ops: Iterable[Op]) -> Iterator[str]:
     """As a reader of the source calls them."""
     for op in ops:
-        kind = "product" if isinstance(op, WgmmaOp | DotOp) else "tile"
+        kind = "dot" if isinstance(op, WgmmaOp | DotOp) else "tile"
         if isinstance(op, LoadOp) or op.opcode == "mem.descriptor_load":
             kind = "load"
         yield kind if op.loc is None else f"{kind} of line {op.loc.line}"

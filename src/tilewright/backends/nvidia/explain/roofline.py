@@ -22,8 +22,8 @@ __all__ = ["bound_of"]
 @dataclass(frozen=True, slots=True)
 class _Chip:
     """name, multiprocessors, clock in Hz (boost), bandwidth in bytes a second; f16: FLOPs of dense
-    products of 16-bit floats, f32: of fused multiply-adds, a multiprocessor and cycle; f64: of
-    products of doubles on tensor cores, 0 without."""
+    dots of 16-bit floats, f32: of fused multiply-adds, a multiprocessor and cycle; f64: of
+    dots of doubles on tensor cores, 0 without."""
 
     name: str
     multiprocessors: int
@@ -46,7 +46,7 @@ _CHIPS = {
 """By capability. From NVIDIA's data sheets: dense FLOP/s, over multiprocessors and boost clock."""
 
 _SPEEDUP = {"f16": 1.0, "bf16": 1.0, "i8": 2.0, "u8": 2.0, "f8e4m3": 2.0, "f8e5m2": 2.0, "f32": 0.5}
-"""Of products on tensor cores by the type of the operands, beside f16; f32 is tf32."""
+"""Of dots on tensor cores by the type of the operands, beside f16; f32 is tf32."""
 
 
 def bound_of(function: Function, sizes: LaunchSizes, arch: Arch) -> Bound:
@@ -56,7 +56,7 @@ def bound_of(function: Function, sizes: LaunchSizes, arch: Arch) -> Bound:
     cycles = _product_cycles(work, chip, arch) + work.other / chip.f32
     return Bound(
         chip.name,
-        sum(work.products.values()),
+        sum(work.dots.values()),
         work.other,
         work.requested,
         work.distinct,
@@ -68,7 +68,7 @@ def bound_of(function: Function, sizes: LaunchSizes, arch: Arch) -> Bound:
 def _product_cycles(work: LaunchWork, chip: _Chip, arch: Arch) -> float:
     """Cycles of one multiprocessor, were it alone."""
     cycles = 0.0
-    for kind, flops in work.products.items():
+    for kind, flops in work.dots.items():
         operand = "tf32" if kind == "f32" else kind
         if not any(form.operand == operand for form in arch.mma):
             cycles += flops / chip.f32

@@ -21,7 +21,7 @@ from tilewright.backends.nvidia.buffer_ops import (
     WriteOp,
     alloc_of,
     buffer_type,
-    is_read_by_products,
+    is_read_by_wgmma,
 )
 from tilewright.backends.nvidia.layouts.layout_propagation import part_along
 from tilewright.backends.nvidia.layouts.tile_layout import layout_of
@@ -162,7 +162,7 @@ def _write_tile(
     type_ = buffer_type(buffer)
     access = write_access(x, type_, state.arch.stmatrix)
     write_shared(state, access, state.registers_of(x), type_.element, offset, start)
-    if is_read_by_products(buffer):
+    if is_read_by_wgmma(buffer):
         state.asm(FENCE, "~{memory}", "void")
 
 

@@ -117,7 +117,7 @@ def _dim_of_result(op: Op, position: int, dim: int) -> int | None:
     if isinstance(op, ReshapeOp):
         return _dim_of_reshaped(shape_of(op.x.type), op.shape, dim)
     if isinstance(op, DotOp | FmaDotOp | WgmmaOp):
-        return _dim_of_product(op, position, dim)
+        return _dim_of_dot(op, position, dim)
     return None
 
 
@@ -128,8 +128,8 @@ def _dim_of_reshaped(source: Sequence[int], target: Sequence[int], dim: int) -> 
     return next(found, None)
 
 
-def _dim_of_product(op: DotOp | FmaDotOp | WgmmaOp, position: int, dim: int) -> int | None:
-    """The same of operand A, B or the sums of a product."""
+def _dim_of_dot(op: DotOp | FmaDotOp | WgmmaOp, position: int, dim: int) -> int | None:
+    """The same of operand A, B or the sums of a dot."""
     last = len(shape_of(op.acc.type)) - 1
     contracted = {0: last, 1: last - 1}.get(position)
     return None if dim == contracted or position > len("ab") else dim

@@ -2,7 +2,7 @@
 
     64 * pid + 32 * n     ->      %a = arith.mul %pid, 64;  %b = arith.mul %k, 32;  arith.add %a, %b
 
-In i64, since products of strides and extents of i32 may not fit into 32 bits.
+In i64, since dots of strides and extents of i32 may not fit into 32 bits.
 """
 
 from __future__ import annotations

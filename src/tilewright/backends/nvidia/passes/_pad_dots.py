@@ -1,4 +1,4 @@
-"""Products of tiles that are smaller than a tensor-core instruction, as parts of products that fit.
+"""Dots of tiles that are smaller than a tensor-core instruction, as parts of dots that fit.
 
     %c = tile.dot %a, %b, %acc     64x4, 4x64: an instruction takes 8 of the inner dimension
 
@@ -36,7 +36,7 @@ def can_be_padded(op: DotOp) -> bool:
 
 
 def padded_dot(op: DotOp, builder: Builder) -> Value:
-    """The product by one that is as large as an instruction; the operands `can_be_padded`."""
+    """The dot by one that is as large as an instruction; the operands `can_be_padded`."""
     *_, m, k = shape_of(op.a.type)
     n = shape_of(op.type)[-1]
     least = smallest_product(dtype_of(op.a.type), k)
@@ -85,7 +85,7 @@ def _with_zeros(builder: Builder, x: Value, axis: int, factor: int) -> Value:
     stacked = _stacked(builder, x, axis, factor)
     shape = shape_of(stacked.type)
     first = builder.along(builder.eq(builder.arange(0, factor), 0), axis, shape)
-    # A select, not a product: infinity times zero would be NaN.
+    # A select, not a dot: infinity times zero would be NaN.
     return _merged(builder, builder.select(first, stacked, 0), axis)
 
 

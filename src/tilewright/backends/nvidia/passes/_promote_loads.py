@@ -15,7 +15,7 @@ the mask is where the array ends, or all indices are constants. Where indices wr
 (_discarded_elements.py). Indices may not be negative, where pointers read what is before the array;
 of tile indices that is assumed (docs/adr/0022-tile-indices-start-at-zero.md).
 
-Behind the choice of products, so that only loads are rewritten that the copy engine does make.
+Behind the choice of dots, so that only loads are rewritten that the copy engine does make.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def promote_loads(function: Function, decision: TmaLoads) -> dict[SourceLoc | No
 
 
 def loads_before_loops(function: Function) -> list[LoadOp]:
-    """The loads of a function's own block that only products of warpgroups read, and no store or
+    """The loads of a function's own block that only wgmma dots read, and no store or
     fence comes before: with layouts, as `promote_before_loops` takes them."""
     found: list[LoadOp] = []
     for op in function.body:

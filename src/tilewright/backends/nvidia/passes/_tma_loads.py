@@ -17,7 +17,7 @@ from tilewright.backends.nvidia.schedule.schedule_loop import (
     AheadLoad,
     Load,
     bulk_load_runs_ahead,
-    feeds_products,
+    feeds_dots,
     readers,
 )
 from tilewright.backends.nvidia.shared_memory.shared_accesses import MOST_BYTES
@@ -92,7 +92,7 @@ class TmaLoads:
         return "" if self._has_room(loop) else "the operands of the loop do not fit twice"
 
     def _has_room(self, loop: ForOp) -> bool:
-        """Whether all operands of a loop's products fit twice, beside what else the loop keeps."""
+        """Whether all operands of a loop's dots fit twice, beside what else the loop keeps."""
         buffers = (buffer_type(op.result) for op in loop.walk() if isinstance(op, ShareOp))
         room = row_for(self.capability).shared_optin - _OTHER_BYTES
         return _LEAST_SLOTS * sum(buffer.bytes for buffer in buffers) <= room
@@ -102,7 +102,7 @@ def _has_copies_inside(loop: object) -> bool:
     """Whether a loop inside of a loop may copy ahead: then the one around it does not."""
     assert isinstance(loop, ForOp)
     loads = (op for op in loop.walk() if isinstance(op, Load) and parent_op(op) is not loop)
-    return any(feeds_products(carried_tile(op) or op.result) for op in loads)
+    return any(feeds_dots(carried_tile(op) or op.result) for op in loads)
 
 
 def _exchanged_bytes(op: Op) -> int:
@@ -119,7 +119,7 @@ def parent_op(op: Op) -> object:
 
 
 def bulk_buffer(op: Load) -> BufferType | None:
-    """The buffer that products read a load from, or threads for operands in registers; None if
+    """The buffer that dots read a load from, or threads for operands in registers; None if
     others use it, too."""
     if isinstance(op.type, TileType) and makes_register_operands(op):
         is_matrix = len(op.type.shape) == 2

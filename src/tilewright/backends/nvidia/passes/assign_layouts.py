@@ -1,7 +1,7 @@
 """Gives every tile a layout: coalesced accesses, tensor-core fragments, few conversions.
 
 First `infer_layouts` decides the layout that each value is made in and those that its uses require,
-for the split of products among warps that needs the fewest exchanges. Then they are materialized:
+for the split of dots among warps that needs the fewest exchanges. Then they are materialized:
 result types get their layouts, values that cost nothing are cloned for each required layout, and
 for any other value a conversion follows its definition, outside of the loops that use it.
 

@@ -7,10 +7,10 @@
     %s = tile.dot %a, %t, %acc                   %r = tile.dot %a, %t, %acc
                                                  %s = tile.dot %b, %u, %r
 
-A padded product of 96 columns costs as much as one of 128, and its loads need masks. In parts, of
-64 and 32, nothing is padded: of what products sum over one is added to the other, of their columns
-each part has its own product, and what a loop carries is carried in parts. A function is left to
-padding (pad_tiles.py) where rows of products are no power of two, a part would be too small for an
+A padded dot of 96 columns costs as much as one of 128, and its loads need masks. In parts, of
+64 and 32, nothing is padded: of what dots sum over one is added to the other, of their columns
+each part has its own dot, and what a loop carries is carried in parts. A function is left to
+padding (pad_tiles.py) where rows of dots are no power of two, a part would be too small for an
 instruction, or an op moves elements across the parts.
 """
 
@@ -45,12 +45,12 @@ Region = tuple[Piece, ...]
 """A part of a tile: a piece along each dim."""
 
 _LEAST_COLUMNS = 16
-_LEAST_BITS = 256  # along what a product sums over, of an instruction
+_LEAST_BITS = 256  # along what a dot sums over, of an instruction
 _MOST_PIECES = 3
 
 
 class DecomposeTiles(Pass, name="nvidia-decompose-tiles"):
-    """Compute products of any columns and sums without padding."""
+    """Compute dots of any columns and sums without padding."""
 
     def run(self, function: Function) -> bool:
         if not _can_be_split(function):
@@ -78,7 +78,7 @@ def _is_split(value: Value) -> bool:
 
 
 def _can_be_split(function: Function) -> bool:
-    """Whether there is a product of tiles to be split, and all that there are can be."""
+    """Whether there is a dot of tiles to be split, and all that there are can be."""
     touched = [op for op in function.walk() if any(map(_is_split, (*op.operands, *op.results)))]
     return any(isinstance(op, DotOp) for op in touched) and all(map(_is_splittable, touched))
 
@@ -142,7 +142,7 @@ class _Splitting:
         self.replaced.add(op)
         if not op.results:
             return
-        if len(made) == 1:  # a product that sums over parts
+        if len(made) == 1:  # a dot that sums over parts
             Rewriter.replace_uses(op.result, next(iter(made.values())))
         else:
             self.parts[op.results[0]] = made
@@ -253,7 +253,7 @@ def _reduce(splitting: _Splitting, builder: Builder, op: ReduceOp, region: Regio
 
 @_handles(DotOp)
 def _dot(splitting: _Splitting, builder: Builder, op: DotOp, region: Region) -> Op:
-    """The sum of the products of the parts along K."""
+    """The sum of the dots of the parts along K."""
     rows, columns = region
     acc, new = splitting.part(op.acc, region), op
     for piece in pieces(shape_of(op.a.type)[-1]):

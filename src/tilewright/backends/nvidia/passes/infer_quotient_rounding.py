@@ -12,7 +12,7 @@ and branches included. A conversion to a narrower float and `round_even` end tha
 nearest, and what is 2 ulp of fp32 off rounds to the same but for ties.
 
 A quotient by the divisor of a row is exact, too, unless it ends in such conversions only: that
-takes one product more for each element, fewer instructions than `div.full`.
+takes one dot more for each element, fewer instructions than `div.full`.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ them load it:
                                             mem.store (%b + d0), ...
 
 A conversion of layouts between a load and a store of what was loaded makes threads wait, too, and
-so does a product of warpgroups that reads what was loaded from shared memory.
+so does a wgmma dot that reads what was loaded from shared memory.
 
 A loop that writes one window of memory after the other needs no barrier where each begins behind
 the one before. Where that depends on arguments of the launch, it is tested at run time:
@@ -229,7 +229,7 @@ class _Order:
         return one is not None and other is not None and self.uses.may_be_one_element(one, other)
 
     def _is_multiplied(self, load: LoadOp) -> bool:
-        """Whether only products so far read what was loaded, behind a barrier: if none of them has
+        """Whether only dots so far read what was loaded, behind a barrier: if none of them has
         run, nothing needs it."""
         readers = load.result.uses
         shares = [op for op in readers if isinstance(op, ShareOp)]

@@ -16,7 +16,7 @@ Where each warp reads only what it wrote itself, barriers of warps suffice.
 A copy into a buffer is in flight from `nvidia.async_copy` on. `nvidia.wait` makes those that may
 have arrived writes of the thread that waits, which others see after a barrier. In one iteration
 slots that are filled and slots that are read differ, so these do not meet; but a slot is filled
-again after it was read in an earlier iteration. Products of warpgroups may read until they are
+again after it was read in an earlier iteration. Wgmma dots may read until they are
 waited for; then their reads are those of the threads that waited.
 
 TMA loads are visible to all threads after `nvidia.mbarrier_wait`, without a
@@ -74,7 +74,7 @@ class Kind(Enum):
     READ = "read"
     WRITTEN = "written"
     IN_FLIGHT = "being written by a copy"
-    BEING_READ = "being read by a product"
+    BEING_READ = "being read by a dot"
     UNFENCED = "written, and not fenced for the asynchronous proxy"
     FENCED = "written and fenced"
 
@@ -118,11 +118,11 @@ class Use:
             return self.kind is Kind.WRITTEN
         if following.kind is Kind.WRITTEN and self.kind is Kind.BEING_READ:
             # The other one of two slots is read (`computed_operands`).
-            assert self.earlier and self.buffer is following.buffer, "a product still reads this"
+            assert self.earlier and self.buffer is following.buffer, "a dot still reads this"
             return False
         if following.kind is Kind.IN_FLIGHT and self.buffer is following.buffer:
             # In one iteration a buffer is filled and read at different slots.
-            assert not (self.earlier and self.kind is Kind.BEING_READ), "a product still reads this"
+            assert not (self.earlier and self.kind is Kind.BEING_READ), "a dot still reads this"
             return self.earlier and self.kind is not Kind.IN_FLIGHT
         assert self.kind not in _ASYNCHRONOUS, "bytes are written that are still in use"
         return True
@@ -247,7 +247,7 @@ class _Ordering:
         walked = self._use(op, pending)
         if isinstance(op, WgmmaOp | WgmmaWaitOp):
             ended = _ended(op) if isinstance(op, WgmmaWaitOp) else set[Op]()
-            return replace(walked, pending=_after_products(op.pending, walked.pending, ended))
+            return replace(walked, pending=_after_dots(op.pending, walked.pending, ended))
         return walked
 
     def _use(self, op: Op, pending: Pending) -> _Walked:
@@ -424,7 +424,7 @@ def _after_wait(wait: WaitOp, pending: Pending) -> Pending:
 
 
 def _ended(wait: WgmmaWaitOp) -> set[Op]:
-    """The buffers that the product read for which a wait is, but for those of later products."""
+    """The buffers that the dot read for which a wait is, but for those of later dots."""
     of_later, op = set[Op](), wait.prev
     while op is not None and op is not wait.x.op:
         of_later |= _read_by(op)
@@ -433,17 +433,17 @@ def _ended(wait: WgmmaWaitOp) -> set[Op]:
 
 
 def _read_by(op: Op) -> set[Op]:
-    """The buffers that products read in an op."""
-    products = (inner for inner in op.walk() if isinstance(inner, WgmmaOp))
-    return {alloc_of(x) for op in products for x in op.operands if isinstance(x.type, BufferType)}
+    """The buffers that dots read in an op."""
+    dots = (inner for inner in op.walk() if isinstance(inner, WgmmaOp))
+    return {alloc_of(x) for op in dots for x in op.operands if isinstance(x.type, BufferType)}
 
 
-def _after_products(left: int | None, pending: Pending, ended: set[Op]) -> Pending:
-    """Products have ended but for the `left` latest groups, or an unknown number; ended: buffers
+def _after_dots(left: int | None, pending: Pending, ended: set[Op]) -> Pending:
+    """Dots have ended but for the `left` latest groups, or an unknown number; ended: buffers
     that none reads any more, even so."""
     if left is None:
         return pending
-    # Of products that go on, deferred_waits.py sees to it that those left are of this iteration.
+    # Of dots that go on, deferred_waits.py sees to it that those left are of this iteration.
     return frozenset(
         replace(use, kind=Kind.READ)
         if use.kind is Kind.BEING_READ and (use.earlier or not left or use.buffer in ended)

@@ -13,7 +13,7 @@ on an architecture without bf16 arithmetic becomes
     %4 = arith.add %2, %3 : tile<64xf32>
     %s = arith.cast %4 : tile<64xbf16>
 
-* exp2, sqrt and 1/sqrt of f32 are the hardware's approximations; exp is a product and exp2, with
+* exp2, sqrt and 1/sqrt of f32 are the hardware's approximations; exp is a dot and exp2, with
   the error of Triton's (ADR 0006), and tanh takes exp2 and a fast reciprocal. (The hardware's
   log2 is not used: near 1 it is good to 2^-22 absolutely, which is nothing of a small result.)
 * The other elementary functions, and all of f64, are expanded to arithmetic.
@@ -135,7 +135,7 @@ def _is_instruction(op: MathOp) -> bool:
 
 
 def _exp(a: FloatArithmetic, x: Value) -> Value:
-    """e^x = 2^(x log2(e)): two instructions; the rounding of the product costs |x| / 2 ulp.
+    """e^x = 2^(x log2(e)): two instructions; the rounding of the dot costs |x| / 2 ulp.
 
     `libdevice.exp` is the accurate one.
     """

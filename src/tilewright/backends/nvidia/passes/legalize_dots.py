@@ -1,4 +1,4 @@
-"""Rewrites products to those that tensor cores compute, or to `nvidia.dot_fma`.
+"""Rewrites dots to those that tensor cores compute, or to `nvidia.dot_fma`.
 
     %c = tile.dot %a, %b, %acc {precision = "ieee"} : tile<16x16xf32>
     %d = tile.dot %h, %k, %sum : tile<16x16xf16>                (%h, %k, %sum: tile<16x16xf16>)
@@ -10,11 +10,11 @@ becomes
 
 * fp8 where the tensor cores lack it: in f16, which holds it exactly
 * sums in f16: in f32, rounded at the end
-* fp32 in more than tf32: operands are split in parts that sum to them, and the products of parts
+* fp32 in more than tf32: operands are split in parts that sum to them, and the dots of parts
   added, the smallest first:
 
     a = ah + al, b = bh + bl                      tf32x3, bf16x3: al bh + ah bl + ah bh
-    a = ah + am + al ...                          bf16x6: the products down to am bm
+    a = ah + am + al ...                          bf16x6: the dots down to am bm
 
 * tiles smaller than an instruction, of numbers of 16 bits or less: padded, see _pad_dots.py
 * exact fp32, other small tiles, and types that the tensor cores of the architecture lack:
@@ -43,20 +43,20 @@ _TF32_BITS = -1 << 13
 _PARTS = {"tf32x3": 2, "bf16x3": 2, "bf16x6": 3}
 
 
-def illegal_product(op: Op, arch: Arch) -> str | None:
-    """What is wrong with a product that the tensor cores of an architecture do not compute."""
+def illegal_dot(op: Op, arch: Arch) -> str | None:
+    """What is wrong with a dot that the tensor cores of an architecture do not compute."""
     assert isinstance(op, DotOp)
     a, _, acc = (dtype_of(v.type) for v in op.operands)
     if not (_has_type(a, arch) and _fits(op)):
         return f"tensor cores do not multiply {op.a.type} and {op.b.type}"
     if acc is f16 or (a is f32 and op.precision != "tf32"):
-        return f"tensor cores do not sum up {op.precision} products of {a} in {acc}"
+        return f"tensor cores do not compute {op.precision} dots of {a} in {acc}"
     return None
 
 
 @dataclass(frozen=True)
 class LegalizeDots(Pass, name="nvidia-legalize-dots"):
-    """Leave only products that the lowering computes. capability: of the architecture."""
+    """Leave only dots that the lowering computes. capability: of the architecture."""
 
     capability: int = 90
 
@@ -71,7 +71,7 @@ class LegalizeDots(Pass, name="nvidia-legalize-dots"):
 
 
 def _legalized(op: DotOp, builder: Builder, arch: Arch) -> Value | None:
-    """What computes the product; None if tensor cores compute it as it is."""
+    """What computes the dot; None if tensor cores compute it as it is."""
     kinds = [dtype_of(v.type) for v in op.operands]
     if kinds[2] is f16:
         wide = DotOp(op.a, op.b, converted(builder, op.acc, f32), op.precision, op.max_imprecise)
@@ -93,18 +93,18 @@ def _legalized(op: DotOp, builder: Builder, arch: Arch) -> Value | None:
 
 
 def fma_reason(op: DotOp, arch: Arch) -> str:
-    """Why tensor cores do not compute a product that is not padded; "" if they do."""
+    """Why tensor cores do not compute a dot that is not padded; "" if they do."""
     kind = dtype_of(op.a.type)
     if not _has_type(kind, arch):
         return f"tensor cores of {arch.name} do not multiply {kind}"
     if not _fits(op):
         return "the tiles are smaller than an instruction of the tensor cores"
     exact = kind is f32 and op.precision == "ieee"
-    return "tensor cores do not compute exact fp32 products (ieee)" if exact else ""
+    return "tensor cores do not compute exact fp32 dots (ieee)" if exact else ""
 
 
 def _legal_value(op: DotOp, builder: Builder, arch: Arch) -> Value:
-    """The value of a new product: its own, or that of what computes it."""
+    """The value of a new dot: its own, or that of what computes it."""
     builder.emit(op)
     value = _legalized(op, builder, arch)
     if value is None:
@@ -136,7 +136,7 @@ def _in_parts(op: DotOp, builder: Builder) -> Value:
     count, in_bf16 = _PARTS[op.precision], op.precision.startswith("bf16")
     left, right = (_split(builder, v, count, in_bf16) for v in (op.a, op.b))
     acc = op.acc
-    # products of the small parts first, so that their sum is not lost beside the large ones
+    # dots of the small parts first, so that their sum is not lost beside the large ones
     for order in reversed(range(count)):
         for i in reversed(range(order + 1)):
             # The precision matters to parts in f32 only.

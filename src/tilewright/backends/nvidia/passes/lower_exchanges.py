@@ -141,9 +141,9 @@ def _fma_dot(op: FmaDotOp, build: Builder, buffers: Sequence[Value], _warps: int
     a, b = buffers
     build.emit(WriteOp(by_k, a))
     build.emit(WriteOp(op.b, b))
-    product = build.value(SharedFmaDotOp(a, b, op.acc))
-    product.type = op.type
-    Rewriter.replace(op, product)
+    dot = build.value(SharedFmaDotOp(a, b, op.acc))
+    dot.type = op.type
+    Rewriter.replace(op, dot)
 
 
 def _atomic(

@@ -18,7 +18,7 @@ goes through the tiles, and on the sizes: the producer computes what the neighbo
 compares. Slots are filled for both blocks at once, so consumers release them in both. The last of
 an odd number of programs has no neighbour: its block shares nothing, and counts for both.
 
-It pays where rows do not begin at sectors: L2 then sends five for four. By such products written by
+It pays where rows do not begin at sectors: L2 then sends five for four. By such dots written by
 hand 1000x1000x1000 took 7.3 us on an H200 instead of 9.0, but 1024x1024x1024 5.7 instead of 5.2
 (ADR 0046). So it is for such rows.
 """

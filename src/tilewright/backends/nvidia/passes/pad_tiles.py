@@ -6,7 +6,7 @@
 
 Padding lies behind the elements of each dimension and holds anything. What could tell is told which
 elements there are: memory is accessed, and asserted and printed, for these only; a fold along a
-padded dimension gets what changes nothing, or a flag beside each element; products get zeros where
+padded dimension gets what changes nothing, or a flag beside each element; dots get zeros where
 they sum up; and what moves elements across dimensions becomes a gather.
 """
 
@@ -199,7 +199,7 @@ def _printed(padding: _Padding, op: PrintOp) -> None:
         op.attrs["extents"] = tuple(n for arg in op.args for n in padding.shape(arg))
 
 
-# --- folds and products ---------------------------------------------------------------------------
+# --- folds and dots ---------------------------------------------------------------------------
 
 _NEUTRAL: dict[type[Op], Callable[[DType], float]] = {
     AddOp: lambda t: -0.0 if t.is_float else 0,

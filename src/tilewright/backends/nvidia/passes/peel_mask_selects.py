@@ -10,7 +10,7 @@
                                                  }
 
 Masks at the end of rows, and of triangles, concern the last of many iterations. In a loop around
-products, threads compute what stands between these while the tensor cores wait, or work on others.
+dots, threads compute what stands between these while the tensor cores wait, or work on others.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Lets products start sums again by a predicate, instead of with zeros that are written before.
+"""Lets dots start sums again by a predicate, instead of with zeros that are written before.
 
     cf.for ... (%acc) {                                cf.for ... (%acc, %k = true) {
       %c = nvidia.wgmma %a, %b, %acc                     %c = nvidia.wgmma %a, %b, %acc, %k
@@ -10,7 +10,7 @@
     }
 
 As in a loop over the blocks of K of all tiles of a program. The sums then stay in their registers,
-so products can go on while the next iteration starts (deferred_waits.py).
+so dots can go on while the next iteration starts (deferred_waits.py).
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from tilewright.transforms import add_slot, defining_block, set_operands, yield_
 
 @dataclass(frozen=True)
 class PredicateAccumulatorInit(Pass, name="nvidia-predicate-accumulator-init"):
-    """Let products of warpgroups start sums again."""
+    """Let wgmma dots start sums again."""
 
     def run(self, function: Function) -> bool:
-        products = [op for op in function.walk() if isinstance(op, WgmmaOp)]
-        return any([_restart_before(op) or _restart_behind(op) for op in products])
+        dots = [op for op in function.walk() if isinstance(op, WgmmaOp)]
+        return any([_restart_before(op) or _restart_behind(op) for op in dots])
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,23 +53,23 @@ class _Restart:
         return builder.bit_xor(self.condition, True)
 
 
-def _restart_before(product: WgmmaOp) -> bool:
-    """Where zeros are chosen for what a product adds to."""
-    restart = _restart_of(product.acc)
+def _restart_before(dot: WgmmaOp) -> bool:
+    """Where zeros are chosen for what a dot adds to."""
+    restart = _restart_of(dot.acc)
     if restart is None:
         return False
-    builder = Builder.at(product)
-    _add_predicate(product, restart.sums, restart.keep(builder), builder)
+    builder = Builder.at(dot)
+    _add_predicate(dot, restart.sums, restart.keep(builder), builder)
     return True
 
 
-def _restart_behind(product: WgmmaOp) -> bool:
+def _restart_behind(dot: WgmmaOp) -> bool:
     """Where zeros are chosen for the next iteration, which alone uses them."""
-    acc, body = product.acc, product.acc.owner
-    if not isinstance(body, Block) or body is not product.parent:
+    acc, body = dot.acc, dot.acc.owner
+    if not isinstance(body, Block) or body is not dot.parent:
         return False
     loop, slot = body.owner, acc.index - 1
-    if not isinstance(loop, ForOp) or list(acc.uses) != [product] or loop.results[slot].uses:
+    if not isinstance(loop, ForOp) or list(acc.uses) != [dot] or loop.results[slot].uses:
         return False
     end = body.terminator
     restart = _restart_of(end.operands[slot])
@@ -79,14 +79,14 @@ def _restart_behind(product: WgmmaOp) -> bool:
     (keep,) = add_slot(loop, true, "keep")
     yield_more(loop, restart.keep(Builder.at(end)))
     end.set_operand(slot, restart.sums)
-    _add_predicate(product, acc, keep, Builder.at(product))
+    _add_predicate(dot, acc, keep, Builder.at(dot))
     return True
 
 
-def _add_predicate(product: WgmmaOp, sums: Value, keep: Value, builder: Builder) -> None:
-    if product.keep is not None:
-        keep = builder.bit_and(product.keep, keep)
-    set_operands(product, (product.a, product.b, sums, keep))
+def _add_predicate(dot: WgmmaOp, sums: Value, keep: Value, builder: Builder) -> None:
+    if dot.keep is not None:
+        keep = builder.bit_and(dot.keep, keep)
+    set_operands(dot, (dot.a, dot.b, sums, keep))
 
 
 def _restart_of(value: Value) -> _Restart | None:

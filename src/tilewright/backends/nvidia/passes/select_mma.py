@@ -1,4 +1,4 @@
-"""Chooses the products that whole warpgroups compute: these read shared memory themselves.
+"""Chooses the dots that whole warpgroups compute: these read shared memory themselves.
 
     %c = tile.dot %a, %b, %acc      ->      %m = nvidia.share %a : buffer<128x64xf16, ...>
                                             %n = nvidia.share %b : buffer<64x256xf16, ...>
@@ -9,7 +9,7 @@ shared memory have the widest swizzle that fits. Buffers are made where their ti
 loop invariants before the loop.
 
 An operand that is computed, or that lies in memory as the instruction does not read it, comes from
-registers: A as it is, B by the transposed product, whose A it is:
+registers: A as it is, B by the transposed dot, whose A it is:
 
     %w = mem.load ... : tile<64x128xi8>      ->     %m = nvidia.share %a
     %b = arith.cast %w                              %c = nvidia.wgmma %m, %b, %acc {swapped = true}
@@ -45,7 +45,7 @@ Facts = dict[Value, Alignment]
 
 @dataclass(frozen=True)
 class SelectMma(Pass, name="nvidia-select-mma"):
-    """Let warpgroups compute the products that they can.
+    """Let warpgroups compute the dots that they can.
 
     warps: of a program instance; capability: of the architecture.
     """
@@ -55,12 +55,12 @@ class SelectMma(Pass, name="nvidia-select-mma"):
 
     def run(self, function: Function) -> bool:
         arch = row_for(self.capability)
-        products = [op for op in function.walk() if isinstance(op, DotOp)]
-        if not arch.wgmma or not products:
+        dots = [op for op in function.walk() if isinstance(op, DotOp)]
+        if not arch.wgmma or not dots:
             return False
         facts = analyze_alignment(function)
         # Before any is replaced: what one reads may be another's result.
-        plans = [(op, _plan(op, facts, arch, self.warps)) for op in products]
+        plans = [(op, _plan(op, facts, arch, self.warps)) for op in dots]
         shared: dict[tuple[Value, BufferType], Value] = {}
         chosen: list[WgmmaOp] = []
         for op, plan in plans:
@@ -69,21 +69,21 @@ class SelectMma(Pass, name="nvidia-select-mma"):
                     value if type_ is None else _shared(value, type_, shared)
                     for value, type_ in zip((op.a, op.b), plan.buffers, strict=True)
                 )
-                product = WgmmaOp(a, b, op.acc, *plan.sharing, plan.swapped, plan.interleaved)
-                Rewriter.replace(op, Builder.at(op).value(product))
-                chosen.append(product)
-        # Behind all: products may share an operand, which has one layout.
-        lanes = [best_lanes_last(product, self.warps) for product in chosen]
-        for product, last in zip(chosen, lanes, strict=True):
-            product.attrs["lanes_last"] = last
+                dot = WgmmaOp(a, b, op.acc, *plan.sharing, plan.swapped, plan.interleaved)
+                Rewriter.replace(op, Builder.at(op).value(dot))
+                chosen.append(dot)
+        # Behind all: dots may share an operand, which has one layout.
+        lanes = [best_lanes_last(dot, self.warps) for dot in chosen]
+        for dot, last in zip(chosen, lanes, strict=True):
+            dot.attrs["lanes_last"] = last
         return bool(chosen)
 
 
-def product_obstacles(function: Function, arch: Arch, warps: int) -> dict[SourceLoc | None, str]:
-    """Why warpgroups do not compute the products of each line; "" where they do."""
+def mma_obstacles(function: Function, arch: Arch, warps: int) -> dict[SourceLoc | None, str]:
+    """Why warpgroups do not compute the dots of each line; "" where they do."""
     facts = analyze_alignment(function)
-    products = (op for op in function.walk() if isinstance(op, DotOp))
-    plans = {op.loc: _plan(op, facts, arch, warps) for op in products}
+    dots = (op for op in function.walk() if isinstance(op, DotOp))
+    plans = {op.loc: _plan(op, facts, arch, warps) for op in dots}
     return {loc: plan if isinstance(plan, str) else "" for loc, plan in plans.items()}
 
 
@@ -99,7 +99,7 @@ class _Plan:
 
 
 def _plan(op: DotOp, facts: Facts, arch: Arch, warps: int) -> _Plan | str:
-    """How warpgroups compute a product, or why they do not."""
+    """How warpgroups compute a dot, or why they do not."""
     if len(shape_of(op.type)) != 2:
         return wgmma_obstacle(op, arch, warps)
     swapped = _swapped(op, facts, arch, warps)
@@ -108,13 +108,13 @@ def _plan(op: DotOp, facts: Facts, arch: Arch, warps: int) -> _Plan | str:
     if not obstacle and right is None:
         obstacle = "wgmma reads B contiguous along N for 16-bit types only"
     # Warpgroups beyond the rows would compute the same operand in their registers. What else a loop
-    # makes of a product, maxima of its rows above all, has these in few threads as it is.
+    # makes of a dot, maxima of its rows above all, has these in few threads as it is.
     is_better = _only_adds(op) and swapped is not None and swapped.sharing[1] == warps // WARPS
     if swapped is not None and (obstacle or is_better):
         return swapped
-    turned = _turned(op, facts, arch, warps) if obstacle else None
-    if turned is not None:
-        return turned
+    copied = _with_transposing_copies(op, facts, arch, warps) if obstacle else None
+    if copied is not None:
+        return copied
     if obstacle:
         return obstacle
     sharing = wgmma_sharing(op, arch, warps)
@@ -134,7 +134,7 @@ def _is_shared(op: DotOp) -> bool:
 
 
 def _only_adds(op: DotOp) -> bool:
-    """Whether a product goes to the next iteration, to a product that adds to it, or to code that
+    """Whether a dot goes to the next iteration, to a dot that adds to it, or to code that
     computes such sums element by element, and nowhere else."""
     assert op.parent is not None
     end, seen = op.parent.last, {op.result}
@@ -151,7 +151,7 @@ def _only_adds(op: DotOp) -> bool:
 
 
 def _swapped(op: DotOp, facts: Facts, arch: Arch, warps: int) -> _Plan | None:
-    """The transposed product, if it has B in registers and that is computed from loads, or not
+    """The transposed dot, if it has B in registers and that is computed from loads, or not
     contiguous as the instruction would read it."""
     left = _buffer(op.a, 0, facts, transposed=True)
     sharing = wgmma_sharing(op, arch, warps, swapped=True)
@@ -165,14 +165,18 @@ def _swapped(op: DotOp, facts: Facts, arch: Arch, warps: int) -> _Plan | None:
     return _Plan((left, None), sharing, swapped=True, interleaved=_is_interleaved(op, 1, facts))
 
 
-def _turned(op: DotOp, facts: Facts, arch: Arch, warps: int) -> _Plan | None:
-    """The product of fp32 if neither operand is contiguous along K: one is in registers, the other,
+def _with_transposing_copies(op: DotOp, facts: Facts, arch: Arch, warps: int) -> _Plan | None:
+    """The dot of fp32 if neither operand is contiguous along K: one is in registers, the other,
     which is the smaller one if it can be, is turned by copies of single elements."""
     m, n = shape_of(op.type)[-2:]
     for swapped in (n > m, n <= m):
         value, index = (op.a, 1) if swapped else (op.b, 0)
         sharing = wgmma_sharing(op, arch, warps, swapped)
-        if sharing is None or not _can_be_turned(value, op.parent) or not operand_chain(op, index):
+        if (
+            sharing is None
+            or not _can_be_transposed(value, op.parent)
+            or not operand_chain(op, index)
+        ):
             continue
         type_ = _buffer(value, 0, facts, transposed=swapped, along_k=True)
         buffers = (type_, None) if swapped else (None, type_)
@@ -182,7 +186,7 @@ def _turned(op: DotOp, facts: Facts, arch: Arch, warps: int) -> _Plan | None:
     return None
 
 
-def _can_be_turned(value: Value, block: Block | None) -> bool:
+def _can_be_transposed(value: Value, block: Block | None) -> bool:
     """Whether a loop loads a tile in its body, in elements that can be copied one by one."""
     load = value.op
     if not isinstance(load, LoadOp) or load.parent is not block or block is None:
@@ -240,7 +244,7 @@ def _buffer(
 ) -> BufferType | None:
     """The buffer of an operand; None if the instruction cannot read it.
 
-    transposed: A of a product (k_dim 0) is what the instruction has as its B; along_k: it is
+    transposed: A of a dot (k_dim 0) is what the instruction has as its B; along_k: it is
     contiguous along K in any case.
     """
     element, shape = dtype_of(value.type), shape_of(value.type)

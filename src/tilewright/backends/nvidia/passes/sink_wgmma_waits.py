@@ -1,5 +1,5 @@
-"""Lets products of warpgroups run on until something uses them, where there is work meanwhile:
-other products are issued, or what no product needs is exchanged and computed.
+"""Lets wgmma dots run on until something uses them, where there is work meanwhile:
+other dots are issued, or what no dot needs is exchanged and computed.
 
     %s = nvidia.wgmma %q, %x, 0          %s = nvidia.wgmma %q, %x, 0 {pending = none}
     %o = nvidia.wgmma %p, %y, %acc       %o = nvidia.wgmma %p, %y, %acc {pending = none}
@@ -8,15 +8,15 @@ other products are issued, or what no product needs is exchanged and computed.
                                          %u = nvidia.wgmma_wait %o {pending = 0}
                                          %a = arith.mul %u, %r
 
-What a product reads is released when it has ended: `nvidia.mbarrier_arrive` behind it moves along.
-The tensor cores have the second product when the first one ends, and threads compute meanwhile.
+What a dot reads is released when it has ended: `nvidia.mbarrier_arrive` behind it moves along.
+The tensor cores have the second dot when the first one ends, and threads compute meanwhile.
 
     %t = nvidia.convert %s               %o = nvidia.wgmma %x, %y, 0 {pending = none}
     %o = nvidia.wgmma %x, %y, 0   ->     %t = nvidia.convert %s
     %b = tile.broadcast %t               %u = nvidia.wgmma_wait %o {pending = 0}
     %a = arith.mul %o, %b                %b = tile.broadcast %t
 
-Within one block only: no product is left running in front of a loop or a branch, nor at the end.
+Within one block only: no dot is left running in front of a loop or a branch, nor at the end.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from tilewright.support.data_class import dataclass
 
 @dataclass(frozen=True)
 class SinkWgmmaWaits(Pass, name="nvidia-sink-wgmma-waits"):
-    """Wait for products where they are used."""
+    """Wait for dots where they are used."""
 
     def run(self, function: Function) -> bool:
-        products = [op for op in function.walk() if isinstance(op, WgmmaOp)]
-        blocks = dict.fromkeys(op.parent for op in products if op.pending == 0)
+        dots = [op for op in function.walk() if isinstance(op, WgmmaOp)]
+        blocks = dict.fromkeys(op.parent for op in dots if op.pending == 0)
         return any([_delay(block) for block in blocks if block is not None])
 
 
@@ -48,21 +48,21 @@ def _delay(block: Block) -> bool:
     _move_work_behind(block)
     _move_operands_behind(block)
     ops = list(block)
-    products = [i for i, op in enumerate(ops) if isinstance(op, WgmmaOp)]
+    dots = [i for i, op in enumerate(ops) if isinstance(op, WgmmaOp)]
     # Those of a loop that already go on into its next iteration are waited for there.
-    if any(ops[i].attrs["pending"] != 0 for i in products):
+    if any(ops[i].attrs["pending"] != 0 for i in dots):
         return False
     delayed: dict[int, int] = {}
-    for i in products:
+    for i in dots:
         end = _first_use(ops, i)
-        is_followed = any(i < other < end for other in products)
+        is_followed = any(i < other < end for other in dots)
         is_beside = any(end_of > i for end_of in delayed.values())
         if is_followed or is_beside or any(_is_exchange(op) for op in ops[i:end]):
             delayed[i] = end
     for i, end in delayed.items():
-        _wait_at(ops[end], ops[i], sum(i < other < end for other in products))
-        # What a slot's products have read is released once they have ended, in turn.
-        following = next((other for other in products if other > i), end)
+        _wait_at(ops[end], ops[i], sum(i < other < end for other in dots))
+        # What a slot's dots have read is released once they have ended, in turn.
+        following = next((other for other in dots if other > i), end)
         for release in ops[i : min(following, end)]:
             if isinstance(release, MbarrierArriveOp):
                 Rewriter.move_before(release, ops[end])
@@ -70,15 +70,15 @@ def _delay(block: Block) -> bool:
 
 
 def _move_work_behind(block: Block) -> None:
-    """Move what only the ops behind a block's one product need there, if lanes exchange some of it.
+    """Move what only the ops behind a block's one dot need there, if lanes exchange some of it.
 
     Left where it is otherwise: operands would live longer for the sake of a few instructions.
     """
-    products = [op for op in block if isinstance(op, WgmmaOp)]
-    if len(products) != 1:
+    dots = [op for op in block if isinstance(op, WgmmaOp)]
+    if len(dots) != 1:
         return
     ops = list(block)
-    number = ops.index(products[0])
+    number = ops.index(dots[0])
     behind, moved = set(ops[number + 1 :]), list[Op]()
     for op in reversed(ops[:number]):
         if _is_computed(op) and all(_in_block(user, op) in behind for user in op.results[0].uses):
@@ -90,7 +90,7 @@ def _move_work_behind(block: Block) -> None:
 
 
 def _move_operands_behind(block: Block) -> None:
-    """Exchange operands between lanes behind the product before theirs, which runs meanwhile."""
+    """Exchange operands between lanes behind the dot before theirs, which runs meanwhile."""
     last: Op | None = None
     for op in [op for op in block if isinstance(op, WgmmaOp)]:
         made = op.a.op
@@ -100,8 +100,8 @@ def _move_operands_behind(block: Block) -> None:
         last = op
 
 
-def _is_sole_exchange(made: Op, product: Op) -> bool:
-    alone = made.parent is product.parent and list(made.results[0].uses) == [product]
+def _is_sole_exchange(made: Op, dot: Op) -> bool:
+    alone = made.parent is dot.parent and list(made.results[0].uses) == [dot]
     return alone and isinstance(made, ConvertOp) and _is_computed(made)
 
 
@@ -137,23 +137,23 @@ def _in_block(user: Op, op: Op) -> Op:
 
 
 def _first_use(ops: list[Op], number: int) -> int:
-    """Where a product must have ended: at its first use, a loop, a branch, or the block's end."""
+    """Where a dot must have ended: at its first use, a loop, a branch, or the block's end."""
     result = ops[number].results[0]
     later = range(number + 1, len(ops) - 1)
     return next((i for i in later if _needs(ops[i], result)), len(ops) - 1)
 
 
 def _needs(op: Op, result: Value) -> bool:
-    """Whether a product must have ended: an op uses it, or shared memory in regions."""
+    """Whether a dot must have ended: an op uses it, or shared memory in regions."""
     return any(
         result in inner.operands or (op.regions and Effect.SHARED in inner.effects)
         for inner in op.walk()
     )
 
 
-def _wait_at(place: Op, product: Op, pending: int) -> None:
-    product.attrs["pending"] = None
-    users = list(product.results[0].uses)
-    ended = Builder.at(place).value(WgmmaWaitOp(product.results[0], pending=pending))
+def _wait_at(place: Op, dot: Op, pending: int) -> None:
+    dot.attrs["pending"] = None
+    users = list(dot.results[0].uses)
+    ended = Builder.at(place).value(WgmmaWaitOp(dot.results[0], pending=pending))
     for user in users:
-        Rewriter.replace_operand(user, product.results[0], ended)
+        Rewriter.replace_operand(user, dot.results[0], ended)

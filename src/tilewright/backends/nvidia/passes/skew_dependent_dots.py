@@ -1,4 +1,4 @@
-"""Moves products of what an iteration computes into the next one, beside its first product.
+"""Moves dots of what an iteration computes into the next one, beside its first dot.
 
     cf.for %j = 0, %n (%acc) {                 cf.for %j = 0, %n (%acc, %p = zeros, %y = zeros) {
       %x = nvidia.share (a load)                 %x = nvidia.share (a load)
@@ -13,9 +13,9 @@
                                                %b = nvidia.share %z
                                                %o = nvidia.wgmma %w, %b, %a, true, 0 < %n
 
-A product that needs what is computed of another one waits for both, and the tensor cores for it.
+A dot that needs what is computed of another one waits for both, and the tensor cores for it.
 One iteration later it needs nothing that is not there: it is issued together with that iteration's
-first product, and computed while threads compute what follows from that (as in Shah et al.,
+first dot, and computed while threads compute what follows from that (as in Shah et al.,
 "FlashAttention-3", 2024, section 3.2). In the first iteration it does not run.
 
 Operands that are computed stay in registers until then, so a loop is left alone where these, the
@@ -47,7 +47,7 @@ from tilewright.transforms import add_slot, set_operands, yield_more
 
 @dataclass(frozen=True)
 class SkewDependentDots(Pass, name="nvidia-skew-dependent-dots"):
-    """Let dependent products of warpgroups run beside the first one of the next iteration.
+    """Let dependent wgmma dots run beside the first one of the next iteration.
 
     stages: slots of a loop's buffers, where the loop does not say; warps: of a program instance;
     capability: of the architecture; registers: the most of a thread.
@@ -79,7 +79,7 @@ class SkewDependentDots(Pass, name="nvidia-skew-dependent-dots"):
 
     def _has_registers(self, loop: ForOp, rotations: list[_Rotation]) -> bool:
         accumulators = distinct_accumulators(op for op in loop.body if isinstance(op, WgmmaOp))
-        tiles = [*accumulators, *{rotation.product.a for rotation in rotations}]
+        tiles = [*accumulators, *{rotation.dot.a for rotation in rotations}]
         used = spread_registers(tiles, self.warps) + Overhead.SKEWED
         arch = row_for(self.capability)
         return used <= min(self.registers, arch.registers_sm // (32 * self.warps))
@@ -87,36 +87,36 @@ class SkewDependentDots(Pass, name="nvidia-skew-dependent-dots"):
 
 @dataclass(frozen=True, slots=True)
 class _Rotation:
-    """One product that is to come an iteration later.
+    """One dot that is to come an iteration later.
 
-    first: the product that it then follows; share, load: its operand in shared memory, and what it
+    first: the dot that it then follows; share, load: its operand in shared memory, and what it
     is loaded by; carried: its sums of the last iteration
     """
 
     loop: ForOp
     first: WgmmaOp
-    product: WgmmaOp
+    dot: WgmmaOp
     share: ShareOp
     load: Load
     carried: Value
 
     def apply(self, slots: dict[Value, int]) -> None:
-        """slots: of operands that are carried already, for other products."""
-        product, slot = self.product, self.carried.index - 1
-        if product.a not in slots:
-            slots[product.a] = self._carry(product.a, "left")
-        left = slots[product.a]
+        """slots: of operands that are carried already, for other dots."""
+        dot, slot = self.dot, self.carried.index - 1
+        if dot.a not in slots:
+            slots[dot.a] = self._carry(dot.a, "left")
+        left = slots[dot.a]
         right = self._carry(self.load.result, "right")
         body = Builder.after(self.first)
         operand = self._shared(body, self.loop.body.args[right + 1])
         runs = body.ne(self.loop.index, self.loop.lower)
-        moved = self._product(body, self.loop.body.args[left + 1], operand, self.carried, runs)
+        moved = self._dot(body, self.loop.body.args[left + 1], operand, self.carried, runs)
         for user in [user for user in self.carried.uses if user is not moved]:
             Rewriter.replace_operand(user, self.carried, moved.result)
-        sums = product.acc
+        sums = dot.acc
         self.loop.body.terminator.set_operand(slot, moved.result if sums is self.carried else sums)
         self._finish(slot, left, right)
-        Rewriter.erase(product)
+        Rewriter.erase(dot)
         Rewriter.erase(self.share)
         _move_to_end(self.loop.body.terminator.operands[left].op, self.loop)
 
@@ -128,50 +128,50 @@ class _Rotation:
         return len(self.loop.results) - 1
 
     def _shared(self, builder: Builder, loaded: Value) -> Value:
-        """What was loaded in shared memory, as the product reads it."""
+        """What was loaded in shared memory, as the dot reads it."""
         source = self.share.x.op
         if isinstance(source, TransposeOp):
             loaded = builder.value(TransposeOp(loaded, order=source.order))
         return builder.value(ShareOp(loaded, result_type=self.share.result.type))
 
-    def _product(self, builder: Builder, left: Value, right: Value, sums: Value, runs: Value) -> Op:
-        """The product of an iteration before, if there is one."""
-        moved = builder.emit(self.product.clone({}))
+    def _dot(self, builder: Builder, left: Value, right: Value, sums: Value, runs: Value) -> Op:
+        """The dot of an iteration before, if there is one."""
+        moved = builder.emit(self.dot.clone({}))
         keep = Builder.at(moved).constant(True, i1)
         set_operands(moved, (left, right, sums, keep, runs))
         return moved
 
     def _finish(self, slot: int, left: int, right: int) -> None:
-        """The product of the last iteration, behind the loop."""
+        """The dot of the last iteration, behind the loop."""
         results = self.loop.results
         behind = Builder.after(self.loop)
         operand = self._shared(behind, results[right])
         users = list(results[slot].uses)
         runs = behind.lt(self.loop.lower, self.loop.upper)
-        last = self._product(behind, results[left], operand, results[slot], runs)
+        last = self._dot(behind, results[left], operand, results[slot], runs)
         for user in users:
             Rewriter.replace_operand(user, results[slot], last.result)
 
 
 def _candidates(loop: ForOp) -> list[_Rotation]:
-    """The products of a loop that may come an iteration later, which need another one's result."""
+    """The dots of a loop that may come an iteration later, which need another one's result."""
     found = [_rotation(op, loop) for op in loop.body if isinstance(op, WgmmaOp)]
     return [rotation for rotation in found if rotation is not None]
 
 
-def _rotation(product: WgmmaOp, loop: ForOp) -> _Rotation | None:
-    if not isinstance(product.a.type, TileType) or product.keep is not None:
+def _rotation(dot: WgmmaOp, loop: ForOp) -> _Rotation | None:
+    if not isinstance(dot.a.type, TileType) or dot.keep is not None:
         return None
-    first = _first_product(product.a, loop)
-    source = _sole_load(product, loop)
-    carried = _rescaled(product, loop)
+    first = _first_dot(dot.a, loop)
+    source = _sole_load(dot, loop)
+    carried = _rescaled(dot, loop)
     if first is None or source is None or carried is None:
         return None
-    return _Rotation(loop, first, product, *source, carried)
+    return _Rotation(loop, first, dot, *source, carried)
 
 
-def _first_product(value: Value, loop: ForOp) -> WgmmaOp | None:
-    """The first product of the iteration that a value needs."""
+def _first_dot(value: Value, loop: ForOp) -> WgmmaOp | None:
+    """The first dot of the iteration that a value needs."""
     needed, stack = set[Op](), [value]
     while stack:
         op = stack.pop().op
@@ -181,10 +181,10 @@ def _first_product(value: Value, loop: ForOp) -> WgmmaOp | None:
     return next((op for op in loop.body if op in needed and isinstance(op, WgmmaOp)), None)
 
 
-def _sole_load(product: WgmmaOp, loop: ForOp) -> tuple[ShareOp, Load] | None:
-    """What brings operand B to shared memory, if the product alone uses it."""
-    share = product.b.op
-    if not isinstance(share, ShareOp) or list(share.result.uses) != [product]:
+def _sole_load(dot: WgmmaOp, loop: ForOp) -> tuple[ShareOp, Load] | None:
+    """What brings operand B to shared memory, if the dot alone uses it."""
+    share = dot.b.op
+    if not isinstance(share, ShareOp) or list(share.result.uses) != [dot]:
         return None
     tile, user = share.x, share
     if isinstance(tile.op, TransposeOp) and list(tile.uses) == [share]:
@@ -195,20 +195,20 @@ def _sole_load(product: WgmmaOp, loop: ForOp) -> tuple[ShareOp, Load] | None:
     return share, load
 
 
-def _rescaled(product: WgmmaOp, loop: ForOp) -> Value | None:
-    """The carried sums that a product adds to, changed element by element or not, if nothing else
+def _rescaled(dot: WgmmaOp, loop: ForOp) -> Value | None:
+    """The carried sums that a dot adds to, changed element by element or not, if nothing else
     in the loop uses them, nor its result."""
     end = loop.body.terminator
-    if list(product.result.uses.items()) != [(end, 1)]:
+    if list(dot.result.uses.items()) != [(end, 1)]:
         return None
-    carried = loop.carried[end.operands.index(product.result)]
+    carried = loop.carried[end.operands.index(dot.result)]
     value = carried
-    while value is not product.acc:
+    while value is not dot.acc:
         user = _sole_user(value)
         if user is None or user.parent is not loop.body or Trait.ELEMENTWISE not in user.traits:
             return None
         value = user.results[0]
-    return carried if _sole_user(value) is product else None
+    return carried if _sole_user(value) is dot else None
 
 
 def _sole_user(value: Value) -> Op | None:
@@ -230,6 +230,6 @@ def _is_copied(load: Load, facts: dict[Value, Alignment]) -> bool:
 
 
 def _move_to_end(op: Op | None, loop: ForOp) -> None:
-    """Compute what only the next iteration uses last: while products run, no operand may change."""
+    """Compute what only the next iteration uses last: while dots run, no operand may change."""
     if op is not None and op.parent is loop.body and _sole_user(op.results[0]) is not None:
         Rewriter.move_before(op, loop.body.terminator)

@@ -1,4 +1,4 @@
-"""Overlaps the loads of a loop with its products: copies and loads several iterations ahead.
+"""Overlaps the loads of a loop with its dots: copies and loads several iterations ahead.
 
     cf.for %k = ... {                            nvidia.async_copy, for iterations 0 and 1
       %a = mem.load ...                          cf.for %k = ... {
@@ -14,7 +14,7 @@ Innermost loops come first, and a loop around a pipelined one stays as it is. Bu
 slots as the launch or the loop gives stages, but no more than dependences in memory allow and than
 fit into shared memory beside all that the loop needs there otherwise.
 
-Products of warpgroups that go on while the next iteration starts want more bytes on the way than
+Wgmma dots that go on while the next iteration starts want more bytes on the way than
 others. So where the number of stages is three or more, it is read as a hint: their buffers take
 what is left of the shared memory of a multiprocessor without a program less on it. TFLOP/s of
 4096 x 4096 x 4096 on an H200, beside 614 of cuBLAS:
@@ -24,7 +24,7 @@ what is left of the shared memory of a multiprocessor without a program less on 
                     480  645      565  629      281  532
 
 So does the second slot of an operand that is computed in the loop (`computed_operands`): where it
-would cost a program, products end before the next iteration, and programs overlap instead.
+would cost a program, dots end before the next iteration, and programs overlap instead.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from tilewright.backends.nvidia.register_model import (
     resident_programs,
 )
 from tilewright.backends.nvidia.role_ops import PRODUCER_WARPS, RolesOp
-from tilewright.backends.nvidia.schedule.deferred_waits import deferred_products
+from tilewright.backends.nvidia.schedule.deferred_waits import deferred_dots
 from tilewright.backends.nvidia.schedule.expand_loop import LoopExpansion
 from tilewright.backends.nvidia.schedule.loop_buffers import buffers_of, replaced_exchanges
 from tilewright.backends.nvidia.schedule.schedule_loop import (
@@ -62,7 +62,7 @@ from tilewright.support.data_class import dataclass
 
 @dataclass(frozen=True)
 class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
-    """Load operands of products several iterations ahead, in every loop that allows it.
+    """Load operands of dots several iterations ahead, in every loop that allows it.
 
     stages: slots of a buffer in loops that do not say; warps: of a program instance; capability: of
     the architecture.
@@ -115,7 +115,7 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
             if limit is None:
                 asked = size * min(stages, schedule.slots) // schedule.slots
                 limit = self._bytes_of_program(loop, asked, arch)
-            if deferred_products(schedule):
+            if deferred_dots(schedule):
                 full = _bytes_of(function, schedule, machine)
                 # What is not asked for must not cost a program.
                 is_more = schedule.slots > stages or full > size
@@ -157,6 +157,6 @@ def _is_pipelined(loop: ForOp) -> bool:
 
 def _bytes_of(function: Function, schedule: LoopSchedule, machine: Machine) -> int:
     """Shared memory of the function with the buffers of a schedule, in bytes."""
-    # Buffers are read in the layout of the products: the conversions' own bytes become free.
+    # Buffers are read in the layout of the dots: the conversions' own bytes become free.
     room = BufferRoom(function, machine, schedule.loop, replaced_exchanges(schedule))
     return room.bytes_with(buffers_of(schedule))

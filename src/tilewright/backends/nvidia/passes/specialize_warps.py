@@ -41,7 +41,7 @@ from tilewright.backends.nvidia.register_model import (
     resident_programs,
 )
 from tilewright.backends.nvidia.role_ops import PRODUCER_WARPS
-from tilewright.backends.nvidia.schedule.deferred_waits import computed_operands, deferred_products
+from tilewright.backends.nvidia.schedule.deferred_waits import computed_operands, deferred_dots
 from tilewright.backends.nvidia.schedule.expand_loop import LoopExpansion
 from tilewright.backends.nvidia.schedule.loop_buffers import (
     buffers_of,
@@ -212,8 +212,8 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
             return True
         schedules = schedule_loop(loop, facts, 2)
         copied = [ahead.load for schedule in schedules for ahead in schedule.copies]
-        # Operands that are computed have slots of their own where products go on: not here.
-        doubled = [op for s in schedules for op in computed_operands(deferred_products(s), s)]
+        # Operands that are computed have slots of their own where dots go on: not here.
+        doubled = [op for s in schedules for op in computed_operands(deferred_dots(s), s)]
         return set(copied) == set(bulk) and not doubled
 
     def _load_ahead(self, function: Function, schedules: Sequence[LoopSchedule]) -> bool:
@@ -240,8 +240,8 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         without = estimated_registers(held, Overhead.DOTS, arch)
         before = self._programs_before(function, schedules, without)
         asked = min(max(schedule.slots for schedule in schedules), HINT)
-        # Else threads compute between products: in turns, while no other group multiplies.
-        are_deferred = all(deferred_products(schedule) for schedule in schedules)
+        # Else threads compute between dots: in turns, while no other group multiplies.
+        are_deferred = all(deferred_dots(schedule) for schedule in schedules)
         overhead = Overhead.DOTS if are_deferred else Overhead.CONSUMER
         needed = estimated_registers(held, overhead, arch)
         copied = (ahead for schedule in schedules for ahead in schedule.copies)

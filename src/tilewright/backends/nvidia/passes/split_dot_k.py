@@ -1,4 +1,4 @@
-"""Splits products along K, so that operands in shared memory are read step by step.
+"""Splits dots along K, so that operands in shared memory are read step by step.
 
     %a = nvidia.read %s                       %a0 = nvidia.read %s {axis = 1, start = 0}
     %b = nvidia.read %t                       %b0 = nvidia.read %t {axis = 0, start = 0}
@@ -9,7 +9,7 @@
 
 A step is one instruction along K, or more where one read has the operands of several. Each step is
 read while the one before is multiplied, which hides the latency, and no operand is held as a whole.
-Products of one operand share what is read of it.
+Dots of one operand share what is read of it.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from tilewright.support.data_class import dataclass
 
 @dataclass(frozen=True)
 class SplitDotK(Pass, name="nvidia-split-dot-k"):
-    """Read operands of products in shared memory where these need them."""
+    """Read operands of dots in shared memory where these need them."""
 
     def run(self, function: Function) -> bool:
         for op in [op for op in function.walk() if isinstance(op, TransposeOp)]:
             _read_transposed(op)
-        reads = [op for op in function.walk() if isinstance(op, ReadOp) and _feeds_products(op)]
+        reads = [op for op in function.walk() if isinstance(op, ReadOp) and _feeds_dots(op)]
         split = _Split(reads)
-        products = [op for op in function.walk() if isinstance(op, DotOp)]
-        for product in products:
-            if any(value.op in split.reads for value in (product.a, product.b)):
-                split.product(product)
+        dots = [op for op in function.walk() if isinstance(op, DotOp)]
+        for dot in dots:
+            if any(value.op in split.reads for value in (dot.a, dot.b)):
+                split.dot(dot)
         for read in reads:
             Rewriter.erase(read)
         return bool(reads)
@@ -57,8 +57,8 @@ def _read_transposed(op: TransposeOp) -> None:
         Rewriter.erase(read)
 
 
-def _feeds_products(read: ReadOp) -> bool:
-    """Whether products of its block alone use a tile that is read as a whole."""
+def _feeds_dots(read: ReadOp) -> bool:
+    """Whether dots of its block alone use a tile that is read as a whole."""
     users = list(read.result.uses)
     same = all(isinstance(user, DotOp) and user.parent is read.parent for user in users)
     return same and bool(users) and read.axis is None
@@ -71,25 +71,25 @@ class _Split:
         self.reads: set[Op] = set(reads)
         self.parts: dict[tuple[Block | None, Value, int, int], Value] = {}
 
-    def product(self, product: DotOp) -> None:
-        """Replace one product."""
-        axis = len(_layout(product.a).shape) - 1
-        sides = ((product.a, axis), (product.b, axis - 1))
-        depth, step = _layout(product.a).shape[axis], fragment_for(product).k
+    def dot(self, dot: DotOp) -> None:
+        """Replace one dot."""
+        axis = len(_layout(dot.a).shape) - 1
+        sides = ((dot.a, axis), (dot.b, axis - 1))
+        depth, step = _layout(dot.a).shape[axis], fragment_for(dot).k
         while step < depth and not all(self._has_parts(*side, step) for side in sides):
             step *= 2
-        builder, total = Builder.at(product), product.acc
+        builder, total = Builder.at(dot), dot.acc
         for start in range(0, depth, step):
             # The operands of the next step, too.
             for first in range(start, min(start + 2 * step, depth), step):
                 for side in sides:
-                    self._part(builder, product.parent, *side, step, first)
-            operands = (self.parts[product.parent, value, step, start] for value, _ in sides)
-            new = product.clone({})
+                    self._part(builder, dot.parent, *side, step, first)
+            operands = (self.parts[dot.parent, value, step, start] for value, _ in sides)
+            new = dot.clone({})
             for index, value in enumerate((*operands, total)):
                 new.set_operand(index, value)
             total = builder.emit(new).results[0]
-        Rewriter.replace(product, total)
+        Rewriter.replace(dot, total)
 
     def _has_parts(self, value: Value, axis: int, step: int) -> bool:
         """Whether parts of so many elements are in registers, and in reads, of their own."""
@@ -103,7 +103,7 @@ class _Split:
     def _part(
         self, builder: Builder, block: Block | None, value: Value, axis: int, step: int, start: int
     ) -> None:
-        """Make a part of an operand for the products of a block, unless it is made."""
+        """Make a part of an operand for the dots of a block, unless it is made."""
         if (block, value, step, start) not in self.parts:
             made = self._new_part(value, axis, step, start)
             part = value if made is None else builder.value(made)

@@ -1,4 +1,4 @@
-"""Makes straight code of the iterations in which nothing is masked and all products run.
+"""Makes straight code of the iterations in which nothing is masked and all dots run.
 
     cf.for ... {                                     cf.for ... {
       %o = nvidia.wgmma %p, %y, %acc, true, %runs      %common = %runs and %full
@@ -14,10 +14,10 @@
     }                                                  cf.yield %r
                                                      }
 
-ptxas moves the wait for a product up to what needs it last, by the time that the product takes, as
+ptxas moves the wait for a dot up to what needs it last, by the time that the dot takes, as
 long as no branch is in between; behind one it waits at once, and the tensor cores stand still while
 threads compute. The attention that is written out in `docs/adr/0030-dependent-dots.md` runs at
-1.11 times cuDNN, with a branch around a mask or the product at 1.03 to 1.04.
+1.11 times cuDNN, with a branch around a mask or the dot at 1.03 to 1.04.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tilewright.transforms import set_operands
 
 @dataclass(frozen=True)
 class VersionLoopBody(Pass, name="nvidia-version-loop-body"):
-    """Branch once in an iteration, in front of its last product."""
+    """Branch once in an iteration, in front of its last dot."""
 
     def run(self, function: Function) -> bool:
         loops = [op for op in function.walk() if isinstance(op, ForOp)]
@@ -43,17 +43,17 @@ class VersionLoopBody(Pass, name="nvidia-version-loop-body"):
 
 
 def _version(loop: ForOp) -> bool:
-    """Whether a loop's last product, beside another one, goes on and does not always run.
+    """Whether a loop's last dot, beside another one, goes on and does not always run.
 
-    Between products that are made in parts ptxas would wait for each.
+    Between dots that are made in parts ptxas would wait for each.
     """
-    products = [op for op in loop.body if isinstance(op, WgmmaOp)]
-    may_run = [op.runs is not None for op in products]
-    if len(products) < 2 or any(may_run[:-1]) or not may_run[-1]:
+    dots = [op for op in loop.body if isinstance(op, WgmmaOp)]
+    may_run = [op.runs is not None for op in dots]
+    if len(dots) < 2 or any(may_run[:-1]) or not may_run[-1]:
         return False
-    if any(op.pending is not None for op in products):
+    if any(op.pending is not None for op in dots):
         return False
-    first, end = products[-1], loop.body.terminator
+    first, end = dots[-1], loop.body.terminator
     _move_scalars_before(first)
     inside = _ops_from(first)[:-1]
     masks = [op for op in inside if isinstance(op, IfOp) and _is_mask(op, inside)]
@@ -77,7 +77,7 @@ def _version(loop: ForOp) -> bool:
 
 
 def _straight(ops: Sequence[Op], masks: Sequence[IfOp], mapping: dict[Value, Value]) -> Block:
-    """The ops where masks leave all as it is and the product runs."""
+    """The ops where masks leave all as it is and the dot runs."""
     block = Block()
     for op in ops:
         if op in masks:
@@ -92,14 +92,14 @@ def _straight(ops: Sequence[Op], masks: Sequence[IfOp], mapping: dict[Value, Val
     return block
 
 
-def _move_scalars_before(product: WgmmaOp) -> None:
+def _move_scalars_before(dot: WgmmaOp) -> None:
     """What tells in which iterations something is masked, and slots are counted by."""
-    behind = _ops_from(product)
+    behind = _ops_from(dot)
     for op in behind:
         needed = {v.op for v in op.operands}
         is_scalar = is_pure(op) and all(isinstance(v.type, DType) for v in op.results)
-        if is_scalar and not op.regions and op.results and needed.isdisjoint(_ops_from(product)):
-            Rewriter.move_before(op, product)
+        if is_scalar and not op.regions and op.results and needed.isdisjoint(_ops_from(dot)):
+            Rewriter.move_before(op, dot)
 
 
 def _ops_from(first: Op) -> list[Op]:

@@ -1,4 +1,4 @@
-"""Which warpgroup products of a loop may go on while the next iteration starts.
+"""Which wgmma dots of a loop may go on while the next iteration starts.
 
     cf.for ... (%k, %acc: tile<128x256xf32>) {
       %a = nvidia.share %x                          %x, %y: copied ahead
@@ -7,8 +7,8 @@
       cf.yield %c
     }
 
-Tensor cores then have the next product before the last one ends. Only sums that nothing reads in
-the loop but in branches, which wait then, and of operands that nothing writes before the product
+Tensor cores then have the next dot before the last one ends. Only sums that nothing reads in
+the loop but in branches, which wait then, and of operands that nothing writes before the dot
 ends: those in registers must not change at all (PTX ISA, wgmma.fence). An operand that is computed
 in the loop and written to shared memory needs two slots there.
 
@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp, WgmmaWaitOp
-from tilewright.backends.nvidia.schedule.register_operands import product_parts
+from tilewright.backends.nvidia.schedule.register_operands import dot_parts
 from tilewright.backends.nvidia.schedule.schedule_loop import LoopSchedule
 from tilewright.ir import Block, Builder, Op, Rewriter, Value
 from tilewright.ir.types import TileType, dtype_of
@@ -36,29 +36,29 @@ from tilewright.transforms import add_choice
 REGISTER_BITS = 32
 
 
-def deferred_products(schedule: LoopSchedule) -> list[WgmmaOp]:
-    """The products of a loop in order, if all of them may go on; else none.
+def deferred_dots(schedule: LoopSchedule) -> list[WgmmaOp]:
+    """The dots of a loop in order, if all of them may go on; else none.
 
     One that waits for its own end waits for those before it.
     """
     loop = schedule.loop
-    products = [op for op in loop.walk() if isinstance(op, WgmmaOp)]
-    if not products or not all(_only_sums(op, loop) for op in products):
+    dots = [op for op in loop.walk() if isinstance(op, WgmmaOp)]
+    if not dots or not all(_only_accumulates(op, loop) for op in dots):
         return []
-    parts = product_parts(schedule, products)
-    # Operands that are computed and shared are in order one behind the product that reads them,
+    parts = dot_parts(schedule, dots)
+    # Operands that are computed and shared are in order one behind the dot that reads them,
     # those in registers one ahead.
-    if parts is None or (computed_operands(products, schedule) and (parts or not schedule.doubles)):
+    if parts is None or (computed_operands(dots, schedule) and (parts or not schedule.doubles)):
         return []
-    in_turn = {(part.product, part.operand.value) for part in parts if part.operand is not None}
-    others = [(op, v) for op in products for v in (op.a, op.b) if (op, v) not in in_turn]
-    return products if all(_is_stable(value, loop) for _, value in others) else []
+    in_turn = {(part.dot, part.operand.value) for part in parts if part.operand is not None}
+    others = [(op, v) for op in dots for v in (op.a, op.b) if (op, v) not in in_turn]
+    return dots if all(_is_stable(value, loop) for _, value in others) else []
 
 
-def computed_operands(products: list[WgmmaOp], schedule: LoopSchedule) -> list[ShareOp]:
-    """The operands of deferred products that each iteration computes and shares."""
+def computed_operands(dots: list[WgmmaOp], schedule: LoopSchedule) -> list[ShareOp]:
+    """The operands of deferred dots that each iteration computes and shares."""
     copied = {ahead.tile for ahead in schedule.copies}
-    operands = dict.fromkeys(value.op for product in products for value in (product.a, product.b))
+    operands = dict.fromkeys(value.op for dot in dots for value in (dot.a, dot.b))
     return [
         op
         for op in operands
@@ -66,10 +66,10 @@ def computed_operands(products: list[WgmmaOp], schedule: LoopSchedule) -> list[S
     ]
 
 
-def _only_sums(op: WgmmaOp, loop: ForOp) -> bool:
-    """Whether a product adds to its sum of the last iteration, or to what another one has added,
+def _only_accumulates(op: WgmmaOp, loop: ForOp) -> bool:
+    """Whether a dot adds to its sum of the last iteration, or to what another one has added,
     and nothing else uses these."""
-    acc, result = carried_sum(op), op.result
+    acc, result = carried_accumulator(op), op.result
     if op.parent is not loop.body or acc.owner is not loop.body or acc is loop.index:
         return False
     if list(op.acc.uses) != [op]:
@@ -82,33 +82,33 @@ def _only_sums(op: WgmmaOp, loop: ForOp) -> bool:
     return is_yielded and all(_branch_around(user, loop) is not None for user in others)
 
 
-def carried_sum(op: WgmmaOp) -> Value:
-    """What the first of some products that add up adds to."""
+def carried_accumulator(op: WgmmaOp) -> Value:
+    """What the first of some dots that add up adds to."""
     while isinstance(op.acc.op, WgmmaOp):
         op = op.acc.op
     return op.acc
 
 
-def summed_up(products: Sequence[WgmmaOp]) -> list[WgmmaOp]:
-    """Those whose sums no other product goes on with."""
-    return [product for product in products if not _is_added_to(product)]
+def last_of_chains(dots: Sequence[WgmmaOp]) -> list[WgmmaOp]:
+    """Those whose sums no other dot goes on with."""
+    return [dot for dot in dots if not _is_added_to(dot)]
 
 
 def _is_added_to(op: WgmmaOp) -> bool:
-    """Whether another product of the same block goes on with the sums of one."""
+    """Whether another dot of the same block goes on with the sums of one."""
     users = list(op.result.uses)
     user = users[0] if len(users) == 1 else None
     return isinstance(user, WgmmaOp) and user.acc is op.result and user.parent is op.parent
 
 
-def wait_in_branches(product: WgmmaOp, loop: ForOp) -> None:
+def wait_in_branches(dot: WgmmaOp, loop: ForOp) -> None:
     """Let the branches that read a deferred sum wait for it."""
-    sums, value = product.result, product.result
+    sums, value = dot.result, dot.result
     branches = dict.fromkeys(_branch_around(user, loop) for user in sums.uses)
     for branch in [op for op in loop.body if op in branches]:
         assert isinstance(branch, IfOp)
         value = add_choice(branch, [_waited(sums, value, block) for block in branch.regions])
-    slot = carried_sum(product).index - 1
+    slot = carried_accumulator(dot).index - 1
     loop.body.terminator.set_operand(slot, value)
 
 
@@ -135,7 +135,7 @@ def _branch_around(op: Op, loop: ForOp) -> IfOp | None:
 def _is_stable(value: Value, loop: ForOp) -> bool:
     """Whether an operand stays, or can stay, as it is for another iteration."""
     if isinstance(value.type, TileType) and dtype_of(value.type).bits < REGISTER_BITS:
-        # Elements that share a register are packed anew for each product, which writes registers.
+        # Elements that share a register are packed anew for each dot, which writes registers.
         return False
     inside = {region for op in loop.walk() for region in op.regions}
     where = value.owner if value.op is None else value.op.parent

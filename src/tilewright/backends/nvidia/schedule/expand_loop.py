@@ -24,9 +24,9 @@ the slot of that iteration holds, and its initial value goes to the first slot:
       cf.yield %b                              nvidia.async_copy %b, %free
     }                                        }
 
-Warpgroup products that only sum up go on while the next iteration starts. Then the product comes
+Wgmma dots that only sum up go on while the next iteration starts. Then the dot comes
 first, ends the one before, and what follows waits for the copies of the *next* iteration: so the
-barrier behind that wait, which the copies need since they overwrite what the last product read,
+barrier behind that wait, which the copies need since they overwrite what the last dot read,
 stands while the tensor cores work. Of three slots the copies come first, and have a barrier of
 their own.
 
@@ -54,9 +54,9 @@ from tilewright.backends.nvidia.buffer_ops import (
     WriteOp,
 )
 from tilewright.backends.nvidia.schedule.deferred_waits import (
-    carried_sum,
+    carried_accumulator,
     computed_operands,
-    summed_up,
+    last_of_chains,
     wait_in_branches,
 )
 from tilewright.backends.nvidia.schedule.loop_buffers import (
@@ -66,11 +66,11 @@ from tilewright.backends.nvidia.schedule.loop_buffers import (
     share_behind,
 )
 from tilewright.backends.nvidia.schedule.register_operands import (
+    DotPart,
     Half,
-    ProductPart,
+    dot_parts,
     emit_part,
     part_read,
-    product_parts,
     replaced_ops,
 )
 from tilewright.backends.nvidia.schedule.schedule_loop import (
@@ -95,7 +95,7 @@ from tilewright.support.data_class import dataclass
 from tilewright.transforms import trip_count
 
 _FEW_SLOTS = 3
-"""Of which a product reads one and another arrives: what is copied once that one is there has one
+"""Of which a dot reads one and another arrives: what is copied once that one is there has one
 iteration to arrive, and two if it is copied before. That takes a second barrier."""
 
 
@@ -141,11 +141,11 @@ class LoopExpansion:
         self.in_slots = {a.carried: a for a in schedule.copies if a.carried is not None}
         self.distance = {ahead.load: ahead.distance for ahead in schedule.loads}
         self.deferred = deferred_in(schedule)
-        self.parts = (product_parts(schedule, self.deferred) or []) if self.deferred else []
-        # What reads sums has them from the last of the products that add up.
-        self.summing = summed_up(self.deferred)
-        for product in self.summing:
-            wait_in_branches(product, self.loop)
+        self.parts = (dot_parts(schedule, self.deferred) or []) if self.deferred else []
+        # What reads sums has them from the last of the dots that add up.
+        self.summing = last_of_chains(self.deferred)
+        for dot in self.summing:
+            wait_in_branches(dot, self.loop)
         self.computed: dict[Op, Value] = {}
         is_plain = self.has_groups and bool(self.deferred) and not self.parts
         self.copies_first = is_plain and self.slots == _FEW_SLOTS
@@ -334,7 +334,7 @@ class LoopExpansion:
     def _wait_for_next(self, builder: Builder) -> None:
         """Wait until the slot that is read next has arrived."""
         if self.has_groups:
-            # S - 1 groups are out before the next ones; products that go on have read the first.
+            # S - 1 groups are out before the next ones; dots that go on have read the first.
             read = 1 if self.deferred and not self.copies_first else 0
             pending = self.slots - 2 - read
             builder.emit(WaitOp(pending=pending, proxy=self._feeds_warpgroups()))
@@ -366,13 +366,13 @@ class LoopExpansion:
             share_behind(before, tile, view)
             if tile.uses:
                 results[tile.index] = before.value(ReadOp(view, result_type=tile.type))
-        for product in self.summing:
-            number = carried_sum(product).index - 1
+        for dot in self.summing:
+            number = carried_accumulator(dot).index - 1
             results[number] = before.value(WgmmaWaitOp(results[number]))
         Rewriter.replace(self.loop, results)
 
     def _feeds_warpgroups(self) -> bool:
-        """Whether products of warpgroups read what threads copy."""
+        """Whether wgmma dots read what threads copy."""
         copied = (ahead for ahead in self.schedule.copies if ahead.vector)
         found = (reader.op for ahead in copied for reader in readers(ahead))
         return any(isinstance(op, ShareOp) for op in found)
@@ -397,7 +397,7 @@ def _carried_by(loop: ForOp, ops: set[Op]) -> list[int]:
 
 
 def _is_shared(tile: Value) -> bool:
-    """Whether products of warpgroups read a tile, transposed or not."""
+    """Whether wgmma dots read a tile, transposed or not."""
     return any(
         isinstance(user, ShareOp) or (isinstance(user, TransposeOp) and _is_shared(user.result))
         for user in tile.uses
@@ -417,9 +417,9 @@ class _MainOps:
     ) -> None:
         self.builder, self.mapping, self.slot, self.parity = builder, mapping, slot, parity
         self.computed = expansion.computed
-        self.parts: dict[Op, list[ProductPart]] = {part.product: [] for part in expansion.parts}
+        self.parts: dict[Op, list[DotPart]] = {part.dot: [] for part in expansion.parts}
         for part in expansion.parts:
-            self.parts[part.product].append(part)
+            self.parts[part.dot].append(part)
         self.left_out = replaced_ops(expansion.parts)
         self.loads = set(expansion.loaded)
         self.buffers, self.deferred = expansion.buffers, expansion.deferred
@@ -440,10 +440,10 @@ class _MainOps:
             read = ReadOp(self._view(ahead), result_type=ahead.tile.type)
             self.mapping[ahead.tile] = self.builder.value(read)
 
-    def start(self, part: ProductPart) -> None:
-        """Emit the first part of the products."""
-        del self.parts[part.product][0]
-        for value in (part.product.a, part.product.b):
+    def start(self, part: DotPart) -> None:
+        """Emit the first part of the dots."""
+        del self.parts[part.dot][0]
+        for value in (part.dot.a, part.dot.b):
             if value.op in self.read_by and value.op not in self.left_out:
                 self.mapping[value] = self._reading(value.op)
         emit_part(part, self.builder, self.mapping, self.read)

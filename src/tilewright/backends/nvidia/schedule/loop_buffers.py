@@ -1,6 +1,6 @@
-"""The buffers of a loop whose loads run ahead, and which of its products go on meanwhile.
+"""The buffers of a loop whose loads run ahead, and which of its dots go on meanwhile.
 
-A load that products of warpgroups read has the buffer that these read, in as many slots as the
+A load that wgmma dots read has the buffer that these read, in as many slots as the
 schedule says; another one the buffer that suits the copies and the layout it is read in.
 """
 
@@ -18,7 +18,7 @@ from tilewright.backends.nvidia.buffer_ops import (
 )
 from tilewright.backends.nvidia.schedule.deferred_waits import (
     computed_operands,
-    deferred_products,
+    deferred_dots,
 )
 from tilewright.backends.nvidia.schedule.schedule_loop import AheadLoad, LoopSchedule, readers
 from tilewright.backends.nvidia.tensor_map_sources import panelled_buffers
@@ -29,7 +29,7 @@ from tilewright.ops import TransposeOp
 
 
 def buffer_of(ahead: AheadLoad, slots: int) -> BufferType:
-    """The buffer of a load that is copied: as products read it, else as its first conversion."""
+    """The buffer of a load that is copied: as dots read it, else as its first conversion."""
     type_ = ahead.load.type
     assert isinstance(type_, TileType) and isinstance(type_.element, DType)
     found = readers(ahead)
@@ -68,9 +68,9 @@ def replaced_exchanges(schedule: LoopSchedule) -> list[Op]:
 
 
 def deferred_in(schedule: LoopSchedule) -> list[WgmmaOp]:
-    """The products that go on while the next iteration starts."""
-    # Of two slots one is read by the product while the other is filled: that one must end.
-    return deferred_products(schedule) if schedule.slots > 2 else []
+    """The dots that go on while the next iteration starts."""
+    # Of two slots one is read by the dot while the other is filled: that one must end.
+    return deferred_dots(schedule) if schedule.slots > 2 else []
 
 
 def _computed(schedule: LoopSchedule) -> list[ShareOp]:
@@ -78,7 +78,7 @@ def _computed(schedule: LoopSchedule) -> list[ShareOp]:
 
 
 def doubled_buffer(op: ShareOp) -> BufferType:
-    """The buffer of an operand that an iteration computes while a product reads the last one."""
+    """The buffer of an operand that an iteration computes while a dot reads the last one."""
     return replace_slots(buffer_type(op.result), 2)
 
 
@@ -87,7 +87,7 @@ def replace_slots(type_: BufferType, slots: int) -> BufferType:
 
 
 def share_behind(builder: Builder, tile: Value, view: Value) -> None:
-    """Let products behind a loop read what it loaded last from the slot that holds it."""
+    """Let dots behind a loop read what it loaded last from the slot that holds it."""
     for user in list(tile.uses):
         if isinstance(user, ShareOp) and user.result.type is view.type:
             Rewriter.replace(user, view)

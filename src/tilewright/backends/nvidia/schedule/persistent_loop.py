@@ -7,7 +7,7 @@ one is stored.
                                                  ...
                                                }
 
-What a program loads for its products before its own loops is then copied ahead, like the operands
+What a program loads for its dots before its own loops is then copied ahead, like the operands
 of any other loop (software_pipeline.py).
 
 The grid is that of the launch, which starts no more blocks than are resident at a time. Programs

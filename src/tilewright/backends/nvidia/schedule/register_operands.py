@@ -1,4 +1,4 @@
-"""Operands in registers of products that go on: computed part by part while tensor cores work.
+"""Operands in registers of dots that go on: computed part by part while tensor cores work.
 
     cf.for ... (%k, %acc) {                   cf.for ... (%k, %acc) {
       %x = nvidia.convert %w                    %y = nvidia.read %w {axis = 0, start = 0}
@@ -10,8 +10,8 @@
                                                 cf.yield %d
                                               }
 
-What a product reads must not change before it ends (PTX ISA, wgmma.fence). So the operand has two
-parts: halves along K, or the operands of two products. While one is multiplied, and no longer the
+What a dot reads must not change before it ends (PTX ISA, wgmma.fence). So the operand has two
+parts: halves along K, or the operands of two dots. While one is multiplied, and no longer the
 other, that is computed: the first part while the second one of the last iteration is multiplied. It
 takes no more registers than the whole operand, and no loop carries it.
 """
@@ -47,7 +47,7 @@ class RegisterOperand:
     with all else of the body that it needs, in order.
     """
 
-    product: WgmmaOp
+    dot: WgmmaOp
     index: int
     reads: frozenset[Op]
     made: frozenset[Op]
@@ -56,7 +56,7 @@ class RegisterOperand:
     @property
     def value(self) -> Value:
         """The operand."""
-        return self.product.operands[self.index]
+        return self.dot.operands[self.index]
 
     @property
     def k_axis(self) -> int:
@@ -65,50 +65,50 @@ class RegisterOperand:
 
 
 @dataclass(frozen=True, slots=True)
-class ProductPart:
-    """A product, or half of one along K; operand: None if none is computed in registers."""
+class DotPart:
+    """A dot, or half of one along K; operand: None if none is computed in registers."""
 
-    product: WgmmaOp
+    dot: WgmmaOp
     operand: RegisterOperand | None
     half: Half | None = None
 
 
-def product_parts(schedule: LoopSchedule, products: Sequence[WgmmaOp]) -> list[ProductPart] | None:
+def dot_parts(schedule: LoopSchedule, dots: Sequence[WgmmaOp]) -> list[DotPart] | None:
     """The parts in which operands are computed in turn; [] if none is computed in registers, None
     if they cannot be computed so."""
     loop = schedule.loop
-    found = [_computed_in_registers(product, loop) for product in products]
+    found = [_computed_in_registers(dot, loop) for dot in dots]
     if not any(found):
         return []
     operands = [
-        register_operand_of(product, schedule) if is_computed else None
-        for product, is_computed in zip(products, found, strict=True)
+        register_operand_of(dot, schedule) if is_computed else None
+        for dot, is_computed in zip(dots, found, strict=True)
     ]
-    first = products[0]
+    first = dots[0]
     if None in [o for o, is_computed in zip(operands, found, strict=True) if is_computed]:
         return None
     if first.keep is not None and _is_in(first.keep, loop):
         return None
-    if len(products) > 1:
-        return [ProductPart(p, o) for p, o in zip(products, operands, strict=True)]
+    if len(dots) > 1:
+        return [DotPart(p, o) for p, o in zip(dots, operands, strict=True)]
     operand = operands[0]
     if operand is None or not _can_be_halved(operand):
         return None
-    return [ProductPart(first, operand, (operand.k_axis, half)) for half in range(2)]
+    return [DotPart(first, operand, (operand.k_axis, half)) for half in range(2)]
 
 
-def replaced_ops(parts: Sequence[ProductPart]) -> set[Op]:
+def replaced_ops(parts: Sequence[DotPart]) -> set[Op]:
     """The ops of the body that only operands need which are emitted with their parts."""
     operands = [part.operand for part in parts if part.operand is not None]
     made = {op for operand in operands for op in operand.made}
-    users = made | set[Op](operand.product for operand in operands)
+    users = made | set[Op](operand.dot for operand in operands)
     reads = {op for operand in operands for op in operand.reads}
     return made | {op for op in reads if all(user in users for user in op.results[0].uses)}
 
 
-def _computed_in_registers(product: WgmmaOp, loop: ForOp) -> bool:
-    index = register_operand(product)
-    return index is not None and _is_in(product.operands[index], loop)
+def _computed_in_registers(dot: WgmmaOp, loop: ForOp) -> bool:
+    index = register_operand(dot)
+    return index is not None and _is_in(dot.operands[index], loop)
 
 
 def _is_in(value: Value, loop: ForOp) -> bool:
@@ -116,10 +116,10 @@ def _is_in(value: Value, loop: ForOp) -> bool:
     return (value.owner if value.op is None else value.op.parent) is loop.body
 
 
-def register_operand_of(product: WgmmaOp, schedule: LoopSchedule) -> RegisterOperand | None:
-    """The operand of a product in registers, if it can be computed of copies for the iteration
+def register_operand_of(dot: WgmmaOp, schedule: LoopSchedule) -> RegisterOperand | None:
+    """The operand of a dot in registers, if it can be computed of copies for the iteration
     ahead: by pure ops, of the index, of what is loaded ahead and of invariants."""
-    index = register_operand(product)
+    index = register_operand(dot)
     assert index is not None
     loop = schedule.loop
     found_readers = (reader.op for ahead in schedule.copies for reader in readers(ahead))
@@ -128,7 +128,7 @@ def register_operand_of(product: WgmmaOp, schedule: LoopSchedule) -> RegisterOpe
     needed: set[Op] = set()
     reads: set[Op] = set()
     # Grows as it is gone through.
-    for value in (found := [product.operands[index]]):
+    for value in (found := [dot.operands[index]]):
         op = value.op
         # What the loop carries is there.
         if not _is_in(value, loop) or op is None or op in loaded or op in needed:
@@ -142,11 +142,11 @@ def register_operand_of(product: WgmmaOp, schedule: LoopSchedule) -> RegisterOpe
             found += op.operands
     ops = tuple(op for op in loop.body if op in needed)
     made = _dependents(ops, reads)
-    inside = made | set[Op]((product,))
+    inside = made | set[Op]((dot,))
     is_shared = any(u not in inside for op in made for r in op.results for u in r.uses)
-    if is_shared or product.operands[index].op not in made | reads:
+    if is_shared or dot.operands[index].op not in made | reads:
         return None
-    return RegisterOperand(product, index, frozenset(reads), made, ops)
+    return RegisterOperand(dot, index, frozenset(reads), made, ops)
 
 
 def _dependents(ops: Sequence[Op], sources: set[Op]) -> frozenset[Op]:
@@ -162,10 +162,10 @@ def _dependents(ops: Sequence[Op], sources: set[Op]) -> frozenset[Op]:
 
 
 def _can_be_halved(operand: RegisterOperand) -> bool:
-    """Whether both halves along K are whole steps of the product, in registers of their own."""
-    product = operand.product
+    """Whether both halves along K are whole steps of the dot, in registers of their own."""
+    dot = operand.dot
     element = dtype_of(operand.value.type)
-    step = wgmma_fragment(product.columns, 8 * element.bytes).k
+    step = wgmma_fragment(dot.columns, 8 * element.bytes).k
     if shape_of(operand.value.type)[operand.k_axis] < 2 * step:
         return False
     stack = [(operand.value, operand.k_axis)]
@@ -231,25 +231,25 @@ def _layout_of(type_: TileType) -> LinearLayout:
 # ---- code ----------------------------------------------------------------------------------------
 
 
-def emit_part(part: ProductPart, builder: Builder, mapping: dict[Value, Value], read: Read) -> Op:
-    """Emit a part of a product; mapping: what values of the loop are there, results are added."""
-    product, own = part.product, dict(mapping)
+def emit_part(part: DotPart, builder: Builder, mapping: dict[Value, Value], read: Read) -> Op:
+    """Emit a part of a dot; mapping: what values of the loop are there, results are added."""
+    dot, own = part.dot, dict(mapping)
     if part.operand is not None:
         code = OperandCode(part.operand, builder, mapping, read)
         own[part.operand.value] = code.emit(part.half)
     # The second half adds to the first, wherever that started.
-    is_second = product.result in mapping
+    is_second = dot.result in mapping
     if is_second:
-        own[product.acc] = mapping[product.result]
-    new = product.clone(own)
+        own[dot.acc] = mapping[dot.result]
+    new = dot.clone(own)
     # While it goes on, the operand of the part before may be computed anew.
     new.attrs["pending"] = 1
     if part.half is not None:
         axis, half = part.half
         new.attrs["k_start"] = half * shape_of(new.operands[1 - axis].type)[axis]
-    if is_second and product.keep is not None:
+    if is_second and dot.keep is not None:
         new.operands.pop()
-    mapping[product.result] = builder.emit(new).results[0]
+    mapping[dot.result] = builder.emit(new).results[0]
     return new
 
 

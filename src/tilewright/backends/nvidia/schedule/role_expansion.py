@@ -19,7 +19,7 @@ consumers that the data is there, `empty` the producer that they are done with i
     }
 
 Slot and parity go on through all loops around: so the producer is already at the next item of an
-outer loop while the consumers store the last one. A slot is released once the products that read it
+outer loop while the consumers store the last one. A slot is released once the dots that read it
 have ended; those that go on while the next iteration starts, by the next iteration, and the last
 ones behind the loop. The producer's parities begin with 1, the phase before the first one: all
 slots are empty.
@@ -48,9 +48,9 @@ from tilewright.backends.nvidia.bulk_ops import (
 from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.backends.nvidia.schedule.deferred_waits import (
-    carried_sum,
-    deferred_products,
-    summed_up,
+    carried_accumulator,
+    deferred_dots,
+    last_of_chains,
     wait_in_branches,
 )
 from tilewright.backends.nvidia.schedule.loop_buffers import buffer_of, share_behind
@@ -58,11 +58,11 @@ from tilewright.backends.nvidia.schedule.loop_counters import LoopValues, carry_
 from tilewright.backends.nvidia.schedule.ping_pong import take_turns
 from tilewright.backends.nvidia.schedule.producer_slice import enclosing
 from tilewright.backends.nvidia.schedule.register_operands import (
+    DotPart,
     Half,
-    ProductPart,
+    dot_parts,
     emit_part,
     part_read,
-    product_parts,
     replaced_ops,
 )
 from tilewright.backends.nvidia.schedule.schedule_loop import (
@@ -178,27 +178,27 @@ def _copy_of(ahead: AheadLoad, mapping: dict[Value, Value]) -> Op:
 def ring_parts(schedule: LoopSchedule) -> list[list[AheadLoad]]:
     """The copies of a loop that are waited for and released together.
 
-    Products that end in the iteration have each their own: those that the same ones read. Where
-    products go on, or threads read a copy, all copies for the iteration itself are one part.
+    Dots that end in the iteration have each their own: those that the same ones read. Where
+    dots go on, or threads read a copy, all copies for the iteration itself are one part.
     """
-    copies = {ahead: _products_of(ahead, schedule.loop) for ahead in schedule.copies}
-    own = {ahead: products for ahead, products in copies.items() if ahead.carried is None}
-    if deferred_products(schedule) or not all(own.values()):
+    copies = {ahead: _dots_of(ahead, schedule.loop) for ahead in schedule.copies}
+    own = {ahead: dots for ahead, dots in copies.items() if ahead.carried is None}
+    if deferred_dots(schedule) or not all(own.values()):
         copies |= dict.fromkeys(own, ())
     parts: dict[tuple[bool, tuple[Op, ...]], list[AheadLoad]] = {}
-    for ahead, products in copies.items():
-        parts.setdefault((ahead.carried is not None, products), []).append(ahead)
+    for ahead, dots in copies.items():
+        parts.setdefault((ahead.carried is not None, dots), []).append(ahead)
     return list(parts.values())
 
 
 def _read_by(copies: Sequence[AheadLoad], loop: ForOp) -> tuple[Op, ...]:
-    """The products that read some copies, in order; none if others read one of them."""
-    found = {_products_of(ahead, loop) for ahead in copies}
+    """The dots that read some copies, in order; none if others read one of them."""
+    found = {_dots_of(ahead, loop) for ahead in copies}
     return found.pop() if len(found) == 1 else ()
 
 
-def _products_of(ahead: AheadLoad, loop: ForOp) -> tuple[Op, ...]:
-    """The products that read a copy, in order; none if not only products of the loop's body do."""
+def _dots_of(ahead: AheadLoad, loop: ForOp) -> tuple[Op, ...]:
+    """The dots that read a copy, in order; none if not only dots of the loop's body do."""
     found = readers(ahead)
     if is_read_as_loaded(ahead):
         return ()
@@ -304,10 +304,10 @@ class _Ring:
 
     def consume(self, consumers: Block) -> None:
         """Read the slots in place of loading, and release them."""
-        deferred = [deferred_products(schedule) for schedule in self.schedules]
-        for schedule, products in zip(self.schedules, deferred, strict=True):
-            for product in summed_up(products):
-                wait_in_branches(product, schedule.loop)
+        deferred = [deferred_dots(schedule) for schedule in self.schedules]
+        for schedule, dots in zip(self.schedules, deferred, strict=True):
+            for dot in last_of_chains(dots):
+                wait_in_branches(dot, schedule.loop)
         loads = [ring_parts(schedule) for schedule in self.schedules]
         counters = self._count([schedule.loop for schedule in self.schedules], consumers, 0)
         for number, schedule in enumerate(self.schedules):
@@ -324,28 +324,28 @@ class _Ring:
         counter: LoopValues,
     ) -> None:
         loop, slot = schedule.loop, counter.inside[0]
-        products = () if deferred else _read_by(copied, loop)
-        first = products[0] if products else loop.body.first
+        dots = () if deferred else _read_by(copied, loop)
+        first = dots[0] if dots else loop.body.first
         part.wait(Builder(loop.body, first, loop.loc), counter.inside)
-        sums = [carried_sum(product).index - 1 for product in summed_up(deferred)]
+        sums = [carried_accumulator(dot).index - 1 for dot in last_of_chains(deferred)]
         buffers = dict(zip(copied, part.buffers, strict=True))
-        parts = product_parts(schedule, deferred) if deferred else None
+        parts = dot_parts(schedule, deferred) if deferred else None
         last = _emit_parts(parts, buffers, slot) if parts else _run_on(deferred)
         for ahead, buffer in buffers.items():
             _read(ahead, buffer, slot)
         if last is not None:
             self._release_later(part, loop, last, counter)
             self._release_behind(part, loop, sums, counter)
-        elif products:
-            part.release(Builder.after(products[-1]), slot)
+        elif dots:
+            part.release(Builder.after(dots[-1]), slot)
         else:
             part.release(Builder.at(loop.body.terminator), counter.inside[0])
         if part.is_carried:
             _read_behind(part, copied, counter.behind)
 
-    def _release_later(self, part: _Part, loop: ForOp, product: Op, counter: LoopValues) -> None:
-        """The slot before, behind a product that waits for those of the last iteration."""
-        builder = Builder.after(product)
+    def _release_later(self, part: _Part, loop: ForOp, dot: Op, counter: LoopValues) -> None:
+        """The slot before, behind a dot that waits for those of the last iteration."""
+        builder = Builder.after(dot)
         runs = builder.ne(loop.index, loop.lower)
         part.release(builder, self._before(builder, counter.inside[0]), runs)
 
@@ -406,22 +406,20 @@ def _wait_behind(builder: Builder, sums: Value) -> None:
                 user.set_operand(number, ended)
 
 
-def _run_on(products: Sequence[WgmmaOp]) -> Op | None:
-    """Let products go on while the next iteration starts; the one that waits for those before."""
-    for product in products:
-        product.attrs["pending"] = len(products) if product is products[-1] else None
-    return products[-1] if products else None
+def _run_on(dots: Sequence[WgmmaOp]) -> Op | None:
+    """Let dots go on while the next iteration starts; the one that waits for those before."""
+    for dot in dots:
+        dot.attrs["pending"] = len(dots) if dot is dots[-1] else None
+    return dots[-1] if dots else None
 
 
-def _emit_parts(
-    parts: Sequence[ProductPart], buffers: Mapping[AheadLoad, Value], slot: Value
-) -> Op:
-    """Put the parts of products in their place; the first one, which waits for those before."""
+def _emit_parts(parts: Sequence[DotPart], buffers: Mapping[AheadLoad, Value], slot: Value) -> Op:
+    """Put the parts of dots in their place; the first one, which waits for those before."""
     found: dict[Op, tuple[Value, Reader]] = {
         reader.op: (b, reader) for ahead, b in buffers.items() for reader in readers(ahead)
     }
     mapping: dict[Value, Value] = {}
-    builder = Builder.at(parts[0].product)
+    builder = Builder.at(parts[0].dot)
 
     def read(op: Op, half: Half | None) -> Value:
         view = _view(builder, *found[op], slot)
@@ -429,10 +427,10 @@ def _emit_parts(
 
     emitted = list[Op]()
     for part in parts:
-        builder.before = part.product
+        builder.before = part.dot
         emitted.append(emit_part(part, builder, mapping, read))
-    for product in dict.fromkeys(part.product for part in parts):
-        Rewriter.replace(product, mapping[product.result])
+    for dot in dict.fromkeys(part.dot for part in parts):
+        Rewriter.replace(dot, mapping[dot.result])
     left_out = replaced_ops(parts)
     for op in [op for op in reversed(builder.block) if op in left_out]:
         Rewriter.erase(op)
@@ -440,14 +438,14 @@ def _emit_parts(
 
 
 def _view(builder: Builder, buffer: Value, reader: Reader, slot: Value) -> Value:
-    """A slot, as an op that takes a load to products has its dims."""
+    """A slot, as an op that takes a load to dots has its dims."""
     view = _slot(builder, buffer, slot)
     order = reader.order
     return view if order is None else builder.value(TransposeViewOp(view, order=order))
 
 
 def _read(ahead: AheadLoad, buffer: Value, slot: Value) -> None:
-    """Products or threads read a slot."""
+    """Dots or threads read a slot."""
     for reader in readers(ahead):
         builder = Builder.at(reader.op)
         view = _view(builder, buffer, reader, slot)
@@ -461,13 +459,13 @@ def _read(ahead: AheadLoad, buffer: Value, slot: Value) -> None:
 
 
 def _read_behind(part: _Part, copied: Sequence[AheadLoad], at: Sequence[Value]) -> None:
-    """Products behind a loop read what its last iteration has loaded."""
+    """Dots behind a loop read what its last iteration has loaded."""
     tiles = [_left_behind(ahead) for ahead in copied]
-    products = [op for tile in tiles for op in _products_behind(tile)]
-    last = products[-1]
+    dots = [op for tile in tiles for op in _dots_after(tile)]
+    last = dots[-1]
     builder = Builder.after(last)
     part.release(builder, at[0])
-    builder = Builder.at(products[0])
+    builder = Builder.at(dots[0])
     part.wait(builder, at)
     for tile, buffer in zip(tiles, part.buffers, strict=True):
         share_behind(builder, tile, _slot(builder, buffer, at[0]))
@@ -481,11 +479,11 @@ def _left_behind(ahead: AheadLoad) -> Value:
     return loop.results[ahead.carried.index - 1]
 
 
-def _products_behind(tile: Value) -> list[Op]:
-    """The products that read a tile, transposed or not."""
+def _dots_after(tile: Value) -> list[Op]:
+    """The dots that read a tile, transposed or not."""
     found: list[Op] = []
     for user in tile.uses:
         result = user.results[0]
-        found += _products_behind(result) if isinstance(user, TransposeOp) else list(result.uses)
+        found += _dots_after(result) if isinstance(user, TransposeOp) else list(result.uses)
     assert all(isinstance(op, WgmmaOp) for op in found), tile
     return found

@@ -3,7 +3,7 @@
     cf.for %k = ... {                          ahead by 3    address of iteration k + 3, copy
       %j = mem.load %table + %k                ahead by 4    load of %j for iteration k + 4
       %a = mem.load %x + %j * 64        ->     ahead by 3    %x + %j * 64, copy
-      %c = tile.dot %a, ...                    now           the product of iteration k
+      %c = tile.dot %a, ...                    now           the dot of iteration k
     }
 
 A load runs ahead if
@@ -11,12 +11,12 @@ A load runs ahead if
 * its address follows from the index, from invariants, from carried scalars and from other such
   loads, by pure ops, in branches or not;
 * no dependence in memory (`memory_dependences`) binds it to this iteration or the one before;
-* it can be an asynchronous copy that products use: 4, 8 or 16 bytes of a thread, aligned, zeros
+* it can be an asynchronous copy that dots use: 4, 8 or 16 bytes of a thread, aligned, zeros
   where masked; or it holds few registers, and is loaded into them: small tiles one iteration ahead,
   scalars and tiles that addresses depend on one iteration before what needs them.
 
 Where the source itself loads for the next iteration, in which the tile is a carried value, its
-products come one iteration later: the load runs ahead by one less.
+dots come one iteration later: the load runs ahead by one less.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class LoopSchedule:
 
     slots: of the buffer of each copy; initial: elements of one copy of the initial tile of those
     loads for the next iteration whose initial tile can be copied, too; doubles: whether operands of
-    products that are computed may have a second slot.
+    dots that are computed may have a second slot.
     """
 
     loop: ForOp
@@ -159,7 +159,7 @@ class LoopSchedule:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """An op that takes a load to products; order: of the dims behind a transposition between."""
+    """An op that takes a load to dots; order: of the dims behind a transposition between."""
 
     op: ConvertOp | ShareOp
     order: tuple[int, ...] | None = None
@@ -214,7 +214,7 @@ class _Scheduler:
         self.bulk = [op for op in loop.body if isinstance(op, DescriptorLoadOp) and op.bulk]
         for load in loads:
             tile = carried_tile(load)
-            vector = _vector(load, facts) if feeds_products(tile or load.result) else 0
+            vector = _vector(load, facts) if feeds_dots(tile or load.result) else 0
             if vector:
                 self.vectors[load] = vector
                 if tile is not None:
@@ -361,7 +361,7 @@ def address_slice(loop: ForOp, load: Load) -> set[Op] | None:
 def _is_repeatable(op: Op) -> bool:
     """Whether addresses may need an op, which is computed again for the iteration ahead.
 
-    Pure ops only, also in branches, and no products.
+    Pure ops only, also in branches, and no dots.
     """
     return all(
         isinstance(inner, IfOp) or (is_pure(inner) and not isinstance(inner, DotOp))
@@ -395,16 +395,15 @@ def _is_movable(load: LoadOp, loop: ForOp) -> bool:
     return op is loop
 
 
-def feeds_products(tile: Value) -> bool:
-    """Whether products use a tile behind conversions and what computes their operands."""
+def feeds_dots(tile: Value) -> bool:
+    """Whether dots use a tile behind conversions and what computes their operands."""
     return any(
-        isinstance(user, _PRODUCTS) or any(map(feeds_products, _passed_on(user)))
-        for user in tile.uses
+        isinstance(user, _PRODUCTS) or any(map(feeds_dots, _passed_on(user))) for user in tile.uses
     )
 
 
 def _passed_on(op: Op) -> Sequence[Value]:
-    """What operands of products are computed as from a tile that an op takes."""
+    """What operands of dots are computed as from a tile that an op takes."""
     if isinstance(op, WriteOp):
         return [user.result for user in users_of(op.buffer) if isinstance(user, ReadOp)]
     between = isinstance(op, ConvertOp | ShareOp | TransposeOp | JoinOp | ReshapeOp | PartOp)

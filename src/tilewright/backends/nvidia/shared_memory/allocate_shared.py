@@ -1,6 +1,6 @@
 """Offsets in shared memory for what ops exchange and for buffers, by liveness.
 
-An exchange needs its bytes while it runs, a buffer until its last use has ended, also of products
+An exchange needs its bytes while it runs, a buffer until its last use has ended, also of dots
 and copies that are waited for later; what is needed at different times shares bytes
 (`analysis.pack`). Time is counted in half steps: an exchange at position p of the program writes at
 2 p and reads at 2 p + 1, its barrier between; that of a conversion is the ops on its buffer.
@@ -154,7 +154,7 @@ class _Program:
         for user in _users(buffer.result):
             outer = _ancestor_in(user, block)
             after = outer.next
-            # Copies may write until the wait behind the loop, products may read until theirs.
+            # Copies may write until the wait behind the loop, dots may read until theirs.
             while isinstance(after, WaitOp | WgmmaWaitOp):
                 outer, after = after, after.next
             last = max(last, self.during(outer).last // 2)

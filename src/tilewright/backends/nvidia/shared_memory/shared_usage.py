@@ -6,7 +6,7 @@ Three kinds of op use it:
   runs, but a thread may still read when others go on. Until it is expanded to ops on buffers
   (lower_conversions.py, lower_exchanges.py), it is one op, of which the bytes are known here.
 * A *buffer* lives longer. Asynchronous copies may write it from `nvidia.async_copy` until the
-  `nvidia.wait` that their group is waited for, warpgroup products read it until they have ended.
+  `nvidia.wait` that their group is waited for, wgmma dots read it until they have ended.
 * *Stores by the copy engine*: it reads what threads have written until `nvidia.bulk_store_wait`.
   All share their bytes, and nothing else has these from the first on.
 """
@@ -26,7 +26,7 @@ from tilewright.backends.nvidia.buffer_ops import (
     WriteOp,
     alloc_of,
     buffer_type,
-    is_read_by_products,
+    is_read_by_wgmma,
 )
 from tilewright.backends.nvidia.bulk_ops import (
     BulkCopyOp,
@@ -243,9 +243,9 @@ def fences_shared(op: Op) -> bool:
     for the asynchronous proxy."""
     if isinstance(op, WriteOp):
         in_rows = buffer_type(op.buffer).layout is None
-        return not in_rows and not op.owners and is_read_by_products(alloc_of(op.buffer).results[0])
+        return not in_rows and not op.owners and is_read_by_wgmma(alloc_of(op.buffer).results[0])
     if isinstance(op, ShareOp):
-        return is_read_by_products(op.result)
+        return is_read_by_wgmma(op.result)
     if isinstance(op, WaitOp):
         return op.proxy
     return isinstance(op, WritePanelOp) or (isinstance(op, ProxyFenceOp) and op.shared)

@@ -180,7 +180,7 @@ def exact(x_ptr, BLOCK: tl.constexpr):
 def test_a_product_without_tensor_cores_says_so() -> None:
     dot = one(compiled(exact, "*fp32/16", BLOCK=32).explain(), "dot")
     assert dot.how == "fma"
-    assert dot.notes == ("tensor cores do not compute exact fp32 products (ieee)",)
+    assert dot.notes == ("tensor cores do not compute exact fp32 dots (ieee)",)
 
 
 # ---- operands in registers, and copies that blocks share -----------------------------------------
@@ -229,7 +229,7 @@ def test_the_product_of_a_product_comes_from_it_and_may_be_carried() -> None:
     first = next(row for row in rows(explained, "dot") if line(row).startswith("s ="))
     texts = [row.through for row in rows(explained, "dot") if line(row).startswith("acc =")]
     assert first.loc is not None and texts
-    expected = f"A: registers, the product of line {first.loc.line}, converted from f32"
+    expected = f"A: registers, the dot of line {first.loc.line}, converted from f32"
     assert {text.partition(", B: ")[0] for text in texts} <= {
         expected,
         f"{expected}, carried from the iteration before",
@@ -266,7 +266,7 @@ def test_an_operand_of_registers_says_how_other_lanes_get_it(rounds: bool, excha
     explained = compiled(narrow_products, types, ROUND=rounds).explain()
     last = next(row for row in rows(explained, "dot") if line(row).startswith("acc ="))
     moved = f", brought to other lanes{exchanged}" if exchanged else ""
-    assert re.search(rf"the product of line \d+, converted from f32{moved}, B: ", last.through)
+    assert re.search(rf"the dot of line \d+, converted from f32{moved}, B: ", last.through)
 
 
 @tilewright.jit
@@ -301,7 +301,7 @@ def test_gradients_of_attention_show_their_schedule() -> None:
     assert len(copied) == 2 and all("asked for by a producer" in text for text in copied)
     scores, changes, *sums = (row.through for row in rows(explained, "dot"))
     assert all(text.startswith("A: shared, K-major") for text in (scores, changes))
-    assert len(sums) == 2 and all(text.startswith("A: registers, the product") for text in sums)
+    assert len(sums) == 2 and all(text.startswith("A: registers, the dot") for text in sums)
 
 
 @tilewright.jit
