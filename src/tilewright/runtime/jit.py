@@ -57,7 +57,7 @@ Kernel = Callable[..., Any]
 
 
 class JITFunction(FunctionText, DeviceFunction, KernelInterface):
-    """A kernel: `kernel[grid](*args, **keywords)` compiles the variant that it needs and runs it.
+    """A kernel: `kernel[grid](*args, **keywords)` compiles the variant it needs and runs it.
 
     params: its parameters; arg_names: their names; signature: as `inspect` has it.
     """
@@ -119,7 +119,7 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
         self._assigned = vars(current.compilation)
         self.dispatchable = not (self.interpreted or self.check) and machine_readable(self.params)
         self._launched = False
-        # The second launch replaces it by machine code.
+        # The second launch replaces this by native dispatch.
         self._launch: Kernel = self._launch_first if self.dispatchable else self._launch_from_python
 
     def __getitem__(self, grid: object) -> Callable[..., CompiledKernel]:
@@ -143,7 +143,7 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
     def warmup(self, *args: object, grid: object = None, **keywords: object) -> Any:
         """Compile what a launch with these arguments would run. Arrays may be stand-ins: dtypes of
         the language, NumPy or torch, or `MockTensor`s. Inside an `AsyncCompileMode` the kernel is a
-        `FutureKernel`; None if a hook has said not to compile it."""
+        `FutureKernel`. None: a hook vetoed the compilation."""
         with user_boundary:
             call = self.launch_function.bind(*args, **keywords)
             # before the first use of the keys, which are derived from the arguments
@@ -164,8 +164,8 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
             return None
 
     def launch_values(self, *args: object, grid: object, **keywords: object) -> Hashable:
-        """Grid and run-time arguments of a launch, which is not made: with the same code, launches
-        for which these are equal do the same."""
+        """Grid and run-time arguments of a launch, without launching. Launches of the same code
+        with equal values do the same."""
         call = self.launch_function.bind(*args, **keywords)
         values = (value for _, value in run_time_pairs(call.keys, call.values))
         return (grid_for(grid, call.named), *values)
@@ -185,20 +185,20 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
 
     @staticmethod
     def is_gluon() -> bool:
-        """Whether it is written in Gluon, which kernels never are."""
+        """Whether the kernel is written in Gluon: never."""
         return False
 
     @property
     def outside(self) -> str:
-        """As in functions that are no kernels, but it can be launched."""
+        """The advice of errors about calls from outside a kernel."""
         return f"launch it with {self.__name__}[grid](...), or call it from a kernel"
 
     def _unsafe_update_src(self, new_src: str) -> None:
-        """Become the function that a text defines, from `def` on and under the same name: what
-        programs call, in spite of its name, that write kernels and make a `JITFunction` of them."""
+        """Become the function that a text defines, from `def` on and under the same name. Programs
+        that write kernels call this, in spite of its name."""
         given: dict[str, Any] = self._given
         fn = function_of_text(new_src, self.fn)
-        vars(self).clear()  # also of what was computed from the old text
+        vars(self).clear()  # including what was computed from the old text
         type(self).__init__(self, fn, **given)
 
     @cached_property
@@ -212,13 +212,13 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
         return [param.num for param in self.params if param.is_constexpr]
 
     def find_dependencies(self) -> Dependencies:
-        """As they were when a launch, or a program, first looked at them."""
+        """The dependencies as the first launch, or query, found them."""
         return self.variants.dependencies
 
     @property
     def hash(self) -> str | None:
-        """The cache key, once something has asked for it. Assign None after the text of a function
-        that this one calls has been replaced: all that it depends on is looked at anew."""
+        """The cache key, once it has been computed. Assign None after replacing the text of a
+        function that this one calls: the dependencies are then read again."""
         return self.variants.known_hash
 
     @hash.setter
@@ -232,15 +232,15 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
         return {0: (self.variants.kernels.made,)}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """As of functions. One whose `fn` has been set to None, as `torch.compile` does in its
-        workers, is pickled without a function: its parameters, and what else was assigned."""
+        """Pickle by name, as functions do. If `fn` is None, as `torch.compile` sets it in its
+        workers, pickle the parameters and assigned attributes instead."""
         if cast("object", self.fn) is not None:
             return super().__reduce__()
         described = {name: value for name, value in vars(self).items() if name in _DESCRIPTION}
         return object.__new__, (type(self),), described
 
     def __deepcopy__(self, memo: object) -> Self:
-        """Itself, but for one without a function, which is going to get another one."""
+        """The kernel itself; a copy of one without a function, which will be given another."""
         if cast("object", self.fn) is not None:
             return self
         make, args, described = self.__reduce__()
@@ -249,12 +249,12 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
         return copied
 
     def reduce_by_value(self) -> tuple[Any, ...]:
-        """By the function itself, which some picklers can do without its name, and the options."""
+        """Pickle by the function, for picklers that need no name for it, and the options."""
         return partial(type(self), **self._given), (self.fn,)
 
     def preload(self, specialization_data: str) -> CompiledKernel:
-        """Compile a variant for launches to come. specialization_data: a text that describes it,
-        which hooks around compiling get. Errors: OtherSpecialization."""
+        """Compile a variant before its first launch. specialization_data: the description that
+        compile hooks are passed. Errors: OtherSpecialization."""
         data = json.loads(specialization_data)
         if data["name"] != full_name(self):
             raise errors.OtherSpecialization(data["name"], full_name(self))
@@ -263,7 +263,7 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
         signature = ASTSource(self, data["signature"], constants, attrs).arguments
         backend = backend_named(data["backend"])
         named: dict[str, Any] = {name: read_value(o) for name, o in data["options"].items()}
-        # launches take not all: some are decided by arguments, or given to `jit`
+        # launches do not take all of them: some follow from arguments or from `jit`
         given = {name: named.pop(name) for name in backend.options.names() & named.keys()}
         options = replace(options_of(backend, given), **named)
         return self.variants.preload(signature, backend, options)
@@ -272,14 +272,14 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
 
     @cached_property
     def launch_function(self) -> LaunchFunction:
-        """What launches from Python; made when first needed, for a module may hold many kernels."""
+        """Launches from Python; created at the first use, since a module may hold many kernels."""
         return LaunchFunction(
             self.__name__, self.params, self.variants, self._describe, self._assigned
         )
 
     def _launch_first(self, grid: object, /, *args: object, **keywords: object) -> CompiledKernel:
-        """A launch before there is machine code for it, which is worth while from the second one
-        on. A `kernel[grid]` that the program has kept comes here later too."""
+        """Launch before native dispatch exists, and create it at the second launch. A stored
+        `kernel[grid]` calls this at later launches."""
         with user_boundary:
             if self._launch == self._launch_first:
                 if not self._launched:
@@ -292,7 +292,7 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
     def _launch_from_python(
         self, grid: object, /, *args: object, **keywords: object
     ) -> CompiledKernel:
-        """A launch that machine code does not make."""
+        """Launch without native dispatch: with hooks, settings, checks or the interpreter."""
         with kernel_boundary if self.interpreted else user_boundary:
             if self.pre_run_hooks:
                 self.pre_run_hooks(*args, **keywords)
@@ -307,8 +307,8 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
     ) -> Kernel:
         """`launch(grid, *args, **keywords)` through a dispatch table in machine code.
 
-        python: makes the launches that the table does not know; recorded_launch(args, keywords) ->
-        what such a launch ran, None if others like it might run something else; by_value:
+        python: launches what has no cache entry; recorded_launch(args, keywords) -> the variant
+        that such a launch ran, None if a launch with equal words might run another; by_value:
         parameters whose value, beyond its specialization, decides the variant.
         """
         dispatcher = launch.Dispatcher(
@@ -319,7 +319,7 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
 
     @cached_property
     def launch_state(self) -> LaunchState:
-        """What each launch looks at."""
+        """State that each launch reads."""
         return LaunchState(
             assigned=self._assigned,
             enter=launch_enter,
@@ -330,8 +330,8 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
         )
 
     def prepared_launches(self, *parameters: str) -> PreparedLaunches:
-        """Launches that are found by the layouts of some objects, as many as parameters are named:
-        of each the parameter that it is passed for if it is an array, or ""."""
+        """Launches found by the layouts of some objects. parameters: for each object, the parameter
+        to which it is passed if it is an array, or ""."""
         state = self.launch_state if self.dispatchable else None
         return PreparedLaunches(
             self.__name__, parameters, self.recorded_launch, state, self.variants.add
@@ -340,13 +340,13 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
     def recorded_launch(
         self, args: Sequence[object], keywords: Mapping[str, object]
     ) -> RecordedLaunch | None:
-        """What a launch with these arguments ran, if its variant is in memory."""
+        """The launch with these arguments and its variant, if that is in memory."""
         call = self.launch_function.bind(*args, **keywords)
         variant = self.variants.by_key.get(call.key)
         return None if variant is None else RecordedLaunch(call, variant)
 
     def _interpret(self, grid: object, /, *args: object, **keywords: object) -> None:
-        """A launch in the interpreter, where nothing is compiled."""
+        """Launch in the interpreter; nothing is compiled."""
         call = self.launch_function.bind(*args, **keywords)
         launch.run_interpreted(self, grid, call, self._options, self.check)
 
@@ -380,11 +380,11 @@ _DESCRIPTION = frozenset(
         "launch_metadata", "noinline", "params", "repr", "used_global_vals", "version",
     }
 )  # fmt: skip
-"""What a kernel without a function still has: Triton's names, some of which programs assign."""
+"""Attributes of a kernel without a function: Triton's names, some of which programs assign."""
 
 
 def _warn_of_constants(kernel: str, params: Sequence[KernelParam]) -> None:
-    """A value that is compiled in cannot be left out of what decides the variant."""
+    """Warn of `do_not_specialize` on a constexpr, whose value always decides the variant."""
     for param in params:
         if param.is_constexpr and param.do_not_specialize:
             warnings.warn(
@@ -396,7 +396,7 @@ def _warn_of_constants(kernel: str, params: Sequence[KernelParam]) -> None:
 
 
 class InterpretedFunction(JITFunction):
-    """A kernel that runs as Python, as `jit` makes it in the interpreter."""
+    """A kernel that runs as Python; `jit` creates it for the interpreter."""
 
     def __init__(self, fn: Kernel, **options: Any) -> None:
         given: dict[str, Any] = {**options, "interpret": True}
@@ -427,8 +427,8 @@ def _plain_function(fn: object) -> FunctionType:
 
 
 def _unwrapped(fn: FunctionType) -> FunctionType:
-    """A function, unless it is the wrapper that a decorator has put around one: the kernel would
-    be the wrapper's code. Raises NotAKernel."""
+    """The function itself. Raises NotAKernel for the wrapper of a decorator, whose code would
+    become the kernel."""
     takes_anything = fn.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
     if takes_anything and "__wrapped__" in vars(fn):
         found = f"a wrapper that a decorator has put around '{fn.__name__}'"
@@ -470,10 +470,10 @@ def jit(
     version: accepted for Triton's sake; repr: function of the specialization that gives the name
     in profiles; launch_metadata: function (grid, metadata, arguments by name) -> dict for launch
     hooks; do_not_specialize: names or positions of parameters whose values must not decide the
-    variant; do_not_specialize_on_alignment: whose divisibility by 16 or 8 must not; debug: keep
-    `device_assert`; noinline: accepted, calls are always inlined; interpret: run as Python instead
-    of compiling (default: the setting TILEWRIGHT_INTERPRET); strict_triton: refuse what Triton's
-    language lacks; int64_offsets: program ids, ranges and integer arguments are int64;
+    variant; do_not_specialize_on_alignment: those whose divisibility by 16 or 8 must not; debug:
+    keep `device_assert`; noinline: accepted, calls are always inlined; interpret: run as Python
+    instead of compiling (default: the setting TILEWRIGHT_INTERPRET); strict_triton: refuse what
+    Triton's language lacks; int64_offsets: program ids, ranges and integer arguments are int64;
     check: "bounds,race,overflow,uninit" or some of them: report the first access that is wrong in
     this way, on arrays of the host (default: the setting TILEWRIGHT_CHECK).
 

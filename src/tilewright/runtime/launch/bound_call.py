@@ -1,5 +1,5 @@
-"""A launch with its arguments bound to parameters, and all that follows from them: `BoundCall.key`
-is where the launch key is made, of the `KeyRule`s of the parameters."""
+"""A launch with its arguments bound to parameters. `BoundCall.key` makes the launch key from the
+`KeyRule`s of the parameters."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tilewright.support.data_class import dataclass
 
 @dataclass
 class BoundCall:
-    """A launch of `kernel`. What is derived from the arguments is computed when first read.
+    """A launch of `kernel`. Properties are computed at their first use.
 
     params: the kernel's without `**META`; rules, args: one for each of them; keywords: the others,
     which are options of the backend or entries of `**META`; assigned: the settings of compilation
@@ -77,18 +77,18 @@ class BoundCall:
 
     @cached_property
     def key(self) -> tuple[object, ...]:
-        """The launch key: a variant runs all launches that have one."""
+        """The launch key: launches with equal keys run the same variant."""
         keywords = ((name, constant_key(value)) for name, value in self.keywords.items())
         return (*self.keys, *keywords, *self.assigned_settings)
 
     @cached_property
     def assigned_settings(self) -> tuple[tuple[str, object], ...]:
-        """What was assigned, which decides code too, at the first look."""
+        """The assigned settings, which also decide code, as of the first use."""
         return tuple(self.assigned.items())
 
     @property
     def named_keys(self) -> dict[str, object]:
-        """The key for people: parameter or keyword -> how it is specialized."""
+        """The key in readable form: parameter or keyword -> its specialization."""
         params = zip((param.name for param in self.params), self.keys, strict=True)
         return {**dict(params), **self.keywords}
 
@@ -102,10 +102,10 @@ class BoundCall:
             for name, spec, value in self._run_time_values()
             if spec.device not in ("", MOCK)
         ]
-        # mock tensors and numbers lie nowhere, so they do not decide
+        # mock tensors and numbers have no device
         if not arrays:
             return ""
-        # a GPU array decides even behind host arrays, which are usable there if pinned
+        # a GPU array decides even after host arrays, which a GPU can use if they are pinned
         first, device, _ = next((array for array in arrays if array[1] != HOST), arrays[0])
         backend = backend_of(device)
         if backend is None:
@@ -142,8 +142,9 @@ class BoundCall:
         options, meta = split_keywords(self.kernel, self.all_params, self.keywords, names)
         for param, arg in zip(self.params, self.args, strict=True):
             if param.is_constexpr and param.name in names and arg is not None:
-                # `split_keywords` sees keywords alone: a constexpr parameter called like an option
-                # sets it too
+                # `split_keywords` is passed keywords only, but a constexpr parameter that has the
+                # name
+                # of an option sets the option as well
                 options[param.name] = arg
         return options, meta
 
@@ -192,12 +193,12 @@ class Binder:
         self._defaults: list[object] = [
             param.default if param.has_default else _MISSING for param in self._named
         ]
-        # as in every signature, those by position come first
+        # signatures have positional parameters first
         self._positional = sum(param.is_positional for param in self._named)
         self._rest = next((i for i, param in enumerate(self._ordered) if param.is_rest), None)
 
     def bind(self, args: tuple[object, ...], keywords: Mapping[str, object]) -> BoundCall:
-        """A launch, which is not made.
+        """Bind the arguments of a launch.
 
         Errors: ArgumentCount, MissingArgument, UnknownArgument; TypeError as of Python functions.
         """
@@ -219,8 +220,8 @@ class Binder:
     def _place(
         self, values: list[object], count: int, keywords: Mapping[str, object]
     ) -> dict[str, object]:
-        """Put keyword arguments among the values, the first `count` of which are given; the rest
-        is returned."""
+        """Store keyword arguments in `values`, whose first `count` are given by position; return
+        the keywords that are no parameters."""
         others: dict[str, object] = {}
         for name, value in keywords.items():
             place = self._places.get(name)
@@ -234,7 +235,7 @@ class Binder:
         return others
 
     def _refuse_missing(self, values: Sequence[object], others: Mapping[str, object]) -> None:
-        # A misspelt keyword is why something is missing, and says more.
+        # A misspelt keyword explains a missing argument better.
         refuse_unknown(self._kernel, self._params, others)
         named = zip(self._named, values, strict=True)
         missing = tuple(param.name for param, value in named if value is _MISSING)
@@ -262,7 +263,7 @@ def _arg_spec(param: KernelParam, key: Key, value: object) -> ArgSpec:
 
 
 def _item_spec(name: str, key: Key, value: object, const: bool) -> ArgSpec:
-    """The same for an argument, or an item of a tuple, that is no declared constexpr."""
+    """The description of an argument, or an item of a tuple, that is not declared constexpr."""
     if isinstance(key, Spec):
         type_ = key.type
         if const and isinstance(type_, PointerType):

@@ -1,7 +1,7 @@
 """Launches of kernels that check their own accesses (`jit(check=...)`) on a CPU.
 
-Such a kernel has a table as a further argument (`transforms/checks/check_table.py`), in which it is
-told where the arrays are, and tells what was wrong first. Its programs run one after the other.
+Such a kernel has one more argument, a table (`transforms/checks/check_table.py`) that holds the
+address ranges of the arrays and, after the launch, the first wrong access. Programs run serially.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from tilewright.transforms import CheckSite, CheckTable, Violation, check_table
 
 _NOTE_BYTES = 4
 _LAST_NUMBER = 1 << 29
-"""Of a program: then numbers begin again at 1, and the notes are erased."""
+"""The largest number of a program: after it, numbers restart at 1 and the notes are erased."""
 
 
 class _Notes:
-    """Memory for notes of who has used what; used again by each launch.
+    """Memory for notes of which program used which element, shared by all launches.
 
-    numbered: programs so far; notes of them are as good as none
+    numbered: programs so far; notes of these programs are stale
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class _Notes:
     def begin(self, size: int, programs: int) -> None:
         """Make room for a launch, with `size` bytes of notes."""
         if size > self._memory.size or self.numbered + programs > _LAST_NUMBER:
-            # New memory is zero, and takes none before it is written to.
+            # New memory is zero, and is not resident before it is written to.
             self._memory = np.zeros(max(size, self._memory.size), np.uint8)
             self.numbered = 0
         self._used = 0
@@ -60,9 +60,9 @@ _notes = _Notes()
 
 
 def launch_checked(kernel: CompiledKernel, grid: Grid, call: BoundCall, values: Any) -> None:
-    """Run a kernel whose metadata have `checks`. values: those of its other arguments.
+    """Run a kernel whose metadata has `checks`. values: those of its other arguments.
 
-    Errors: OutOfBounds, RaceCondition, OffsetOverflow, UndefinedElement: where the kernel says.
+    Errors: OutOfBounds, RaceCondition, OffsetOverflow, UndefinedElement, at the line of the access.
     """
     with _notes.lock:
         launch = _CheckedLaunch(kernel, grid, call)
@@ -82,14 +82,14 @@ _BEFORE = {Violation.WRITTEN: "wrote", Violation.READ: "read", Violation.UPDATED
 
 
 class _CheckedLaunch:
-    """The table of one launch, and what it means."""
+    """The table of one launch, and its interpretation."""
 
     def __init__(self, kernel: CompiledKernel, grid: Grid, call: BoundCall) -> None:
         self._errors: Any = interp.access_errors
         self._layout = _layout(kernel.metadata.checks)
         self._grid = grid
         self._memory = interp.Memory(call.kernel)
-        # Kept, as some are views that only the conversion has made.
+        # Keep the arrays alive: some are views that the conversion has created.
         self._arrays = [(name, as_numpy(name, array)) for name, array in _arrays_of(call)]
         self._spans = [self._memory.add(name, array) for name, array in self._arrays]
         self._words = (ctypes.c_int64 * check_table.words_for(len(self._spans)))()
@@ -108,12 +108,12 @@ class _CheckedLaunch:
         self._words[check_table.pointer_word(number, word)] = value
 
     def _place_notes(self) -> None:
-        """Tell where the notes of each array are; arrays that overlap share them."""
+        """Store the addresses of the notes of each array; overlapping arrays share notes."""
         granule, spans = self._layout.granule, self._memory.spans
         kinds = (
             check_table.WRITERS, check_table.READERS, check_table.TOUCHERS, check_table.UPDATERS,
         )  # fmt: skip
-        # One more: elements need not begin where the array does.
+        # One more: elements need not be aligned to the start of the array.
         sizes = [_NOTE_BYTES * ((span.stop - span.start) // granule + 2) for span in spans]
         _notes.begin(len(kinds) * sum(sizes), prod(self._grid))
         self._base = _notes.numbered
@@ -129,8 +129,8 @@ class _CheckedLaunch:
                     self._set(number, kind, starts[whole.start] + _NOTE_BYTES * distance)
 
     def _tell_uses(self) -> None:
-        """Tell of each array whether the kernel may store to its memory, and load from it, and
-        whether several programs may use an element."""
+        """Store for each array whether the kernel may store to its memory, may load from it, and
+        whether several programs may use one element."""
         sites = self._layout.accesses
         stored = {s.root for s in sites if s.verb != "load"}
         loaded = {s.root for s in sites if s.verb == "load"}
@@ -142,16 +142,16 @@ class _CheckedLaunch:
                 self._set(number, word, shared and (-1 in used or not used.isdisjoint(near)))
 
     def _has_windows(self, number: int) -> bool:
-        """Whether each program of this grid uses a part of an array of its own."""
+        """Whether programs of this grid use disjoint parts of an array."""
         axis = self._layout.windows[number]
         return axis >= 0 and all(n <= 1 for a, n in enumerate(self._grid) if a != axis)
 
     def _whole(self, address: int) -> Any:
-        """The range of one array, or of several that overlap, around an address."""
+        """The range around an address of one array, or of several that overlap."""
         return next((s for s in self._memory.spans if s.start <= address < s.stop), None)
 
     def error(self) -> TilewrightError | None:
-        """What the kernel has found."""
+        """The error for the wrong access that the kernel found; None if there was none."""
         word, lane, address, other, program = self._words[: check_table.RECORD_WORDS]
         if not word:
             return None
@@ -193,7 +193,7 @@ class _CheckedLaunch:
     def _race(
         self, site: CheckSite, kind: Violation, address: int, other: int, me: tuple[int, int, int]
     ) -> TilewrightError:
-        """Of two programs; `other` is the note of one of them."""
+        """The error for an element used by two programs; `other`: the note of one of them."""
         now = {"store": "writes", "load": "reads"}.get(site.verb, "updates")
         who = self._program(other // 2) if other > 0 else None
         whole = self._whole(address)
@@ -207,7 +207,7 @@ class _CheckedLaunch:
 
 
 def _overlap(x: Any, y: Any) -> bool:
-    """Whether the ranges of two arrays have memory in common."""
+    """Whether the ranges of two arrays intersect."""
     return x.start < y.stop and y.start < x.stop
 
 
@@ -229,7 +229,7 @@ def _arrays_in(name: str, key: Key, arg: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _ranges(mapped: Sequence[tuple[int, int]]) -> Any:
-    """Ranges as a kernel searches them."""
+    """Address ranges in the form that a kernel searches."""
     count = 1 << check_table.RANGE_BITS
     kept = list(mapped[:count])
     if len(mapped) > count:  # the gaps between the last ones count as mapped

@@ -27,7 +27,7 @@ _DTYPE = "dtype"
 
 
 def _written(value: object) -> object:
-    """A compile-time value as JSON has it: a dtype as {"dtype": name}."""
+    """A compile-time value as JSON; a dtype is {"dtype": name}."""
     value = unwrap(value)
     if isinstance(value, dtype):
         return {_DTYPE: value.name}
@@ -37,13 +37,13 @@ def _written(value: object) -> object:
 
 
 def _facts(spec: ArgSpec) -> list[tuple[str, int]]:
-    """What holds for the values of an argument, as `ASTSource` takes it."""
+    """Facts about the values of an argument, in the form of `ASTSource`."""
     names = {"non_negative": NON_NEGATIVE}
     return [(names.get(name, "tt.divisibility"), amount) for name, amount in spec.facts.items()]
 
 
 def read_value(written: object) -> object:
-    """The compile-time value that JSON has; a list as a tuple."""
+    """The compile-time value of a JSON value; a list becomes a tuple."""
     if isinstance(written, dict):
         return dtype(cast("dict[str, str]", written)[_DTYPE])
     if isinstance(written, list):
@@ -52,7 +52,7 @@ def read_value(written: object) -> object:
 
 
 class CompileSkipped(Exception):
-    """The hook before compiling has said that it is not to be done."""
+    """The hook before compiling vetoed the compilation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,8 @@ class JitFunctionInfo:
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """A variant of `kernel` that is to be compiled; key: by which it is kept; is_warmup: without a
-    launch."""
+    """A variant of `kernel` to be compiled. key: its key in memory; is_warmup: whether it is
+    compiled without a launch."""
 
     kernel: Any
     source: KernelSource
@@ -77,7 +77,7 @@ class Variation:
     is_warmup: bool
 
     def call(self, hook: Hook | None) -> bool:
-        """Call a hook, if there is one; whether it has returned something true."""
+        """Call a hook, if there is one, and return whether its result is true."""
         if hook is None:
             return False
         compiled = self._described()
@@ -122,7 +122,7 @@ class Variation:
     def _data(self, signature: Mapping[str, str], constants: Mapping[str, object]) -> str:
         """A text from which `JITFunction.preload` compiles the variant again."""
         specs = enumerate(self.source.arguments.args)
-        # of an integer argument that is 1, too, which hooks get as "constexpr"
+        # including an integer argument that is 1, which hooks are passed as "constexpr"
         types = {
             spec.name: name_of_type(spec.type)
             for spec in self.source.arguments.args
@@ -139,7 +139,7 @@ class Variation:
         return json.dumps(data, default=str)
 
     def _text(self, signature: Mapping[str, str]) -> str:
-        """The kernel with options and types, for people."""
+        """The kernel with options and types, in readable form."""
         shown = ("num_warps", "num_ctas", "num_stages", "enable_fp_fusion")
         options = ", ".join(f"{name}={getattr(self.options, name)}" for name in shown)
         types = ", ".join(f"{name}: {type_}" for name, type_ in signature.items())

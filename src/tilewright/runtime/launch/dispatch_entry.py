@@ -1,4 +1,4 @@
-"""Cache entries of native dispatch: what a launch with certain descriptors does."""
+"""Cache entries of native dispatch: the launch that certain descriptors stand for."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _WORD = (1 << 64) - 1
 
 Launch = Callable[..., Any]
 Source = tuple[int | None, Any]
-"""Of a run-time value: which item it is, None for one that is the same in all launches, and what
-is passed."""
+"""Source of a run-time value: the position of its item, None if it is the same in all launches;
+and the value."""
 
 
 class Entry(Memory):
-    """A cache entry, and what it points to.
+    """A cache entry and the memory it points to.
 
-    sources: of each run-time value; checks: globals that must be as they were,
-    besides those of the variant.
+    sources: of each run-time value; checks: globals that must be unchanged, besides those of the
+    variant.
     """
 
     def __init__(
@@ -65,23 +65,23 @@ class Entry(Memory):
 
     @property
     def address(self) -> int:
-        """Of the structure."""
+        """Address of the structure."""
         return ctypes.addressof(self.fields)
 
     @property
     def slot(self) -> int:
-        """Of the table, where a search for it begins."""
+        """Index in the table at which a search for the entry starts."""
         return self.fields.slot
 
     @property
     def stamp(self) -> int:
-        """What the clock has shown to the latest launch by machine code; 0: there was none."""
+        """The clock at the latest launch by machine code; 0 if there was none."""
         return self.fields.stamp
 
 
 def argument_sources(names: Sequence[str], call: BoundCall) -> list[Source]:
-    """The sources of a launch whose items are those of the arguments called so; the values of
-    others are their defaults."""
+    """The sources of a launch. names: of the parameters or keywords of its items, in order; other
+    parameters have their defaults."""
     keys = {param.name: key for param, key in zip(call.params, call.keys, strict=True)}
     sizes = [_items(keys.get(name)) for name in names]
     starts = dict(zip(names, accumulate(sizes, initial=0), strict=False))
@@ -91,24 +91,24 @@ def argument_sources(names: Sequence[str], call: BoundCall) -> list[Source]:
         if isinstance(key, Spec):
             sources.append((start, value))
         elif isinstance(key, DescriptorKey):
-            # behind the descriptor itself: array, extents, strides
+            # the items of the array, extents and strides follow that of the descriptor
             for i, part in enumerate(cast("Sequence[Any]", value), 1):
                 sources.append((None if start is None else start + i, part))
     return sources
 
 
 def _items(key: object) -> int:
-    """How many items machine code makes of an argument: of a descriptor also itself, all strides
-    and the shape of blocks."""
+    """The number of items of an argument; those of a descriptor include itself, all strides and the
+    shape of blocks."""
     return 2 + 3 * len(key.blocks.shape) if isinstance(key, DescriptorKey) else 1
 
 
 def _global_checks(memory: Memory, checks: Sequence[GlobalCheck]) -> dict[str, int]:
-    """The fields of a cache entry about globals."""
+    """The fields of a cache entry for globals."""
     words = list[int]()
     for get, name, value in checks:
         memory.kept += [get, name, value]
-        # nearly all of them: what a module has is read without a call
+        # the common case: globals of a module are read without a call
         holder: Any = getattr(get, "__self__", None)
         plain: bool = holder.__class__ is dict
         in_dict = plain and get == holder.get
@@ -119,7 +119,8 @@ def _global_checks(memory: Memory, checks: Sequence[GlobalCheck]) -> dict[str, i
 def _pairs(
     memory: Memory, sources: Sequence[Source], call: BoundCall, variant: Variant
 ) -> dict[str, int]:
-    """Which items must not overlap; those with an array that is no item are left out."""
+    """The fields for items that must not overlap; pairs with an array that is no item are left
+    out."""
     pairs = list[OverlapPair]()
     for pair in variant.pairs:
         first, second = sources[pair.first][0], sources[pair.second][0]
@@ -138,7 +139,7 @@ def _pairs(
 
 
 def _sum_words(terms: Sum, sources: Sequence[Source]) -> list[int]:
-    """A sum as machine code reads it (see `OverlapPair`); defaults are numbers in it."""
+    """A sum in the form that machine code reads (see `OverlapPair`); defaults become numbers."""
     words = [len(terms)]
     for factor, values in terms:
         given = [sources[value][0] for value in values]
@@ -149,7 +150,7 @@ def _sum_words(terms: Sum, sources: Sequence[Source]) -> list[int]:
 
 
 def _element_bytes(call: BoundCall, value: int) -> int:
-    """Of what a run-time argument points to."""
+    """Bytes of the elements that a run-time argument points to."""
     specs = [spec for _, spec in call.run_time_specs]
     return cast("PointerType", specs[value].type).element.bytes
 
@@ -157,8 +158,8 @@ def _element_bytes(call: BoundCall, value: int) -> int:
 def _target(
     memory: Memory, variant: Variant, with_arrays: bool, sources: Sequence[Source]
 ) -> dict[str, int]:
-    """What an entry calls: the backend's own machine code; the launcher where the backend has
-    none, or no array decides on the device."""
+    """The fields for the callee of an entry: the machine code of the backend, or the launcher if
+    there is none or no array decides the device."""
     by_words = getattr(variant.kernel.launcher, "by_words", None) if with_arrays else None
     launch = cast("WordLaunch | None", by_words() if by_words is not None else None)
     if launch is not None:
@@ -189,7 +190,7 @@ def _target(
 def _word(kind: str, value: Any) -> int:
     """The 64 bits of a slot that holds a value."""
     if kind == "f32":
-        # `struct` refuses what only infinity can hold
+        # `struct` refuses numbers beyond the range of f32, which become infinite
         value = ctypes.c_float(value).value
     code = {"f32": "f4x", "f64": "d", "i1": "?7x"}.get(kind)
     if code is None:

@@ -1,4 +1,4 @@
-"""Launches from Python: those that machine code does not make (yet)."""
+"""Launches from Python: those that native dispatch does not make, or not yet."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Describe = Callable[[CompiledKernel, tuple[int, int, int], BoundCall], dict[str,
 
 
 class LaunchFunction:
-    """How Python launches a kernel.
+    """Launches of a kernel from Python.
 
     describe(kernel, extents, call) -> the metadata of a launch, called if a launch hook reads it;
     assigned: the settings of compilation that were assigned in this process.
@@ -39,11 +39,11 @@ class LaunchFunction:
         self._describe = describe
 
     def bind(self, /, *args: object, **keywords: object) -> BoundCall:
-        """The launch with these arguments, which is not made. Errors: see `Binder.bind`."""
+        """Bind the arguments of a launch. Errors: see `Binder.bind`."""
         return self._binder.bind(args, keywords)
 
     def launch(self, grid: object, /, *args: object, **keywords: object) -> CompiledKernel | None:
-        """Launch over a grid. None: a hook has said not to compile the variant."""
+        """Launch over a grid. None: a hook vetoed the compilation of the variant."""
         call = self._binder.bind(args, keywords)
         try:
             variant = self._variants.variant(call)
@@ -61,7 +61,7 @@ class LaunchFunction:
         metadata = LaunchMetadata(describe, call.host_arrays)
         launch_enter(metadata)
         self._launch_variant(variant, extents, call)
-        # not in a `finally`: hooks at the exit see only launches that were made
+        # not in a `finally`: exit hooks are called only for launches that were made
         launch_exit(metadata)
 
     def _launch_variant(self, variant: Variant, extents: Grid, call: BoundCall) -> None:

@@ -1,4 +1,5 @@
-"""Keywords of a launch that are no parameters of the kernel: options, and what looks like one."""
+"""Keywords of a launch that are not parameters of the kernel: options of the backend, and
+errors."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ IGNORED = frozenset(
         "reg_inc_consumer", "optimize_epilogue", "fpsan_homomorphic_casts", "arch",
     }
 )  # fmt: skip
-"""Accepted, since programs for Triton pass them, and without effect unless the backend has them."""
+"""Options that programs for Triton pass: accepted, and without effect unless the backend has
+them."""
 
 _REFUSED = {
     "device": "kernels run on the device of their array arguments",
@@ -38,7 +40,7 @@ _REFUSED = {
 }  # fmt: skip
 
 IR_OVERRIDE = "ir_override"
-"""A path: compile on from the stage of a kernel that is in this file."""
+"""Name of the option whose value is a file: the stage from which compilation continues."""
 
 Keywords = Mapping[str, object]
 
@@ -48,7 +50,7 @@ def split_keywords(
 ) -> tuple[dict[str, Any], dict[str, object]]:
     """Options of the backend, and the entries of the kernel's `**META`; IGNORED are dropped.
 
-    A constexpr parameter that is called like an option sets the option too; the caller adds it.
+    A constexpr parameter with the name of an option sets the option as well; the caller adds it.
     Errors: RefusedKeyword, UnknownArgument.
     """
     has_meta = any(param.is_keywords for param in params)

@@ -1,10 +1,7 @@
 """Launches in machine code: the Python side of `native_dispatch_structures`.
 
-The generated Python function of a kernel (`launch_function`) does all that a launch may need, in a
-few microseconds. A `Dispatcher` stands in front of it: launches that look like one that Python has
-made before are made by machine code, the rest is passed on. With 7 arguments, three of them tensors
-of PyTorch, on the host of an H100 in one run: 4.7 us, of which the backend's own machine code with
-the driver is 3.5; by the Python function 7.7 (torch.add 5.5, Triton 3.6.0 12.1).
+A `Dispatcher` is called before `LaunchFunction`: machine code makes the launches whose descriptors
+equal those of an earlier launch, and passes the others to Python (figures: ADR 0065).
 """
 
 from __future__ import annotations
@@ -38,32 +35,34 @@ from tilewright.support import ForkLock, user_boundary
 __all__ = ["DispatchTable", "Dispatcher", "Finder", "identities", "is_constant"]
 
 _MAX_ENTRIES = 4 * SLOTS
-"""Cache entries of a kernel; once it has so many, launches without an entry are left to Python."""
+"""Maximal number of cache entries of a kernel; after that, Python makes launches without one."""
 _MAX_FAILURES = 16
-"""Launches that cannot get an entry, since their descriptors do not decide all about them; after
-so many, too, the rest is left to Python."""
+"""Maximal number of launches that cannot have an entry, since their descriptors do not decide the
+variant; after that, Python makes launches without an entry."""
 
 _BY_IDENTITY = (str, bool, dtype, DeviceFunction, enum.Enum, type(None))
-"""Compile-time objects that never change."""
+"""Types of compile-time objects that never change."""
 
 Launch = Callable[..., Any]
 
 
 class Finder(Protocol):
-    """Finds the variant that a launch has run; `JITFunction` has such a method."""
+    """Finder of the variant that a launch has run; `JITFunction` has such a method."""
 
     def __call__(
         self, args: tuple[object, ...], named: Mapping[str, object]
     ) -> RecordedLaunch | None:
-        """What the launch with these arguments has run; None if others like it might differ."""
+        """The launch with these arguments; None if one with equal words might run another
+        variant."""
         ...
 
 
 class DispatchTable:
     """`launch(grid, *args, **named)` in machine code, by the cache entries that Python adds.
 
-    flags: of each parameter by name; python(grid, *args, **named): makes the launches that machine
-    code leaves; add_entry(descriptors, grid, *args, **named): those that have no entry.
+    flags: of each parameter by name; add_entry(descriptors, grid, *args, **named): called for
+    launches without an entry; python(grid, *args, **named): called for the others that machine code
+    cannot make.
     """
 
     def __init__(
@@ -95,7 +94,7 @@ class DispatchTable:
             watching=state.overlaps.watching,
             clock=state.clock.buffer_info()[0],
         )
-        code = dispatch_code()  # kept by the function, which needs it
+        code = dispatch_code()  # the function keeps it alive
         self.launch: Launch = builtin_function(
             name,
             code[DISPATCH_SYMBOL],
@@ -106,23 +105,23 @@ class DispatchTable:
 
     @property
     def is_full(self) -> bool:
-        """Whether no more entries are added."""
+        """Whether the table has the maximal number of entries."""
         return len(self._entries) >= _MAX_ENTRIES
 
     def set_adding(self, adds: bool) -> None:
-        """Whether launches without an entry go to `add_entry`, or to `python` directly."""
+        """Pass launches without an entry to `add_entry`, or to `python` directly."""
         self._record.add_entry = id(self._add_entry) if adds else 0
 
     def add(self, descriptors: bytes, entry: Entry) -> None:
-        """Launch by an entry from now on where the arguments have these descriptors."""
-        # machine code puts the word of the slot behind the descriptors
+        """Add the entry of these descriptors, or replace it."""
+        # machine code appends the slot to the descriptors
         *words, slot = struct.unpack(f"<{len(descriptors) // 8}Q", descriptors)
         entry.set(slot=slot, size=len(words), descriptors=entry.words(words))
         with self._lock:
             before = self._entries.get(descriptors)
             self._entries[descriptors] = entry
             if before is None:
-                # last: another thread may launch by the entry as soon as the table has it
+                # last: another thread may use the entry as soon as it is in the table
                 self._table[free_position(self._table, slot)] = entry.address
             else:
                 self._fill_table()
@@ -133,27 +132,27 @@ class DispatchTable:
             entry.variant.stamp = max(entry.variant.stamp, entry.stamp)
 
     def keep(self, variants: Collection[Variant]) -> None:
-        """Drop the entries of other variants, so that these can be freed. Launches of them that are
-        under way in other threads keep what they need."""
+        """Drop the entries of other variants, so that these can be freed. Launches that other
+        threads are making hold references."""
         with self._lock:
             dropped = self._entries
             self._entries = {d: e for d, e in dropped.items() if e.variant in variants}
             self._fill_table()
-        del dropped  # not before, since other threads may have found them in the table
+        del dropped  # after the table, since other threads may have found the entries there
 
     def _fill_table(self) -> None:
         table = [0] * len(self._table)
         for entry in self._entries.values():
             table[free_position(table, entry.slot)] = entry.address
-        self._table[:] = table  # at once for other threads, as all that one bytecode does
+        self._table[:] = table  # one bytecode, hence atomic for other threads
 
 
 class Dispatcher:
-    """`launch(grid, *args, **named)` in machine code, in front of the one in Python: a launch that
-    has no entry is made by Python, and adds one.
+    """`launch(grid, *args, **named)` in machine code. Python makes a launch that has no entry, and
+    adds one.
 
-    python: the generated function; find: see `Finder`; by_value: parameters whose value decides,
-    beyond its facts, which variant runs.
+    python: launches from Python; find: see `Finder`; by_value: parameters whose value, beyond its
+    facts, decides the variant.
     """
 
     def __init__(
@@ -177,10 +176,11 @@ class Dispatcher:
     def _launch_and_add(
         self, descriptors: bytes, grid: object, /, *args: object, **named: object
     ) -> object:
-        """Launch, and add a cache entry for launches like this, if machine code can make them."""
+        """Launch, and add a cache entry if machine code can make launches with equal
+        descriptors."""
         with user_boundary:
             kernel = self._python(grid, *args, **named)
-            # after the launch, which has made the variant, or raised the error of a mistake
+            # after the launch, which created the variant or raised an error
             record = self._find(args, named)
             if record is not None and _can_learn(record.call, args, named):
                 self._table.add(descriptors, _learned(args, named, record))
@@ -201,12 +201,12 @@ class Dispatcher:
 def _learned(
     args: tuple[object, ...], named: Mapping[str, object], record: RecordedLaunch
 ) -> Entry:
-    """The entry for launches with arguments like these."""
+    """The entry for launches with the descriptors of these arguments."""
     call = record.call
     names = [*(param.name for param in call.params[: len(args)]), *named]
     entry = Entry(record, argument_sources(names, call))
-    # Descriptors hold addresses of objects. One that was freed could be that of another object
-    # later, which would then match.
+    # Descriptors hold addresses of objects, which must not be freed: a new object could get the
+    # address, and match.
     entry.kept += map(identities, [*args, *named.values()])
     entry.set(
         names=entry.objects(names),
@@ -216,7 +216,7 @@ def _learned(
 
 
 def _can_learn(call: BoundCall, args: tuple[object, ...], named: Mapping[str, object]) -> bool:
-    """Whether the descriptors of a launch decide all about it, for good."""
+    """Whether the descriptors of a launch decide its variant for the rest of the process."""
     if any(isinstance(key, TupleKey) and not isinstance(key, DescriptorKey) for key in call.keys):
         return False
     params = {param.name: param for param in call.params}
@@ -226,14 +226,14 @@ def _can_learn(call: BoundCall, args: tuple[object, ...], named: Mapping[str, ob
 
 
 def _is_decided(param: KernelParam | None, value: object) -> bool:
-    """Whether what its descriptor says of an argument is all that matters of it."""
+    """Whether the descriptor of an argument decides its part of the launch key."""
     if param is None or param.is_constexpr:
         return is_constant(value)
     return param.declared is None or param.declared.takes_as_is(value)
 
 
 def is_constant(value: object) -> bool:
-    """Whether its descriptor decides a compile-time value, for good."""
+    """Whether the descriptor of a compile-time value decides it for the rest of the process."""
     return type(value) in (int, float) or isinstance(value, _BY_IDENTITY)
 
 

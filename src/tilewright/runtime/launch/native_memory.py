@@ -1,4 +1,4 @@
-"""C structures that machine code reads, and what they point to."""
+"""Memory of C structures that machine code reads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Table = list[int] | ctypes.Array[ctypes.c_uint64]
 
 @dataclass
 class Memory:
-    """C structures, and what they point to; neither moves as long as this lives."""
+    """C structures and the memory they point to, at fixed addresses while this object lives."""
 
     kept: list[object] = field(default_factory=list[object])
 
@@ -43,6 +43,6 @@ class Memory:
 
 
 def free_position(table: Table, slot: int) -> int:
-    """The first free position of a search that begins at `slot`; that one if there is none."""
+    """The first free position of a search that starts at `slot`; `slot` if there is none."""
     free = (position for position in range(slot, slot + PROBES) if not table[position])
     return next(free, slot)

@@ -1,4 +1,4 @@
-"""The types of arguments that machine code recognizes, and the machine code itself."""
+"""Types of arguments that native dispatch recognizes, and its loaded machine code."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DESCRIPTOR_FIELDS = ("base", "shape", "strides", "block_shape", "padding")
 
 
 class _KnownTypes:
-    """The types of arguments that the machine code recognizes, in all kernels."""
+    """Types of arguments that the machine code recognizes, for all kernels."""
 
     def __init__(self) -> None:
         self._memory = Memory()
@@ -46,14 +46,13 @@ class _KnownTypes:
         self._tensors: list[type] = []
 
     def meet(self, value: object) -> None:
-        """Remember the type of an argument, if its arrays are of a kind that the machine code
-        reads."""
+        """Add the type of an argument, if machine code can read arrays of this type."""
         kind = type(value)
         numpy = sys.modules.get("numpy")
         if numpy is not None and kind is numpy.ndarray:
             if reads_numpy_header():
                 self._known.ndarray = self._memory.object(kind)
-        # the last of the list stays 0, where a search ends
+        # the last entry stays 0, which ends a search
         elif is_tensor_type(kind) and len(self._tensors) < TENSOR_TYPES - 1:
             self._known.tensors[len(self._tensors)] = self._memory.object(kind)
             self._tensors.append(kind)
@@ -62,10 +61,10 @@ class _KnownTypes:
                 self._known.get_device = None
 
     def _note_plain(self, kind: type) -> None:
-        """Remember that one C function describes the tensors of a type, if so it is."""
+        """Add a type of tensors to those that a C function of torch describes, if it is one."""
         torch = sys.modules["torch"]
         header = tensor_header()
-        # others may answer to `data_ptr()` in ways of their own
+        # subclasses may override `data_ptr()`
         if header is None or kind not in (torch.Tensor, torch.nn.Parameter):
             return
         plain = self._known.plain
@@ -78,11 +77,11 @@ class _KnownTypes:
 
 @functools.cache
 def known_types() -> _KnownTypes:
-    """Those of this process."""
+    """The known types of this process."""
     return _KnownTypes()
 
 
 @functools.cache
 def dispatch_code() -> LoadedObject:
-    """For all kernels, loaded once in a process."""
+    """The machine code of native dispatch, loaded once in a process."""
     return DISPATCH.load()

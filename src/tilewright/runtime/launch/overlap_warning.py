@@ -1,13 +1,13 @@
-"""Launches whose arrays overlap: a kernel that is right for them, and one warning per kernel.
+"""Launches whose arrays overlap: an in-order kernel for them, and one warning per kernel.
 
 The compiled kernel lists which arguments must not overlap (`analysis.argument_pairs`). Kernels
 without such arguments pay nothing. For the others every launch compares addresses: machine code
-does it (`dispatch_overlap.h`), and passes on to Python what may overlap; here it is decided
+(`dispatch_overlap.h`) passes launches with arguments that may overlap to Python, which decides
 exactly.
 
 Within one program, accesses through arguments that overlap are in order on backends that compile a
 kernel for them (`CommonOptions.may_overlap`). Between programs, and between the threads of a GPU,
-there is no order, of which the launch warns.
+there is no order: the launch warns.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from tilewright.runtime.arguments.memory_spans import Span, StridedMemory, memor
 from tilewright.support import Grid, OverlapWarning, caller_outside, import_late
 
 _WORK = 1_000_000
-"""Steps that finding a common element of two strided arrays may take; beyond that they
-overlap only if they begin at one address."""
+"""Limit of steps to find a common element of two strided arrays; beyond it, they overlap only if
+they start at one address."""
 
 
 class OverlapWatch:
@@ -39,17 +39,17 @@ class OverlapWatch:
 
     @property
     def watching(self) -> int:
-        """Address of a 64-bit word for machine code: 0 once nothing depends on overlaps; else it
-        changes with each launch whose arrays do overlap."""
+        """Address of a 64-bit word for machine code: 0 if nothing depends on overlaps any more;
+        otherwise it changes with each launch whose arrays overlap."""
         return ctypes.addressof(self._state)
 
     def kernel_for(
         self, kernel: CompiledKernel, grid: Grid, arrays: Sequence[Any], values: Sequence[Any]
     ) -> CompiledKernel:
-        """The kernel for these arguments: one that keeps its accesses in order if they overlap and
-        there is such a kernel, else the given one. Warns if the result depends on chance.
+        """The kernel for these arguments: the in-order one if they overlap and there is one,
+        otherwise the given one. Warns if the result depends on the order of accesses.
 
-        arrays, values: of the run-time arguments in order, as given and as passed
+        arrays, values: the run-time arguments in order, as given and as passed
         """
         if kernel.in_order is not None:
             self._orders, self._state.value = True, self._state.value or 1
@@ -65,7 +65,7 @@ class OverlapWatch:
         return kernel if kernel.in_order is None else kernel.in_order()
 
     def _warn(self, kernel: CompiledKernel, pairs: Sequence[ArgumentPair]) -> None:
-        """Warn of arguments that overlap, unless there are none or it has been done."""
+        """Warn once of arguments that overlap."""
         if self._warned or not pairs:
             return
         self._warned = True
@@ -94,15 +94,15 @@ def _is_wrong(pair: ArgumentPair, arrays: Sequence[Any], values: Sequence[Any], 
     same = values[pair.first] == values[pair.second]
     if same and pair.may_be_one(values):
         return False
-    # Arrays that are used element by element may overlap where no program uses both.
+    # Arrays that are used element by element may overlap where no program accesses both.
     if 0 not in grid and not pair.may_meet(values, grid):
         return False
     return overlap(arrays[pair.first], arrays[pair.second], same)
 
 
 def overlap(first: Any, second: Any, same: bool = False) -> bool:
-    """Whether two arrays share an element; same: whether they begin at one address, which decides
-    where an array does not tell its extent."""
+    """Whether two arrays share an element; same: whether they start at one address, which decides
+    if an array does not report its extent."""
     one, other = memory_of(first), memory_of(second)
     if one is None or other is None:
         return same
@@ -119,7 +119,7 @@ def overlap(first: Any, second: Any, same: bool = False) -> bool:
 
 
 class _Described:
-    """Memory as NumPy sees an array in it: it solves for a common address and reads nothing."""
+    """Memory as an array of NumPy, which solves for a common address and reads nothing."""
 
     def __init__(self, memory: StridedMemory) -> None:
         self.__array_interface__ = {

@@ -1,4 +1,4 @@
-"""Launches that the layouts of some arrays decide, made by one call of machine code.
+"""Launches that the layouts of some arrays determine, made by one call of machine code.
 
 A function over arrays finds out from their shapes, strides and dtypes what it launches, which may
 take longer than the launch. It prepares launches instead::
@@ -13,8 +13,8 @@ take longer than the launch. It prepares launches instead::
         kernel[grid](*args)
         prepared.add(layouts, (x, out, mode), grid, args)
 
-They are cache entries of native dispatch that bring their grid and most arguments, in a table of
-their own, where the descriptor of an array also has its rank, shape and strides.
+They are cache entries of native dispatch that hold their grid and most arguments, in a separate
+table, where the descriptor of an array also has its rank, shape and strides.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from tilewright.runtime.launch.variant import LaunchState, RecordedLaunch
 from tilewright.support import grid_for
 
 _MAX_SEEN = 1024
-"""Layouts that are remembered until they come a second time."""
+"""Maximal number of layouts that are remembered until their second launch."""
 
 Find = Callable[[Sequence[object], dict[str, object]], RecordedLaunch | None]
 
 
 class PreparedLaunches:
-    """See above.
+    """The prepared launches of a kernel; usage: see the head of this module.
 
-    launch(*objects) -> None: the launch was made; else the layouts of the objects for `add`, empty
-    if it cannot be prepared, or is left to Python for hooks, settings or arrays that overlap.
+    launch(*objects) -> None: the launch was made. Otherwise the layouts of the objects for `add`;
+    empty if it cannot be prepared, or has hooks, settings or arrays that overlap.
 
-    parameters: of each object the one that it is passed for if it is an array, or "" for a
-    constant; find(args, named) -> what a launch with these arguments has run; state: None if the
-    kernel is not launched by machine code; register: called with the table
+    parameters: for each object, the parameter to which it is passed if it is an array, or "" for a
+    constant; find(args, named) -> the launch with these arguments; state: None if machine code does
+    not launch the kernel; register: called with the table
     """
 
     def __init__(
@@ -74,10 +74,10 @@ class PreparedLaunches:
         args: Sequence[object],
         checks: Sequence[GlobalCheck] = (),
     ) -> None:
-        """Prepare the launch `kernel[grid](*args)`, which was just made, for objects like these;
-        those of a layout that comes the first time are only remembered.
+        """Prepare the launch `kernel[grid](*args)`, which was just made, for objects of these
+        layouts, if it is the second one with them.
 
-        checks: what must be as it was: `get(name) is value` of each (get, name, value)
+        checks: conditions `get(name) is value`, as (get, name, value), that must still hold
         """
         # a process that launches once needs no machine code for it
         if self._state is None or not self._launched:
@@ -85,7 +85,7 @@ class PreparedLaunches:
             return
         if self._table is None:
             self._table = self._new_table(self._state)
-            # which describes the objects and, without entries, launches nothing
+            # without entries, it only describes the objects
             layouts = self.launch(*objects) or layouts
         if layouts and layouts not in self._seen:
             if len(self._seen) >= _MAX_SEEN:
@@ -128,7 +128,7 @@ class PreparedLaunches:
     def _sources(
         self, record: RecordedLaunch, objects: Sequence[Any]
     ) -> list[launch.Source] | None:
-        """The sources of the launch; None if one cannot be told by layouts and constants."""
+        """The sources of the launch; None if layouts and constants do not determine one."""
         call, position, places = record.call, 0, dict[str, tuple[int, object]]()
         for name, item in zip(self._parameters, objects, strict=True):
             if not name and not launch.is_constant(item):

@@ -15,7 +15,7 @@ from tilewright.runtime.arguments.specialization import Spec
 from tilewright.support import settings
 
 Keys = Mapping[str, object]
-"""Parameter or option -> its element of a variant's key."""
+"""Parameter or option -> its element of the launch key."""
 
 _MISSING = object()
 
@@ -34,7 +34,7 @@ def difference(now: Keys, before: Collection[Keys]) -> str:
 def log_recompile(
     kernel: str, now: Keys, before: Collection[Keys], params: Collection[str]
 ) -> None:
-    """Say on standard error why a kernel is compiled again, where the setting asks for it."""
+    """Print to standard error why a kernel is compiled again, if the setting is on."""
     if not before or not settings().compilation.log_recompiles:
         return
     closest = _closest(now, before)
@@ -66,7 +66,7 @@ def _text(keys: Keys, name: str) -> str:
 
 
 def _is_value_alone(new: object, old: object) -> bool:
-    """Whether only what is known of a number's value makes the difference, or that it is 1."""
+    """Whether only a fact about the value of a number, or its equality to 1, differs."""
     types = {key.type for key in (new, old) if isinstance(key, Spec)}
     others = [key for key in (new, old) if not isinstance(key, Spec)]
     # Integers that are 1 are constants in a key.
@@ -75,7 +75,7 @@ def _is_value_alone(new: object, old: object) -> bool:
 
 
 def _changes(new: object, old: object) -> Iterator[str]:
-    """What is different about an argument: "is divisible by 16, and was not"."""
+    """The difference of an argument: "is divisible by 16, and was not"."""
     if isinstance(new, Spec) and isinstance(old, Spec):
         yield from _changed_facts(new, old)
     elif isinstance(new, Spec):

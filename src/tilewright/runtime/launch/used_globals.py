@@ -1,4 +1,4 @@
-"""The globals that a kernel's code relies on, and the check that they are what they were."""
+"""The globals that the code of a kernel relies on, and the check that they are unchanged."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ GlobalCheck = tuple[Callable[[Any], object], object, object]
 
 
 class UsedGlobals:
-    """Those of a kernel and of the functions that it calls; shared by its variants.
+    """The globals of a kernel and of the functions that it calls, shared by its variants.
 
-    checks: one for each global, for the generated code and the native dispatch table.
+    checks: one for each global, for Python and for native dispatch.
     """
 
     __slots__ = ("_dependencies", "checks")
 
     def __init__(self, dependencies: Dependencies, forget: Callable[[], object]) -> None:
-        """forget: drops the variants, when the value of a constexpr is assigned."""
+        """forget: drops the variants; called when the value of a constexpr is assigned."""
         self._dependencies = dependencies
         self.checks: tuple[GlobalCheck, ...] = tuple(map(_check, dependencies.used))
         for used in dependencies.used:
@@ -38,7 +38,7 @@ class UsedGlobals:
 def _check(used: UsedGlobal) -> GlobalCheck:
     binding = used.binding
     value: object = used.original
-    if isinstance(used.value, CONTAINERS):  # another object than the global, with what it held
+    if isinstance(used.value, CONTAINERS):  # not the global itself but a copy of its contents
         return lambda _name: None if used.changed() else value, binding.key, value
     if isinstance(binding.holder, dict):
         return binding.holder.get, binding.key, value

@@ -1,4 +1,4 @@
-"""One variant of a kernel: what a launch needs once its arguments have decided the variant."""
+"""A variant of a kernel, and the records of its launches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Variant:
     """A loaded kernel and how its run-time values are picked from all arguments of a launch.
 
     globals: see `UsedGlobals.checks`; pairs: of run-time arguments that must not overlap; checked:
-    whether it reports accesses that are wrong; stamp: the clock of `VariantCache` at its latest
+    whether the kernel reports wrong accesses; stamp: the clock of `VariantCache` at its latest
     launch.
     """
 
@@ -40,7 +40,7 @@ class Variant:
         self, kernel: CompiledKernel, keys: Sequence[Key], globals: UsedGlobals, stamp: int
     ) -> None:
         self.kernel = kernel
-        # A check for races gets the addresses of the arrays, and reports what does go wrong.
+        # A check for races is passed the addresses of the arrays, and reports overlaps that matter.
         self.pairs = () if "race" in kernel.metadata.options.check else kernel.pairs
         self.checked = hasattr(kernel.metadata, "checks")
         self.launch = kernel.launcher.launch
@@ -56,7 +56,7 @@ class Variant:
 
 
 def picker(keys: Sequence[Key]) -> Pick:
-    """Picks the run-time values of a launch; tuples are flattened."""
+    """The function that picks the run-time values of a launch; tuples are flattened."""
     if any(isinstance(key, TupleKey) for key in keys):
         return lambda values: [value for _, value in run_time_pairs(keys, values)]
     indices = [i for i, key in enumerate(keys) if isinstance(key, Spec)]
@@ -68,10 +68,10 @@ def picker(keys: Sequence[Key]) -> Pick:
 
 @dataclass(frozen=True, slots=True)
 class RecordedLaunch:
-    """A launch that was made: its bound arguments and the variant that it ran, from which the
-    native dispatch table makes a cache entry.
+    """A launch that was made: its bound arguments and its variant, of which native dispatch makes a
+    cache entry.
 
-    checks: what must hold, beside the variant's globals, for launches like it to run that too.
+    checks: conditions, besides the globals of the variant, under which the entry is valid.
     """
 
     call: BoundCall

@@ -1,4 +1,4 @@
-"""The variants of one kernel that are in memory: looked up, compiled where missing, and evicted."""
+"""The variants of one kernel in memory: lookup, compilation and eviction."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from tilewright.support import (
 
 
 class NativeDispatch(Protocol):
-    """A table of machine code in which variants are looked up and launched."""
+    """A table of native dispatch."""
 
     def note_launches(self) -> None:
         """Set the stamp of each variant to the clock of its latest launch."""
@@ -57,12 +57,12 @@ class NativeDispatch(Protocol):
 
 
 _REMEMBERED = 64
-"""Latest variants with which a new one is compared, to report what made it a new one."""
+"""Number of latest variants with which a new one is compared, to report the difference."""
 _EVICTED_PART = 32
-"""One 32nd of the limit is evicted at a time, so that variants are sorted by age rarely."""
+"""Fraction of the limit that is evicted at a time, so that variants are rarely sorted by age."""
 
 KernelKey = str
-"""A text, since hooks get it as Triton's."""
+"""A string, since hooks are passed it, as in Triton."""
 
 
 def _kernel_key(
@@ -73,13 +73,13 @@ def _kernel_key(
     options: CommonOptions,
     assigned: Iterable[tuple[str, object]],
 ) -> KernelKey:
-    # Two backends may compile for one target, as the emulated GPU of the tests does.
+    # Two backends may compile for one target: the tests have an emulated GPU.
     return " ".join(map(str, (source.key(), backend.name, target, device, options, [*assigned])))
 
 
 class CompiledKernels:
-    """Compiled kernels by all that decides their code. Different ones are compiled in parallel,
-    each once, also if several threads need it at a time; a failure is raised and not kept."""
+    """Compiled kernels by all that decides their code. Different kernels are compiled in parallel,
+    each once, even if several threads need it at a time; a failure is raised and not cached."""
 
     def __init__(self) -> None:
         self.made: dict[KernelKey, CompiledKernel] = {}
@@ -94,11 +94,11 @@ class CompiledKernels:
         with self._guard:
             lock = self._locks.setdefault(key, ForkLock())
         with lock:
-            kernel = self.made.get(key)  # another thread may have compiled it meanwhile
+            kernel = self.made.get(key)  # another thread may have compiled it
             if kernel is None:
                 kernel = self.made[key] = make()
             with self._guard:
-                # only now that `made` has the kernel: a thread without the lock finds it there
+                # after `made` has the kernel, where a thread without the lock finds it
                 self._locks.pop(key, None)
             return kernel
 
@@ -108,8 +108,8 @@ class VariantCache:
 
     by_key: variants by `BoundCall.key`; kernels: shared by keys that lead to the same code;
     overlaps: warns of arguments that overlap, once for all variants; clock: one 64-bit integer that
-    counts launches; defaults: options for launches that do not give them; limits: say how many
-    variants are kept; kernel: what hooks see as the function.
+    counts launches; defaults: options for launches that do not give them; limits: the maximal
+    number of variants; kernel: passed to hooks as the function.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class VariantCache:
 
     @property
     def dependencies(self) -> Dependencies:
-        """What the kernel's meaning depends on, as it was when first read."""
+        """The dependencies of the kernel's meaning, as of the first use."""
         if self._dependencies is None:
             found = self._function.find_dependencies()
             found.refuse_conflicts()
@@ -145,11 +145,11 @@ class VariantCache:
 
     @property
     def known_hash(self) -> str | None:
-        """That of the dependencies, if they have been read."""
+        """The hash of the dependencies, if they have been read."""
         return None if self._dependencies is None else self._dependencies.hash
 
     def forget_dependencies(self) -> None:
-        """Read them again for the next launch; compiled kernels that still fit are kept."""
+        """Read the dependencies again at the next launch; keep compiled kernels that still fit."""
         with self._lock:
             self._dependencies = self._own_globals = None
             self.by_key.clear()
@@ -176,15 +176,15 @@ class VariantCache:
         return kernel
 
     def _add_variant(self, call: BoundCall) -> Variant:
-        # Before anything is compiled, which a launch of a stand-in could never use.
+        # before compiling, since a launch with a stand-in cannot run
         _check_runnable(call)
         kernel = self._compiled(call)
-        # not before compiling, which finds out which arguments are stored to
+        # after compiling, which determines the arguments that are stored to
         _check_writable(call, kernel.stored)
         used_globals = self._used_globals(call)
         used_globals.check(call.kernel)
         variant = Variant(kernel, call.keys, used_globals, self._tick())
-        # of another architecture than the device's: the next launch looks at the setting again
+        # with another architecture than the device's, the next launch reads the setting again
         if call.backend.memory is None or settings().compilation.override_arch is None:
             self.by_key[call.key] = variant
         self._evict(kernel)
@@ -200,7 +200,7 @@ class VariantCache:
             options = _checking(call.kernel, backend, options, check)
         described = self._function.source(call.signature, self.dependencies.hash)
         source = described if override is None else IRSource(Path(override))
-        # One device of several holds its own loaded copy; mocks and numbers have the first one's.
+        # Each device has its own loaded copy; mocks and numbers use that of the first.
         device = call.device.partition(":")[2] or "0"
         key = _kernel_key(source, backend, target, device, options, call.assigned_settings)
 
@@ -225,14 +225,14 @@ class VariantCache:
     def preload(
         self, signature: KernelSignature, backend: Backend, options: CommonOptions
     ) -> CompiledKernel:
-        """The kernel for arguments, compiled if it is new, for launches to come."""
+        """The kernel for arguments, compiled if it is new, before its first launch."""
         source, target = self._function.source(signature, self.dependencies.hash), backend.target()
         assigned = vars(settings().compilation).items()
         key = _kernel_key(source, backend, target, "0", options, assigned)
         return self.kernels.get(key, partial(compile_source, source, backend, target, options))
 
     def add(self, dispatch: NativeDispatch) -> None:
-        """Register a table that is going to launch these variants."""
+        """Register a table that launches these variants."""
         with self._lock:
             self._dispatches.add(dispatch)
 
@@ -241,22 +241,22 @@ class VariantCache:
         return now
 
     def _evict(self, newest: CompiledKernel) -> None:
-        """Drop what exceeds the setting, but not `newest`, which may have no variant yet."""
+        """Drop variants beyond the limit, but not `newest`, which may have no variant yet."""
         limit = self._limits.max_variants
         if limit and max(len(self.by_key), len(self.kernels.made)) > limit:
             with self._lock:
                 self._keep(limit - limit // _EVICTED_PART, newest)
 
     def _keep(self, count: int, newest: CompiledKernel) -> None:
-        """Drop all but the variants that were launched last, and the kernels made last beside
+        """Drop all but the latest launched variants, and the latest compiled kernels besides
         theirs.
 
-        What a launch is using, or somebody holds as a CompiledKernel, stays loaded until then.
+        A kernel that a launch uses, or that is held as a CompiledKernel, stays loaded until then.
         """
-        # Machine code does not touch Python's objects; its launches are added to the stamps now.
+        # Machine code does not write to objects of Python: copy its stamps now.
         for dispatch in self._dispatches:
             dispatch.note_launches()
-        # A copy at once, since other threads may add variants.
+        # an atomic copy, since other threads may add variants
         variants = sorted(list(self.by_key.items()), key=lambda item: item[1].stamp)
         for key, _ in variants[:-count]:
             self.by_key.pop(key, None)
@@ -276,7 +276,7 @@ class VariantCache:
         return self._own_globals
 
     def _used_globals(self, call: BoundCall) -> UsedGlobals:
-        """Those of the kernel, and of functions among its compile-time arguments."""
+        """The globals of the kernel, and of functions among its compile-time arguments."""
         functions = [arg for arg in call.named.values() if isinstance(arg, DeviceFunction)]
         if not functions:
             return self._globals()
@@ -285,7 +285,7 @@ class VariantCache:
         return UsedGlobals(all_used, self._forget_later())
 
     def _forget_later(self) -> Callable[[], object]:
-        """A function that drops all variants, so that the next launch looks at the globals."""
+        """A function that drops all variants, so that the next launch reads the globals."""
         forget = WeakMethod(self._forget)
 
         def called() -> None:
@@ -311,7 +311,7 @@ class VariantCache:
 
 
 def _checking(kernel: str, backend: Backend, options: CommonOptions, check: str) -> CommonOptions:
-    """The options with what is to be checked, or a warning where nothing can be."""
+    """The options with the checks; a warning if the backend cannot check."""
     if backend.checks:
         return replace(options, check=check)
     kinds = check.replace("+", ", ")
