@@ -1,4 +1,4 @@
-"""`driver.active`: questions about the device that kernels run on, under Triton's names."""
+"""`driver.active`: queries about the device that kernels run on, under Triton's names."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class DriverUtils:
 
     def get_device_properties(self, device: int = 0) -> dict[str, int]:
         """max_shared_mem (bytes), max_num_regs, multiprocessor_count, max_threads_per_sm, warpSize,
-        sm_clock_rate and mem_clock_rate (kHz) and mem_bus_width (bits) of a device; 0 where one
-        means nothing."""
+        sm_clock_rate and mem_clock_rate (kHz) and mem_bus_width (bits) of a device; 0 for
+        properties that it does not have."""
         return self._driver.backend.properties(device)
 
 
@@ -34,20 +34,20 @@ class ActiveDriver:
 
     @classmethod
     def is_active(cls) -> bool:
-        """Whether the device can run kernels here; of one of the `driver_class`es."""
+        """Whether the device can run kernels here; overridden by the classes of `driver_class`."""
         return True
 
     def get_current_target(self) -> GPUTarget:
-        """What kernels are compiled for."""
+        """The target that kernels are compiled for."""
         return self.backend.target()
 
     def get_current_device(self) -> int:
-        """Index of the current device; 0 where there is but one, the host."""
+        """Index of the current device; 0 on the host."""
         memory = self.backend.memory
         return 0 if memory is None else memory.current()[0]
 
     def get_current_stream(self, device: int = 0) -> int:
-        """Handle of the stream that launches on a device go to; 0 on the host."""
+        """Handle of the stream in which launches on a device are enqueued; 0 on the host."""
         memory = self.backend.memory
         return 0 if memory is None else memory.stream_of(device)
 
@@ -69,7 +69,7 @@ class ActiveDriver:
     def get_empty_cache_for_benchmark(self) -> Any:
         """A torch buffer, larger than the caches, to be overwritten between measurements."""
         torch = self._torch()
-        # as many bytes as Triton clears, which is more than any L2 has
+        # as many bytes as Triton clears: larger than any L2
         return torch.empty(256_000_000, dtype=torch.uint8, device=self.get_active_torch_device())
 
     def clear_cache(self, cache: Any) -> None:
@@ -85,7 +85,8 @@ class ActiveDriver:
 
 @cache
 def driver_class(name: str) -> Callable[[], ActiveDriver]:
-    """The class of drivers of the backend `name`: made without arguments, as Triton's are."""
+    """The class of drivers of the backend `name`; its constructor has no arguments, as in
+    Triton."""
 
     class NamedDriver(ActiveDriver):
         def __init__(self) -> None:

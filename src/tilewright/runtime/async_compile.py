@@ -1,10 +1,10 @@
-"""Compiling in other threads: inside an `AsyncCompileMode`, `warmup` only begins to compile.
+"""Compilation in other threads: inside an `AsyncCompileMode`, `warmup` only starts it.
 
     with ThreadPoolExecutor() as pool, tilewright.AsyncCompileMode(pool):
         for block in (32, 64, 128):
             kernel.warmup(tl.float32, n, BLOCK=block, grid=(1,))
 
-At the end of the block every kernel that was begun is compiled.
+At the end of the block every kernel that was started is compiled.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class FutureKernel:
         self.kernel: Any = None
 
     def result(self, ignore_errors: bool = False) -> Any:
-        """The kernel, once it is compiled; None for one with a mistake, if errors are ignored."""
+        """Wait for the kernel and return it; None for one with an error, if errors are ignored."""
         if self.kernel is None:
             try:
                 kernel = self.future.result()
@@ -51,7 +51,7 @@ class FutureKernel:
 class AsyncCompileMode:
     """A block in which `warmup` compiles in the threads of an executor and returns FutureKernels.
 
-    ignore_errors: of kernels that nobody has asked for a result, at the end of the block.
+    ignore_errors: at the end of the block, ignore those of kernels whose result was not requested.
     """
 
     def __init__(self, executor: Executor, *, ignore_errors: bool = False) -> None:
@@ -61,7 +61,7 @@ class AsyncCompileMode:
 
     @property
     def raw_futures(self) -> list[Future[Any]]:
-        """What the executor has returned."""
+        """The futures that the executor has returned."""
         return [kernel.future for kernel in self.future_kernels.values()]
 
     def submit(
@@ -70,16 +70,16 @@ class AsyncCompileMode:
         compile_fn: Callable[[], Any],
         finalize_fn: Callable[[Any], object] | None = None,
     ) -> FutureKernel:
-        """Begin to compile; the same key again gets the same kernel. finalize_fn(kernel) is called
-        in the thread that first asks for the result."""
+        """Start a compilation; an equal key returns the same kernel. finalize_fn(kernel) is called
+        in the thread that first requests the result."""
         if key not in self.future_kernels:
-            # with this thread's context, in which settings and recorders are found
+            # with the context of this thread, which holds settings and recorders
             future = self.executor.submit(contextvars.copy_context().run, compile_fn)
             self.future_kernels[key] = FutureKernel(finalize_fn, future)
         return self.future_kernels[key]
 
     def __enter__(self) -> Self:
-        """Errors: InvalidOption inside another such block."""
+        """Activate the mode. Errors: InvalidOption inside another such block."""
         if active_mode.get() is not None:
             expected = "used outside of another one: a mode is active already"
             raise errors.InvalidOption("AsyncCompileMode", expected, "one inside another")

@@ -1,4 +1,5 @@
-"""`autotune`: measures a kernel's configurations at its first launch of a kind, keeps the best."""
+"""`autotune`: measures the configurations of a kernel at its first launch with a key, and keeps
+the best."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ from tilewright.support import (
 )
 
 _BY_VALUE = (int, float, bool, type(None))
-"""Keys that machine code compares by value."""
+"""Types of keys that machine code compares by value."""
 
 
 class Autotuner(KernelWrapper):
@@ -50,8 +51,8 @@ class Autotuner(KernelWrapper):
     Options of a launch, such as num_warps, beat those of the configuration.
 
     configs; keys: names of arguments whose values decide the choice; cache: key -> chosen Config;
-    best_config: the last one chosen; configs_timings: milliseconds (at QUANTILES) of each that was
-    measured last; bench_time: seconds that this took.
+    best_config: the last one chosen; configs_timings: milliseconds (at QUANTILES) of each
+    configuration in the last measurement; bench_time: its seconds.
     """
 
     decorator = "autotune"
@@ -105,7 +106,7 @@ class Autotuner(KernelWrapper):
         self._check_names()
 
     def _check_names(self) -> None:
-        """Raise UnknownArgument for a name that the kernel has no parameter for."""
+        """Raise UnknownArgument for a name that is no parameter of the kernel."""
         for name in (*self.keys, *self.reset_to_zero, *self.restore_value):
             if name not in self.arg_names:
                 raise errors.UnknownArgument(self.__name__, name, self.arg_names)
@@ -129,12 +130,12 @@ class Autotuner(KernelWrapper):
 
     @property
     def configs_top_k(self) -> float:
-        """How many, or which part, of the configurations with the best estimates are measured."""
+        """The number, or fraction, of configurations with the best estimates that are measured."""
         return self.pruning.top_k
 
     @property
     def early_config_prune(self) -> Callable[..., list[Config]] | None:
-        """The function that leaves configurations out."""
+        """The function that removes configurations."""
         return self.pruning.early
 
     # --- launching --------------------------------------------------------------------------------
@@ -167,8 +168,8 @@ class Autotuner(KernelWrapper):
         return result
 
     def _second_launch(self, grid: object, /, *args: object, **keywords: Any) -> Any:
-        """The second launch: from here on, machine code makes those that are like others."""
-        if self._launch != self._second_launch:  # through a `kernel[grid]` that was kept
+        """Create native dispatch at the second launch."""
+        if self._launch != self._second_launch:  # through a stored `kernel[grid]`
             return self._launch(grid, *args, **keywords)
         fn = cast("JITFunction", self.fn)
         launch = fn.native_dispatch(self._run, self._recorded_by_keys, self.keys)
@@ -179,14 +180,14 @@ class Autotuner(KernelWrapper):
             return launch(grid, *args, **keywords)
 
     def has_one_choice(self, named: Mapping[str, Any]) -> bool:
-        """Whether arguments like these, by name, always get one configuration, whatever the values
-        of those that decide the choice."""
+        """Whether launches with equal descriptors always use one configuration, independent of the
+        values of the keys."""
         return len(self.configs) == 1
 
     def _recorded_if_one_choice(
         self, args: tuple[object, ...], keywords: Mapping[str, Any]
     ) -> RecordedLaunch | None:
-        """What a launch has run, if launches like it are the same whatever the values."""
+        """The recorded launch, if its configuration does not depend on the values of the keys."""
         named = self.named_arguments(args, keywords)
         if not self.has_one_choice(named):
             return None
@@ -196,7 +197,7 @@ class Autotuner(KernelWrapper):
     def _recorded_by_keys(
         self, args: tuple[object, ...], keywords: Mapping[str, Any]
     ) -> RecordedLaunch | None:
-        """What a launch has run, if launches like it with the same values of keys are the same."""
+        """The recorded launch, if the values of the keys decide its configuration."""
         named = self.named_arguments(args, keywords)
         values = [named[name] for name in self.keys if name in named]
         if len(self.configs) == 1 or not all(isinstance(value, _BY_VALUE) for value in values):
@@ -212,14 +213,15 @@ class Autotuner(KernelWrapper):
         config: Config | None,
         *checks: GlobalCheck,
     ) -> RecordedLaunch | None:
-        """A launch with a configuration; machine code notes it as the last one, as `_run` does."""
+        """A launch with a configuration, which machine code stores in `best_config` as `_run`
+        does."""
         if config is None or config.pre_hook is not None:
             return None
         fn = cast("JITFunction", self.fn)
         launch = fn.recorded_launch(args, {**config.all_kwargs(), **keywords})
         if launch is None:
             return None
-        # a check that always holds and is made for its effect: setattr returns None
+        # a check that always holds and is called for its effect: setattr returns None
         noted = (partial(setattr, self, "best_config"), config, None)
         return RecordedLaunch(launch.call, launch.variant, (*checks, noted))
 
@@ -231,7 +233,7 @@ class Autotuner(KernelWrapper):
         return [self.fn.warmup(*args, grid=grid, **{**c.all_kwargs(), **keywords}) for c in left]
 
     def prune_configs(self, keywords: Mapping[str, Any]) -> list[Config]:
-        """The configurations that would be measured for arguments given by name."""
+        """The configurations to measure for arguments by name."""
         positional = self.nargs or {}
         return self.pruning(self.configs, positional, {**positional, **keywords}, keywords)
 
@@ -257,7 +259,7 @@ class Autotuner(KernelWrapper):
         if config is not None:
             return config
         with self._lock:
-            # Another thread may have tuned it while this one waited for the lock.
+            # Another thread may have tuned while this one waited for the lock.
             if key not in self.cache:
                 self.cache[key] = self._choose(self._trial(args, grid, keywords, named), key)
             return self.cache[key]
@@ -269,18 +271,18 @@ class Autotuner(KernelWrapper):
         keywords: Mapping[str, Any],
         named: dict[str, Any],
     ) -> Trial:
-        # looked up here, since subclasses and programs assign hooks of their own
+        # read here, since subclasses and programs assign hooks
         hooks = Hooks(self.pre_hook, self.post_hook)
         return Trial(self.fn, hooks, args, grid, keywords, named)
 
     def _prepare(self, arguments: dict[str, Any], reset_only: bool = False) -> None:
-        """Before a trial: zero what is to be, and save what is to be put back."""
+        """Before a trial: zero arrays, and save those to restore."""
         self._state.reset(arguments)
         if not reset_only:
             self.restore_copies = self._state.save(arguments)
 
     def _put_back(self, arguments: dict[str, Any], exception: Exception | None) -> None:
-        """After a trial."""
+        """After a trial: restore arrays."""
         self._state.restore(arguments, self.restore_copies)
         self.restore_copies = {}
 
@@ -297,7 +299,7 @@ class Autotuner(KernelWrapper):
         launch = {"grid": trial.grid, "warmup": False}
         positional = self._positional(trial.args)
         left = self.pruning(self.configs, positional, trial.named, trial.keywords, **launch)
-        # the speed of the interpreter says nothing of that of the code
+        # timings of the interpreter say nothing about compiled code
         if len(left) == 1 or self.base_fn.interpreted:
             return left[0]
         device, backend = _device(trial.named)
@@ -311,7 +313,7 @@ class Autotuner(KernelWrapper):
         if kept is not None and not current.cache.always_compile:
             tuning.timings = kept.read(left)
         if all(timing[0] == float("inf") for timing in tuning.timings.values()):
-            tuning.timings = {}  # to be able to say why none can run
+            tuning.timings = {}  # so that the error can name the reason
         known = len(tuning.timings)
         tuning.run(left)
         self.bench_time = tuning.spent
@@ -337,7 +339,7 @@ class Autotuner(KernelWrapper):
     def _kept(
         self, trial: Trial, key: tuple[object, ...], backend: Backend, current: Settings
     ) -> KeptTimings:
-        """The timings on disk, of which there are others for another device or way to measure."""
+        """The timings on disk for this device and method of measurement."""
         target = backend.target()
         # on a CPU, the best configuration depends on the number of threads
         threads = "" if backend.memory else str(current.cpu.threads or thread_count())
@@ -377,7 +379,7 @@ class Autotuner(KernelWrapper):
         )
 
     def _budgets(self) -> dict[str, float]:
-        """Milliseconds for `do_bench`, where they are given."""
+        """The given milliseconds for `do_bench`."""
         given = {"warmup": self.num_warmups, "rep": self.num_reps}
         return {name: ms for name, ms in given.items() if ms is not None}
 
@@ -390,7 +392,7 @@ class Autotuner(KernelWrapper):
 
 
 def _arrays(values: Iterable[Any]) -> Iterator[Any]:
-    """The arrays among arguments, those in tensor descriptors too."""
+    """The arrays among arguments, including those in tensor descriptors."""
     for value in values:
         array = value.base if isinstance(value, TensorDescriptor) else value
         if hasattr(array, "dtype"):
@@ -398,7 +400,7 @@ def _arrays(values: Iterable[Any]) -> Iterator[Any]:
 
 
 def _device(named: Mapping[str, Any]) -> tuple[str, Backend]:
-    """Where the first array is that a backend serves, and that backend."""
+    """The device of the first array that a backend serves, and that backend."""
     keys = (HANDLERS.key_and_value(array)[0] for array in _arrays(named.values()))
     for device in (key.device for key in keys if isinstance(key, Spec)):
         backend = backend_of(device)
@@ -431,30 +433,30 @@ def autotune(
 ) -> Callable[[Launchable], Autotuner]:
     """Decorator: choose among configurations by measuring them.
 
-    configs: what to choose from; key: parameters whose values, with the dtypes of all arrays,
-    decide the choice: new ones are measured anew.
+    configs: the configurations; key: parameters whose values, with the dtypes of all arrays,
+    decide the choice: each new key is measured.
     prune_configs_by: {"early_config_prune": function (configs, positional, **keywords, with the
-    grid and whether it only warms up) -> configs,
-    "perf_model": function (**arguments) -> estimated time, "top_k": how many, or which part}.
-    reset_to_zero, restore_value: arrays to be zeroed before, or put back after, each trial;
+    grid and `warmup`) -> configs, "perf_model": function (**arguments) -> estimated time,
+    "top_k": number or fraction of configurations}.
+    reset_to_zero, restore_value: arrays to zero before, or restore after, each trial;
     pre_hook(arguments, reset_only=False), post_hook(arguments, exception): functions to call
     instead. warmup, rep: milliseconds for `do_bench`; use_cuda_graph: measure inside a CUDA graph
-    where there is one; do_bench(fn, quantiles=...): measure by this. cache_results: keep timings on
-    disk (default: the setting TILEWRIGHT_CACHE_AUTOTUNING). seconds: time for one choice, 0 for no
-    limit (default: the setting TILEWRIGHT_AUTOTUNE_SECONDS).
+    if possible; do_bench(fn, quantiles=...): the function that measures. cache_results: keep
+    timings on disk (default: the setting TILEWRIGHT_CACHE_AUTOTUNING). seconds: time for one
+    choice, 0 for no limit (default: the setting TILEWRIGHT_AUTOTUNE_SECONDS).
 
-    The same launch of the same code is measured once; each timing is kept at once. When the time is
-    over, the best so far is used, with a warning; the next process goes on with the others.
+    Equal launches of equal code are measured once; each timing is stored at once. When the time is
+    over, the best so far is used, with a warning; the next process measures the others.
 
     A configuration for which compiling or launching runs out of resources, or fails a
-    `static_assert`, is passed over. Errors: AutotunerError, UnknownArgument, InvalidOption,
+    `static_assert`, is skipped. Errors: AutotunerError, UnknownArgument, InvalidOption,
     NotAKernel; BadCallback for a function that cannot be called as it must be.
     """
     with user_boundary:
         choices, keys = configs_of(configs), names_of("key", key)
         zeroed = names_of("reset_to_zero", reset_to_zero or ())
         restored = names_of("restore_value", restore_value or ())
-        Pruning(prune_configs_by)  # only for its errors, which belong to this line
+        Pruning(prune_configs_by)  # only for its errors, which should point to this line
 
     def decorate(fn: Launchable) -> Autotuner:
         with user_boundary:

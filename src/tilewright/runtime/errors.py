@@ -1,4 +1,4 @@
-"""The mistakes that launching and tuning can meet, where Triton has them."""
+"""Errors of launches and tuning, under Triton's names."""
 
 from tilewright.support.errors import (
     AutotunerError,

@@ -1,4 +1,4 @@
-"""What every kernel, and every wrapper around one, is to those who launch it."""
+"""The interface of kernels, and of wrappers around them, to launches."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tilewright.runtime.arguments.mock_tensor import mocked
 class KernelInterface:
     """Something that is launched by `kernel[grid](*args, **keywords)`, which calls `run`.
 
-    A subclass says what `run` does, and gets the rest. One that overrides the `run` of a class with
-    a faster way to launch is launched by its own `run`.
+    A subclass defines `run` and inherits the rest. If it overrides the `run` of a class with a
+    faster `__getitem__`, it is launched by its own `run`.
     """
 
     def __init_subclass__(cls, **keywords: Any) -> None:

@@ -1,4 +1,4 @@
-"""Functions that are called around every launch, for profilers.
+"""Hooks around every launch, for profilers.
 
 tilewright.runtime.launch_hooks.launch_enter.add(lambda metadata: print(metadata.get()["name"]))
 """
@@ -16,7 +16,7 @@ launch_exit: HookChain[[LaunchMetadata]] = HookChain(reversed=True)
 
 
 class _Ranges(threading.local):
-    """The ranges of launches that this thread has begun, the latest last."""
+    """The open ranges of launches in this thread, the latest last."""
 
     def __init__(self) -> None:
         self.open: list[ExitStack] = []
@@ -25,12 +25,12 @@ class _Ranges(threading.local):
 @contextmanager
 def profiled_launches() -> Generator[None]:
     """A block in which launches are ranges of `torch.profiler` under the names of the kernels, and
-    of NVTX where PyTorch has a GPU. Outside of it they cost nothing more."""
+    of NVTX if PyTorch has a GPU."""
     torch = import_late("torch")
     ranges = _Ranges()
 
     def begin(metadata: LaunchMetadata | None) -> None:
-        # of launches in compiled functions, which PyTorch shows itself, it says nothing
+        # None for launches in compiled functions, which PyTorch itself records
         name = "kernel" if metadata is None else str(metadata.get()["name"])
         with ExitStack() as stack:
             stack.enter_context(torch.profiler.record_function(name))

@@ -1,4 +1,4 @@
-"""Functions of the language as their text: what programs read, hash and replace."""
+"""The text of functions of the language, which programs read, hash and replace."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ class FunctionText:
 
     @property
     def starting_line_number(self) -> int:
-        """The line of the file on which the function, or its first decorator, begins."""
+        """The line of the file on which the function, or its first decorator, starts."""
         return _function(self).__code__.co_firstlineno
 
     @property
     def module(self) -> str:
-        """The name of the module in which it is written."""
+        """The name of the module that contains the function."""
         return self.__module__
 
     @property
     def type(self) -> constexpr_type:
-        """Of a function as a compile-time value."""
+        """The type of the function as a compile-time value."""
         return constexpr_type(self)
 
     def parse(self) -> ast.Module:
@@ -59,12 +59,12 @@ class FunctionText:
         return ast.parse(self.src)
 
     def find_dependencies(self) -> Dependencies:
-        """What the meaning of the function depends on, at the first look at it."""
+        """The dependencies of the function's meaning, as of the first use."""
         raise NotImplementedError
 
     @property
     def cache_key(self) -> str:
-        """A hash of the source, of what it calls, and of the globals that it uses."""
+        """A hash of the source, of the functions it calls, and of the globals it uses."""
         return self.find_dependencies().hash
 
     @cached_property  # not a property: programs assign to it
@@ -88,7 +88,7 @@ class ConstexprFunction(FunctionText, constexpr_function[P, R]):
         self.hash: str | None = None
 
     def find_dependencies(self) -> Dependencies:
-        """As they are now."""
+        """The current dependencies."""
         return dependencies(self)
 
     def _unsafe_update_src(self, new_src: str) -> None:

@@ -1,6 +1,6 @@
-"""Where kernels would get scratch memory from: Triton's `set_allocator`, which is accepted.
+"""Triton's `set_allocator`, which is accepted: the source of scratch memory for kernels.
 
-No kernel needs any so far: descriptors that a kernel makes are plain masked accesses.
+No kernel needs scratch memory: descriptors that a kernel creates are plain masked accesses.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ Allocator = Callable[[int, int, int | None], object]
 
 
 class NullAllocator:
-    """What is set as long as nobody has set an allocator."""
+    """The default allocator."""
 
     def __call__(self, size: int, alignment: int, stream: int | None) -> object:
-        """There is no memory to give. Raises InvalidOption."""
+        """Raise InvalidOption."""
         raise errors.InvalidOption("allocator", "set by set_allocator", None)
 
 
@@ -27,7 +27,7 @@ ALLOCATOR: ContextVar[Allocator] = ContextVar("tilewright_allocator", default=_N
 
 
 def set_allocator(allocator: Allocator | None) -> None:
-    """Set the function that gives scratch memory to kernels, in this thread and what it starts.
+    """Set the function that allocates scratch memory for kernels, in this thread and its children.
 
     allocator(size, alignment, stream) returns an object with `data_ptr()`; None unsets it.
     Errors: InvalidOption.

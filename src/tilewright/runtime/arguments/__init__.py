@@ -1,4 +1,4 @@
-"""What users pass to kernels: arrays, scalars, stand-ins; what of them decides a variant.
+"""Arguments of kernels: arrays, scalars, stand-ins, and their parts of the launch key.
 
 May import the language, the compiler's signatures and backends' manifests; knows nothing of
 launches.

@@ -1,4 +1,4 @@
-"""Element types by name, and the Specs of arrays: by device, dtype, alignment, writability."""
+"""Specs of arrays by device, dtype, alignment and writability; element types by name."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tilewright.runtime.arguments.specialization import ALIGNMENT, HOST, LOW_BIT
 from tilewright.support import errors
 
 DTYPES: dict[str, DType] = {name: dtype for dtype, name in ARRAY_NAMES.items()}
-"""By the name that NumPy, ml_dtypes, CuPy and torch share."""
+"""Element types by the name that NumPy, ml_dtypes, CuPy and torch share."""
 
 
 def element_type(name: str) -> DType:
-    """The type of elements whose dtype is called `name`, as in "torch.float32" or "int8"."""
+    """The element type of a dtype called `name`, such as "torch.float32" or "int8"."""
     type_ = DTYPES.get(name.rpartition(".")[2])
     if type_ is None:
         raise errors.UnsupportedArgument("", f"{name} array", "convert it to another dtype")
@@ -29,7 +29,7 @@ class PointerSpecs(dict[object, Any]):
         self._device = device
 
     def __missing__(self, dtype: object) -> Any:
-        # of NumPy's dtypes; those of other libraries are in native order always
+        # of NumPy's dtypes; other libraries have native byte order only
         if not getattr(dtype, "isnative", True):
             raise errors.UnsupportedArgument("", f"{dtype} array", "convert it to native order")
         type_ = PointerType(element_type(str(dtype)))

@@ -1,8 +1,8 @@
 """Tensor descriptors as kernel arguments: an address, the extents, and all strides but the last.
 
-A kernel is compiled for the dtype, the shape of blocks and the padding, and for whether rows are
-multiples of 16 bytes: then the last 16 of a row are not cut, so that masked accesses can be wide.
-That the address and the strides are multiples of 16 bytes is checked here, at each launch.
+A kernel is compiled for the dtype, the shape of blocks, the padding, and whether rows are multiples
+of 16 bytes, which lets masked accesses be 16 bytes wide. Each launch checks here that the address
+and the strides are multiples of 16 bytes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from tilewright.support import errors
 
 
 class Blocks(NamedTuple):
-    """What a kernel is compiled for: the shape of blocks, and what is read outside of the array."""
+    """Compile-time parts of a descriptor: the shape of blocks, and the padding outside the
+    array."""
 
     shape: tuple[int, ...]
     padding: str
@@ -39,13 +40,13 @@ class DescriptorKey(TupleKey):
 
     @property
     def blocks(self) -> Blocks:
-        """What a kernel is compiled for."""
+        """The compile-time parts."""
         blocks = self[0]
         assert isinstance(blocks, Blocks)
         return blocks
 
     def values_of(self, item: Any) -> Any:
-        """The parts of a descriptor, or what is passed for them, which are parts already."""
+        """The parts of a descriptor; values that are parts already stay as they are."""
         return item.parts() if isinstance(item, TensorDescriptor) else item
 
     @property
@@ -101,5 +102,5 @@ def _resolve(kind: type[Any]) -> Handler | None:
     return _of_descriptor if issubclass(kind, TensorDescriptor) else None
 
 
-# first: nothing else that is asked for may take a descriptor for an array
+# first, since other resolvers would accept a descriptor as an array
 HANDLERS.resolvers.insert(0, _resolve)

@@ -3,14 +3,14 @@
     CuPy                        `data.ptr`, `dtype`, `device`
     __cuda_array_interface__    Numba and others; version 2 has no stream, 3 may have one
     __dlpack__                  on GPUs, in pinned and in managed memory, and of the CPU
-    data_ptr() and dtype        Triton's protocol; `device` or `get_device()` may tell the device
+    data_ptr() and dtype        Triton's protocol; perhaps with `device` or `get_device()`
 
-Where an array does not tell its device, the driver is asked whose memory its address is in; with no
-driver, or memory that is not the driver's, it is the host's.
+If an array does not report its device, the driver is queried for the owner of its address; without
+a driver, or for other memory, that is the host.
 
-A launch goes to the current stream. Work on an array that its library has put in another one comes
-first: DLPack is told the stream and sees to it; an address that comes with a stream which is not
-the current one is a `Streamed`, which the launcher orders (see `backends.nvidia.streams`).
+A launch is enqueued in the current stream, after work that a library has enqueued for an array in
+another stream: DLPack is passed the current stream and orders it; an address with another stream is
+a `Streamed`, which the launcher orders (see `backends.nvidia.streams`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tilewright.support import errors
 from tilewright.support.asynchronous_exceptions import synchronous
 
 _DEFAULT_STREAM = 1
-"""Of both protocols, where CUDA also says 0."""
+"""The default stream in both protocols, for which CUDA also uses 0."""
 
 _TYPESTRS = {
     **{f"{order}b1": "bool" for order in "|<"},
@@ -39,11 +39,11 @@ _TYPESTRS = {
     **{f"<u{size}": f"uint{8 * size}" for size in (2, 4, 8)},
     **{f"<f{size}": f"float{8 * size}" for size in (2, 4, 8)},
 }  # fmt: skip
-"""Of array interfaces -> name of the dtype; the types of ml_dtypes have none of their own."""
+"""Type string of an array interface -> name of the dtype; types of ml_dtypes have no string."""
 
 
 def resolve(kind: type[Any]) -> Handler | None:
-    """The handler of arrays of a type; None for what is not known to be an array by its type."""
+    """The handler of arrays of a type; None for a type that is not known as one of arrays."""
     cupy = sys.modules.get("cupy")
     if cupy is not None and issubclass(kind, cupy.ndarray):
         return _of_cupy
@@ -57,8 +57,8 @@ def resolve(kind: type[Any]) -> Handler | None:
 
 
 def by_instance(value: Any) -> Handled:
-    """An object whose class does not tell what it is, or that has an interface only while it is on
-    a GPU."""
+    """The handler of an object whose class does not decide it, or that has an interface only while
+    it is on a GPU."""
     interface = getattr(value, "__cuda_array_interface__", None)
     if interface is not None:
         return _of_cuda_interface(value, cast("Mapping[str, Any]", interface))
@@ -73,7 +73,7 @@ def by_instance(value: Any) -> Handled:
 
 
 def _of_cupy(array: Any) -> Handled:
-    """An array of CuPy: as by `__cuda_array_interface__`, in half the time."""
+    """The handler of CuPy's arrays: twice as fast as by `__cuda_array_interface__`."""
     address, ordinal = array.data.ptr, array.device.id
     key = SPECS_BY_DEVICE[_cuda_name(ordinal)].spec_of(array.dtype, address)
     if "torch" in sys.modules:  # then the current stream may be torch's
@@ -83,7 +83,7 @@ def _of_cupy(array: Any) -> Handled:
 
 
 def _of_cuda_interface(value: Any, interface: Mapping[str, Any]) -> Handled:
-    """An object that describes its memory on a GPU."""
+    """The handler of objects with `__cuda_array_interface__`."""
     address, read_only = interface["data"]
     address = int(address or 0)
     device = _device_attribute(value)
@@ -98,54 +98,57 @@ def _of_cuda_interface(value: Any, interface: Mapping[str, Any]) -> Handled:
 
 
 def _dtype(value: Any, interface: Mapping[str, Any]) -> object:
-    """The dtype that an interface tells; the object's own where the interface has no word for it:
-    those of ml_dtypes are "<V2" there."""
+    """The dtype of an interface; that of the object if the interface has no string for it, as for
+    ml_dtypes, which are "<V2" there."""
     typestr = interface["typestr"]
     return _TYPESTRS.get(typestr) or getattr(value, "dtype", None) or typestr
 
 
 def _of_interface(value: Any) -> Handled:
-    """An object that describes its memory as NumPy arrays do."""
+    """The handler of objects with `__array_interface__`."""
     interface = cast("Mapping[str, Any]", value.__array_interface__)
     address, read_only = interface["data"]
     return ON_HOST.spec_of(_dtype(value, interface), address, read_only), address
 
 
 def _of_pointer(value: Any) -> Handled:
-    """An object with `data_ptr()` and `dtype` that is no torch tensor."""
+    """The handler of objects with `data_ptr()` and `dtype` that are no torch tensors."""
     address = int(value.data_ptr())
     device = _device_attribute(value) or _device_by_driver(address)
     return SPECS_BY_DEVICE[device].spec_of(value.dtype, address), address
 
 
 class _Owned(int):
-    """An address, and what keeps its memory."""
+    """An address that keeps its memory alive."""
 
     owner: object
 
 
 def _of_dlpack(value: Any) -> Handled:
-    """An array of another library, through DLPack."""
+    """The handler of arrays that export DLPack."""
     try:
         exported, device = _exported(value)
     except errors.TilewrightError:
         raise
     except synchronous(
         Exception
-    ) as problem:  # whatever the library raises for an array that has no memory
+    ) as problem:  # any error of the library for an array without memory
         said = str(problem).partition("\n")[0]
         instead = f"its library does not hand it over: {said}"
         raise errors.UnsupportedArgument("", type(value).__name__, instead) from problem
     key = SPECS_BY_DEVICE[device].spec_of(exported.dtype, exported.address, exported.read_only)
     if device != HOST and not exported.copied:
-        return key, exported.address  # the caller's array keeps it; plain integers launch faster
+        return (
+            key,
+            exported.address,
+        )  # the caller's array owns the memory; plain integers launch faster
     owned = _Owned(exported.address)
     owned.owner = exported.capsule
     return key, owned
 
 
 def _exported(value: Any) -> tuple[dlpack.Exported, str]:
-    """An array of DLPack, and its device."""
+    """The exported array, and its device."""
     kind, ordinal = cast("tuple[int, int]", value.__dlpack_device__())
     if kind in dlpack.HOSTS:
         return dlpack.export(value), HOST
@@ -177,7 +180,8 @@ _NAMED = re.compile(r"[a-z_]+(:\d+)?")
 
 
 def _device_attribute(value: Any) -> str | None:
-    """Where an array says that it is, as torch says it ("cpu", "cuda:0"); None if it does not."""
+    """The device that an array reports, as torch writes it ("cpu", "cuda:0"); None if it reports
+    none."""
     device = getattr(value, "device", None)
     name = str(device).lower()
     ordinal = device if type(device) is int else getattr(device, "id", None)
@@ -192,7 +196,7 @@ def _device_attribute(value: Any) -> str | None:
 
 
 def _by_ordinal(ordinal: int) -> str:
-    """The device that torch's `get_device()` means."""
+    """The device of a number that torch's `get_device()` returns."""
     return HOST if ordinal < 0 else _cuda_name(ordinal)
 
 
@@ -203,7 +207,7 @@ def gpu() -> DeviceMemory | None:
 
 
 def _device_by_driver(address: int) -> str:
-    """The device whose memory an address is in, as the driver reports it; else the host."""
+    """The device that owns an address by the driver's report; otherwise the host."""
     memory = gpu()
     return HOST if memory is None else memory.device_of(address) or HOST
 
@@ -222,7 +226,7 @@ def _current_stream() -> int:
 
 
 def _after(stream: int, ordinal: int, address: int) -> int:
-    """An address whose use must come after the work in a stream of its device."""
+    """An address whose use must be ordered after the work in a stream of its device."""
     memory = gpu()
     if stream == _DEFAULT_STREAM:
         stream = 0

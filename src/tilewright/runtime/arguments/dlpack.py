@@ -1,4 +1,4 @@
-"""What an array of DLPack holds, read from its capsule by offsets of the C structures.
+"""Arrays of DLPack, read from their capsules by offsets of the C structures.
 
     DLManagedTensor           { DLTensor, void *manager, deleter }            in a "dltensor"
     DLManagedTensorVersioned  { u32 major, minor, void *manager, deleter, u64 flags, DLTensor }
@@ -6,8 +6,8 @@
     DLTensor  { void *data, i32 device, device_id, i32 ndim, { u8 code, u8 bits, u16 lanes },
                 i64 *shape, i64 *strides, u64 byte_offset }
 
-A capsule is read, never consumed: as long as it lives, so does the memory, and its own destructor
-gives it back.
+A capsule is read, never consumed: the memory lives as long as the capsule, whose destructor
+releases it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CUDA, CUDA_HOST, CUDA_MANAGED = 2, 3, 13
 HOSTS = (1, CUDA_HOST, 11)
 """DLDeviceType: kDLCPU, and memory of the host that CUDA and ROCm have pinned."""
 NAMES = {8: "metal", 10: "hip", 14: "oneapi"}
-"""Of devices that no backend serves, for messages."""
+"""Names of devices that no backend serves, for messages."""
 
 _TENSOR = struct.Struct("<QiiiBBH8x8xQ")
 _TENSOR_IN_VERSIONED = 32
@@ -43,10 +43,10 @@ _CODES = {
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """An array as its library exports it.
+    """An array exported by its library.
 
-    address: of the first element; dtype: its name; copied: the memory is the capsule's alone;
-    capsule: keeps the memory.
+    address: of the first element; dtype: its name; copied: whether only the capsule owns the
+    memory; capsule: keeps the memory alive.
     """
 
     address: int
@@ -57,19 +57,19 @@ class Exported:
 
 
 def export(array: Any, **options: object) -> Exported:
-    """Export an array as a capsule, a versioned one if its library has them, and read that.
+    """Export an array as a capsule, versioned if the library supports it, and read the capsule.
 
     options: `stream`, for arrays of a GPU. Errors: UnsupportedArgument, those of the library.
     """
     try:
         capsule = array.__dlpack__(max_version=_VERSION, **options)
-    except TypeError:  # from before DLPack 1.0
+    except TypeError:  # libraries older than DLPack 1.0
         capsule = array.__dlpack__(**options)
     return read(capsule)
 
 
 def read(capsule: object) -> Exported:
-    """What a capsule holds."""
+    """The array in a capsule."""
     versioned = _is_valid(capsule, b"dltensor_versioned")
     start = _pointer(capsule, b"dltensor_versioned" if versioned else b"dltensor")
     flags = ctypes.c_uint64.from_address(start + _FLAGS_IN_VERSIONED).value if versioned else 0
@@ -82,7 +82,7 @@ def read(capsule: object) -> Exported:
     return Exported(data + offset, dtype, bool(flags & _READ_ONLY), bool(flags & _COPIED), capsule)
 
 
-# Of their own, for the functions in `ctypes.pythonapi` are shared with all of the process.
+# separate objects, since the functions of `ctypes.pythonapi` are shared by the whole process
 _pointer = ctypes.PYFUNCTYPE(ctypes.c_size_t, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )

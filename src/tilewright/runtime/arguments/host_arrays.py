@@ -1,8 +1,8 @@
-"""Arrays as kernel arguments: where their memory is, their element type, whether it is writable.
+"""Arrays as kernel arguments: address, element type, writability.
 
-Recognised without importing their libraries: NumPy arrays and torch tensors here, all others in
-`device_arrays`. A kernel gets the address of the first element; strides are arguments of their own,
-so that arrays need not be contiguous.
+Their libraries are not imported to recognize them: NumPy arrays and torch tensors here, all others
+in `device_arrays`. A kernel is passed the address of the first element; strides are separate
+arguments, so arrays need not be contiguous.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tilewright.support.asynchronous_exceptions import synchronous
 
 
 def plain(value: object) -> object:
-    """A scalar of NumPy as a number of Python; anything else as it is."""
+    """A scalar of NumPy as a number of Python; other values unchanged."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, numpy.generic):
         return _plain_number(value)
@@ -34,7 +34,8 @@ def plain(value: object) -> object:
 
 
 def _plain_number(value: Any) -> object:
-    """A scalar of NumPy as Python's; UnsupportedArgument for one that Python has not."""
+    """A scalar of NumPy as a number of Python. Raises UnsupportedArgument if Python has no such
+    type."""
     item: object = value.item()
     if type(item) is type(value):
         kind = type(value).__name__
@@ -43,7 +44,7 @@ def _plain_number(value: Any) -> object:
 
 
 def _resolve(kind: type[Any]) -> Handler | None:
-    """The handler of arrays of a type. An array of NumPy is one only if NumPy is imported."""
+    """The handler of arrays of a type; those of NumPy are known only if NumPy is imported."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and issubclass(kind, numpy.ndarray):
         return _numpy_handler()
@@ -59,11 +60,11 @@ HANDLERS.resolvers.append(_resolve)
 
 
 _IMMUTABLE = frozenset({"jax", "jaxlib", "tensorflow", "pyarrow"})
-"""Libraries whose arrays never change, and whose ways to hand over memory do not say so."""
+"""Libraries whose arrays are immutable, which their array protocols do not report."""
 
 
 def is_immutable(kind: type[Any]) -> bool:
-    """Whether arrays of a type must not be stored to, whatever their memory allows."""
+    """Whether arrays of a type must not be stored to, even if their memory is writable."""
     modules = (getattr(base, "__module__", "") for base in kind.__mro__)
     return any(str(module).partition(".")[0] in _IMMUTABLE for module in modules)
 
@@ -105,8 +106,8 @@ _WRITABLE = 0x400
 def _data_follows_header(offset: int) -> bool:
     """Whether an array object holds the address of its data right after the object header.
 
-    So NumPy's C API has it (`PyArrayObject_fields.data`) on CPython, and reading it there takes
-    0.1 us where `__array_interface__` takes 0.9.
+    NumPy's C API defines it there (`PyArrayObject_fields.data`); reading it is nine times as fast
+    as `__array_interface__`.
     """
     if sys.implementation.name != "cpython":
         return False
@@ -117,7 +118,7 @@ def _data_follows_header(offset: int) -> bool:
 
 
 def reads_numpy_header() -> bool:
-    """Whether NumPy's arrays hold address, dtype and flags where its C API has them
+    """Whether NumPy's arrays hold address, dtype and flags at the offsets of its C API
     (`PyArrayObject_fields`): 0, 40 and 48 bytes after the object header."""
     offset = object.__basicsize__
     return _data_follows_header(offset) and all(
@@ -130,14 +131,14 @@ def reads_numpy_header() -> bool:
 
 def _sample_arrays() -> list[Any]:
     numpy: Any = import_late("numpy")
-    # a view that starts elsewhere than its base, and one that is read-only and runs backwards
+    # a view with another start than its base, and a read-only one with negative strides
     samples = [numpy.zeros(3), numpy.zeros((4, 4), dtype="int8")[1:, 2:], numpy.ones(5)[::-1]]
     samples[-1].flags.writeable = False
     return samples
 
 
 class _Devices(dict[object, PointerSpecs]):
-    """`torch.device` -> the Specs of its arrays; hashing one takes a tenth of the time of `str`."""
+    """`torch.device` -> the Specs of its arrays; hashing a device is ten times as fast as `str`."""
 
     def __missing__(self, device: object) -> PointerSpecs:
         self[device] = specs = SPECS_BY_DEVICE[str(device)]
@@ -148,10 +149,10 @@ _devices = _Devices()
 
 
 def _of_tensor(tensor: Any) -> Handled:
-    """A torch tensor."""
+    """The handler of torch tensors."""
     try:
         address = tensor.data_ptr()
-    except synchronous(RuntimeError) as problem:  # sparse ones, and stand-ins that have no memory
+    except synchronous(RuntimeError) as problem:  # sparse tensors, and stand-ins without memory
         description = f"tensor with layout {tensor.layout} and without memory of its own"
         raise errors.UnsupportedArgument("", description, str(problem).partition("\n")[0]) from None
     # PyTorch negates and conjugates lazily, by a flag; `bool()` is False, where there is no flag
@@ -164,16 +165,16 @@ def _of_tensor(tensor: Any) -> Handled:
 
 
 def has_device_tensors() -> bool:
-    """Whether torch may have tensors that are not in the memory of the host: a build for CPUs alone
-    has none, whatever the machine. Asks nothing of a driver."""
+    """Whether torch may have tensors outside the memory of the host: a CPU-only build has none. No
+    driver is called."""
     torch: Any = sys.modules.get("torch")
     accelerator = getattr(torch, "accelerator", None)
     return accelerator is None or accelerator.current_accelerator() is not None
 
 
 def is_tensor_type(kind: type[Any]) -> bool:
-    """Whether `data_ptr()`, `dtype`, `get_device()` and `is_neg()` tell all about arrays of a type:
-    those of torch. `get_device()` is -1 for memory of the host."""
+    """Whether `data_ptr()`, `dtype`, `get_device()` and `is_neg()` determine the key of arrays of a
+    type, as for torch. `get_device()` is -1 for memory of the host."""
     return HANDLERS[kind] is _of_tensor and all(
         hasattr(kind, name) for name in ("get_device", "is_neg")
     )

@@ -1,4 +1,4 @@
-"""The parameters of a kernel function, and what their annotations say."""
+"""The parameters of a kernel function, and their annotations."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _KINDS = inspect.Parameter
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What a language whose parameters have types says of one.
+    """The declaration of a parameter in a language whose parameters have types.
 
-    multiple: its value, or its address, is a multiple of it; handler: how an argument is seen, as
-    in `specialize`: int, float, bool and arrays where the type fits, anything else it may convert.
+    multiple: a divisor of its value, or its address; handler: argument -> key and value; it accepts
+    int, float, bool and arrays if the type fits, and may convert other values.
     """
 
     type: Scalar
@@ -30,8 +30,8 @@ class Declared:
     handler: Handler
 
     def takes_as_is(self, value: object) -> bool:
-        """Whether `handler` neither converts an argument nor looks at more than others of the same
-        type and range show; floats may be given as ints."""
+        """Whether `handler` neither converts an argument nor distinguishes it from others of its
+        type and range; floats may be given as ints."""
         if isinstance(self.type, PointerType):
             return not isinstance(value, int | None)
         if self.type.is_integer:
@@ -86,7 +86,7 @@ class KernelParam:
         return self.kind in (_KINDS.POSITIONAL_ONLY, _KINDS.POSITIONAL_OR_KEYWORD)
 
     def renamed(self, name: str) -> KernelParam:
-        """The same under another name: an entry of `**META`."""
+        """The parameter under another name: an entry of `**META`."""
         return replace(self, name=name)
 
 
@@ -96,7 +96,7 @@ Selection = Sequence[str | int] | None
 def parameters_of(
     fn: Callable[..., object], fixed: Selection = None, unaligned: Selection = None
 ) -> tuple[KernelParam, ...]:
-    """The parameters of a function; `fixed` and `unaligned` name those not to specialize."""
+    """The parameters of a function. fixed, unaligned: the parameters that are not specialized."""
     annotations = _annotations(fn)
     params: list[KernelParam] = []
     for num, parameter in enumerate(inspect.signature(fn).parameters.values()):
@@ -138,7 +138,7 @@ def _annotations(fn: Callable[..., object]) -> dict[str, Any]:
 
 
 def _evaluated(fn: Callable[..., object], text: str) -> object:
-    """What an annotation written as text stands for; the text itself if that is no expression."""
+    """The value of an annotation given as a string; the string itself if it is no expression."""
     try:
         return eval(text, getattr(fn, "__globals__", {}))  # noqa: S307
     except synchronous(Exception):  # "*fp32" and names that exist only for type checkers

@@ -1,4 +1,4 @@
-"""Which bytes of memory an array reaches, from its address, shape and strides."""
+"""Ranges of memory that arrays span, from address, shape and strides."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class StridedMemory:
-    """Where the elements of an array are: address of the first; strides and size in bytes."""
+    """The memory of an array: address of the first element; strides and element size in bytes."""
 
     address: int
     shape: tuple[int, ...]
@@ -25,7 +25,7 @@ class StridedMemory:
 
     @property
     def span(self) -> Span:
-        """From the first to the last byte."""
+        """The range from the first to the last byte."""
         if 0 in self.shape:
             return self.address, 0
         steps = [(n - 1) * stride for n, stride in zip(self.shape, self.strides, strict=True)]
@@ -35,8 +35,8 @@ class StridedMemory:
 
 
 def memory_of(array: Any) -> StridedMemory | None:
-    """The memory of an array of NumPy, torch or CuPy, on any device, which is not touched; None
-    if the array does not tell."""
+    """The memory of an array of NumPy, torch or CuPy, on any device, without an access; None if the
+    array does not report it."""
     array = array.base if isinstance(array, TensorWrapper) else array
     if all(hasattr(array, name) for name in ("data_ptr", "stride", "element_size")):
         size = array.element_size()
@@ -60,8 +60,8 @@ def _contiguous(shape: Sequence[int], size: int) -> tuple[int, ...]:
 
 
 def spans_of(arrays: Iterable[Any]) -> list[Span] | None:
-    """The memory of arrays, overlapping parts once, in order of address; None if there is an array
-    that does not tell."""
+    """The union of the memory of arrays, in order of address; None if an array does not report
+    its memory."""
     spans: list[Span] = []
     for array in arrays:
         memory = memory_of(array)
@@ -76,7 +76,7 @@ def _merged(spans: Sequence[Span]) -> list[Span]:
     for address, size in spans:
         if not size:
             continue
-        # `<=`: spans that touch become one, too
+        # `<=`: adjacent spans also become one
         if merged and address <= sum(merged[-1]):
             first, before = merged[-1]
             merged[-1] = (first, max(before, address + size - first))

@@ -1,4 +1,4 @@
-"""Stand-ins for arrays: to compile without data, and to see data as another dtype."""
+"""Stand-ins for arrays: compile without data, and reinterpret data as another dtype."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class MockTensor:
 
     @staticmethod
     def data_ptr() -> int:
-        """Stands for an aligned address."""
+        """A stand-in for an aligned address."""
         return 0
 
     @staticmethod
     def ptr_range() -> int:
-        """Bytes that the pointer may reach; none."""
+        """Bytes that the pointer may access: none."""
         return 0
 
     @staticmethod
@@ -52,9 +52,9 @@ class MockTensor:
 
 
 class TensorWrapper:
-    """An array `base` whose elements are seen as another dtype, `element`, of the same width.
+    """An array `base` with its elements reinterpreted as another dtype, `element`, of equal width.
 
-    Copies of it, on other devices too, are seen as that dtype.
+    Its copies, also on other devices, have that dtype.
     """
 
     def __init__(self, base: Any, dtype: Any) -> None:
@@ -64,17 +64,17 @@ class TensorWrapper:
 
     @property
     def shape(self) -> Any:
-        """As the array has it."""
+        """The shape of the array."""
         return self.base.shape
 
     @property
     def device(self) -> Any:
-        """Where the array is; "cpu" for those of libraries that have no devices."""
+        """The device of the array; "cpu" for libraries without devices."""
         return getattr(self.base, "device", "cpu")
 
     @property
     def data(self) -> Any:
-        """The elements, as the array has them; assign those of another to see them instead."""
+        """The elements with the dtype of the array; assign another array's to use them instead."""
         return self.base.data
 
     @data.setter
@@ -94,7 +94,7 @@ class TensorWrapper:
         return TensorWrapper(self.base.clone(), self.dtype)
 
     def new_empty(self, sizes: Any) -> TensorWrapper:
-        """An array of other extents on the same device, whose elements are not initialized."""
+        """An uninitialized array of another shape on the same device."""
         return TensorWrapper(self.base.new_empty(sizes), self.dtype)
 
     def copy_(self, other: Any) -> None:
@@ -107,7 +107,7 @@ class TensorWrapper:
         return cast("int", address)
 
     def stride(self, *args: int) -> Any:
-        """As the array has it."""
+        """The strides of the array."""
         return self.base.stride(*args)
 
     def element_size(self) -> int:
@@ -119,9 +119,9 @@ class TensorWrapper:
 
 
 def reinterpret(tensor: Any, dtype: Any) -> Any:
-    """See the elements of an array as `dtype`, of the same width, without a copy.
+    """Reinterpret the elements of an array as `dtype`, of equal width, without a copy.
 
-    Errors: UnsupportedArgument for what is no array, or a dtype of another width.
+    Errors: UnsupportedArgument for a value that is no array, or a dtype of another width.
     """
     base = tensor.base if isinstance(tensor, TensorWrapper) else tensor
     key, _ = HANDLERS.key_and_value(cast("object", base))
@@ -170,5 +170,5 @@ def _resolve(kind: type[Any]) -> Handler | None:
     return _of_wrapper if issubclass(kind, TensorWrapper) else None
 
 
-# first: by `data_ptr` and `dtype` the resolver of arrays would take these for arrays
+# first, since the resolver of arrays accepts `data_ptr` and `dtype`
 HANDLERS.resolvers.insert(0, _resolve)

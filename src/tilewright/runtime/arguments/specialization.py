@@ -1,23 +1,23 @@
-"""What of an argument decides which variant of a kernel runs: its type, and facts about its value.
+"""The parts of an argument that decide the variant of a kernel: its type, facts about its value.
 
-Each argument gives one element of a variant's key:
+Each argument has one element in the launch key:
 
     Spec         a run-time value: its type and facts; equal ones are one object
     int, None    a compile-time value (also every integer argument that is 1)
-    Constant     another compile-time value, told apart by type: 1, 1.0 and True differ; and an
-                 integer that is passed as `tl.constexpr(n)`
+    Constant     another compile-time value with its type: 1, 1.0 and True differ; and an integer
+                 passed as `tl.constexpr(n)`
     TupleKey     a tuple argument: its class, then one element for each item
 
 The rules are Triton's: None -> compile-time; bool -> u1; an int is i32, i64 or u64, the first that
 holds it, with the fact that it is a multiple of 16; float -> fp32; an array is a pointer, with the
 fact that it is aligned to 16 bytes. Two more facts of an int are ours:
 
-* that it is not negative. Sizes are, so it makes no more variants as a rule, and indices that wrap
-  around need it (ADR 0022);
-* that it is a multiple of 8, where it is none of 16. Rows of 1000 numbers of 16 bits need it to be
-  copied 16 bytes at a time (ADR 0023). A kernel that is launched with all sorts of sizes is made
-  once more for each such class, so there are no others: multiples of 4 and 2 give 16 bytes only to
-  wider elements, and addresses aligned to 8 or 4 bytes are those of slices, which begin anywhere.
+* that it is not negative. Sizes are not, so this rarely creates more variants, and indices that
+  wrap around need it (ADR 0022);
+* that it is a multiple of 8 but not of 16. Rows of 1000 numbers of 16 bits need it to be copied 16
+  bytes at a time (ADR 0023). Each such class may compile a kernel once more, so there are no
+  others: multiples of 4 and 2 allow 16 bytes only for wider elements, and addresses aligned to 8 or
+  4 bytes are those of slices, which start anywhere.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from tilewright.language import DeviceFunction, constexpr, constexpr_function, d
 from tilewright.support import errors
 
 ALIGNMENT, HALF_ALIGNMENT = DIVISORS = 16, 8
-"""Divisors of integers that a variant may rely on; of addresses, in bytes, the first alone, as in
+"""Divisors of integers that a variant may rely on; for addresses, in bytes, only the first, as in
 Triton."""
 
 LOW_BITS = ALIGNMENT - 1
-"""Those that are 0 in an aligned address, and that decide the divisor of an integer: of a negative
-one those of the two's complement."""
+"""Mask of the bits that are 0 in an aligned address, and that decide the divisor of an integer in
+two's complement."""
 
 _DIVISOR_OF = tuple(
     next((divisor for divisor in DIVISORS if not low % divisor), 1) for low in range(ALIGNMENT)
@@ -47,17 +47,17 @@ _DIVISOR_OF = tuple(
 
 HOST = "cpu"
 MOCK = "mock"
-"""Devices: of arrays in host memory, and of stand-ins without memory."""
+"""The devices of arrays in host memory and of stand-ins without memory."""
 
 
 class Spec:
-    """A run-time argument as the compiler sees it. Made by `spec`; compared by identity.
+    """A run-time argument for the compiler. Created by `spec`; compared by identity.
 
-    type: scalar or pointer; divisor: what the value is known to be divisible by: 16, 8 or 1 (an
-    address: 16 or 1; the rows of a tensor descriptor: the elements of 16 bytes, or 1); device:
-    where a pointer points to ("" for numbers); read_only: it must not be stored through; sign: of a
-    signed integer, 1 (0 or more) or -1, 0 where that is not looked at; plain: the same without what
-    is said of the value.
+    type: scalar or pointer; divisor: a known divisor of the value: 16, 8 or 1 (of an address: 16 or
+    1; of the rows of a tensor descriptor: the elements of 16 bytes, or 1); device: that of the
+    memory behind a pointer ("" for numbers); read_only: must not be stored through; sign: of a
+    signed integer, 1 (0 or more) or -1, 0 if it is ignored; plain: the Spec without facts about the
+    value.
     """
 
     __slots__ = ("device", "divisor", "plain", "read_only", "sign", "type")
@@ -70,12 +70,12 @@ class Spec:
         self.device = device
         self.read_only = read_only
         self.sign = sign
-        # through the cache of `spec`, so that `plain` is the one Spec of its kind too
+        # through the cache of `spec`, so that `plain` is unique as well
         said = divisor > 1 or sign
         self.plain: Spec = spec(type_, 1, device, read_only) if said else self
 
     def facts(self) -> dict[str, int]:
-        """The facts as the front end describes them."""
+        """The facts in the form of the front end."""
         facts: dict[str, int] = {}
         if self.divisor > 1:
             facts["aligned" if isinstance(self.type, PointerType) else "multiple_of"] = self.divisor
@@ -95,18 +95,19 @@ def spec(
     read_only: bool = False,
     sign: int = 0,
 ) -> Spec:
-    """The one Spec with these properties."""
+    """The unique Spec with these properties."""
     return _known_spec(type_, divisor, device, read_only, sign)
 
 
-# By position alone: the cache tells `f(x)` from `f(x=x)`.
+# by position only: the cache distinguishes `f(x)` and `f(x=x)`
 _known_spec = cache(Spec)
 
 
 class Constant(tuple[object, ...]):
-    """A compile-time value in a key, with its type, so that 1.0 is not 1; or the keys of its items.
+    """A compile-time value in a key, with its type, so that 1.0 differs from 1; or keys of its
+    items.
 
-    (type, value), (float, text) since nan is not nan, (tuple or list, key of each item ...)
+    (type, value), (float, text) since nan != nan, (tuple or list, key of each item ...)
     """
 
     __slots__ = ()
@@ -134,7 +135,7 @@ class TupleKey(tuple[object, ...]):
         return cast("tuple[Key, ...]", self[1:])
 
     def values_of(self, item: Any) -> Any:
-        """What belongs to each of the items, of the argument itself or what is passed for it."""
+        """The items of an argument, or of the value that is passed for it."""
         return item
 
     def __repr__(self) -> str:
@@ -145,7 +146,7 @@ Key = Spec | int | None | Constant | TupleKey
 
 
 def run_time_pairs(keys: Sequence[Key], items: Sequence[Any]) -> Iterator[tuple[Spec, Any]]:
-    """The run-time arguments, tuples flattened, each with the item of `items` at its position."""
+    """The run-time arguments, tuples flattened, each with its item of `items`."""
     for key, item in zip(keys, items, strict=True):
         if isinstance(key, TupleKey):
             yield from run_time_pairs(key.items, key.values_of(item))
@@ -156,7 +157,7 @@ def run_time_pairs(keys: Sequence[Key], items: Sequence[Any]) -> Iterator[tuple[
 BOOL = spec(i1)
 FLOAT = spec(f32)
 SIZES = tuple(spec(i32, divisor, sign=1) for divisor in _DIVISOR_OF)
-"""Of an int from 0 to 2^31 - 1, by its LOW_BITS."""
+"""The Spec of an int from 0 to 2^31 - 1, by its LOW_BITS."""
 
 
 def integer_key(value: int) -> Spec:
@@ -182,7 +183,7 @@ def address_divisor(address: int) -> int:
 
 
 def constant_key(value: object) -> Key:
-    """The key of a compile-time value; one that cannot be hashed is known by its text."""
+    """The key of a compile-time value; that of an unhashable value is its text."""
     if isinstance(value, constexpr):
         value = cast("object", value.value)
     kind = type(value)
@@ -205,9 +206,9 @@ Handler = Callable[[Any], Handled]
 
 
 class Handlers(dict[type[Any], Handler]):
-    """How an argument of each type is seen: type -> function of the argument -> (key, value).
+    """Handlers of arguments by type: type -> function of the argument -> (key, value).
 
-    A type that is met for the first time is resolved by `resolvers`, in order, and remembered.
+    A new type is resolved by `resolvers`, in order, and then remembered.
     """
 
     def __init__(self) -> None:
@@ -220,7 +221,7 @@ class Handlers(dict[type[Any], Handler]):
         return handler
 
     def key_and_value(self, value: object) -> Handled:
-        """The key of an argument that has no annotation, and what is passed for it."""
+        """The key of an argument without an annotation, and the value to pass."""
         return self[type(value)](value)
 
 
@@ -234,7 +235,7 @@ def refuse(value: object) -> Handled:
 
 
 def _instead(kind: type[Any]) -> tuple[str, ...]:
-    """What to pass instead of a type that is often tried."""
+    """The hint for a type that is not supported."""
     if issubclass(kind, list):
         return ("pass a tuple, or an array (numpy.asarray, torch.tensor)",)
     if issubclass(kind, dict | set):
@@ -260,7 +261,7 @@ def _of_constant(value: object) -> Handled:
 
 
 def _of_constexpr(wrapped: constexpr) -> Handled:
-    """`tl.constexpr(n)` for a parameter without annotation: not the key of an integer that is 1."""
+    """The handler of `tl.constexpr(n)`, whose key differs from that of an integer that is 1."""
     key = constant_key(wrapped)
     return (Constant((int, key)) if isinstance(key, int) else key), wrapped.value
 
@@ -294,7 +295,7 @@ HANDLERS.resolvers.append(_resolve_plain)
 
 
 def annotated_key(type_: Scalar) -> Handler:
-    """The handler of a parameter whose annotation fixes its type: no specialization on values."""
+    """The handler of a parameter with an annotated type, which is not specialized on values."""
     if isinstance(type_, PointerType):
         return lambda value: _pointer(type_, value)
     fixed = spec(type_)
@@ -317,7 +318,7 @@ def _wrapping(type_: DType) -> Callable[[Any], object]:
 
 
 def _pointer(type_: PointerType, value: object) -> Handled:
-    """An array, or an address as a plain int, for a parameter annotated as a pointer."""
+    """The handler of a parameter annotated as a pointer: an array, or an address as a plain int."""
     if isinstance(value, int):
         return spec(type_, address_divisor(value)), value
     key, address = HANDLERS.key_and_value(value)
@@ -327,7 +328,7 @@ def _pointer(type_: PointerType, value: object) -> Handled:
 
 
 def argument_key(value: object) -> Handled:
-    """The key and the passed value of an argument, by its type alone.
+    """The key of an argument and the value to pass, by its type only.
 
     Errors: UnsupportedArgument.
     """
