@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from tilewright import language as tl
 from tilewright.frontend.semantics.broadcasting import broadcast_value
-from tilewright.frontend.semantics.composed_functions import evaluate
+from tilewright.frontend.semantics.formula_tracing import evaluate
 from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.frontend.semantics.shape_functions import part, reshaped, without_axis
 from tilewright.ir.types import shape_of

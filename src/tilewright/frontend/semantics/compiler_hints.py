@@ -7,7 +7,7 @@ from typing import Any, TextIO, cast
 from tilewright import language as tl
 from tilewright.frontend.semantics import constant_arguments
 from tilewright.frontend.semantics.broadcasting import broadcast_value
-from tilewright.frontend.semantics.composed_functions import evaluate
+from tilewright.frontend.semantics.formula_tracing import evaluate
 from tilewright.frontend.semantics.literal_constants import describe, materialize
 from tilewright.frontend.semantics.numeric_operators import as_condition
 from tilewright.frontend.semantics.semantic_context import Context

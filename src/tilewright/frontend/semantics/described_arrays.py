@@ -16,8 +16,8 @@ from tilewright import language as tl
 from tilewright.frontend.dtype_promotion import fits
 from tilewright.frontend.semantics import constant_arguments
 from tilewright.frontend.semantics.broadcasting import check_tile
-from tilewright.frontend.semantics.composed_functions import evaluate
 from tilewright.frontend.semantics.dtype_casts import cast_to
+from tilewright.frontend.semantics.formula_tracing import evaluate
 from tilewright.frontend.semantics.literal_constants import (
     constant,
     describe,

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, cast
 from tilewright import language as tl
 from tilewright.frontend.dtype_promotion import accumulator_dtype
 from tilewright.frontend.semantics.broadcasting import broadcast_value
-from tilewright.frontend.semantics.composed_functions import evaluate
 from tilewright.frontend.semantics.dtype_casts import cast_to
+from tilewright.frontend.semantics.formula_tracing import evaluate
 from tilewright.frontend.semantics.literal_constants import describe, materialize
 from tilewright.frontend.semantics.math_functions import float_argument, math_function, quotient
 from tilewright.frontend.semantics.selection import common_dtype, shape_of_all

@@ -10,8 +10,8 @@ from tilewright import language as tl
 from tilewright.frontend import ptx
 from tilewright.frontend.semantics import constant_arguments
 from tilewright.frontend.semantics.broadcasting import broadcast_value
-from tilewright.frontend.semantics.composed_functions import evaluate
 from tilewright.frontend.semantics.dtype_casts import cast_to, element_type
+from tilewright.frontend.semantics.formula_tracing import evaluate
 from tilewright.frontend.semantics.literal_constants import describe, materialize
 from tilewright.frontend.semantics.reductions import function_region
 from tilewright.frontend.semantics.selection import shape_of_all

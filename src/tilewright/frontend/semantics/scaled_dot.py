@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tilewright import language as tl
 from tilewright.frontend.semantics import constant_arguments
-from tilewright.frontend.semantics.composed_functions import evaluate
+from tilewright.frontend.semantics.formula_tracing import evaluate
 from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.frontend.semantics.semantics_registry import implements
 from tilewright.ir.types import shape_of

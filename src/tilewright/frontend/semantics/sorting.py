@@ -10,8 +10,8 @@ from __future__ import annotations
 from tilewright import language as tl
 from tilewright.frontend.semantics import constant_arguments
 from tilewright.frontend.semantics.broadcasting import broadcast_value
-from tilewright.frontend.semantics.composed_functions import evaluate
 from tilewright.frontend.semantics.dtype_casts import cast_to
+from tilewright.frontend.semantics.formula_tracing import evaluate
 from tilewright.frontend.semantics.numeric_operators import as_condition
 from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.frontend.semantics.semantics_registry import implements

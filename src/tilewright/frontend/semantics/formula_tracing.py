@@ -28,7 +28,7 @@ from tilewright.support import attribute_late
 R = TypeVar("R")
 
 
-class _Direct:
+class _Tracer:
     """A dispatcher of tensor operators that emits their ops directly, without a syntax tree."""
 
     def __init__(self, ctx: Context) -> None:
@@ -68,7 +68,7 @@ def rarely(ctx: Context, condition: tensor, common: tensor, slow: Any, *args: te
 def evaluate(ctx: Context, formula: Callable[[], R]) -> R:
     """The result of a formula, whose operators and calls emit ops through `ctx`."""
     # Operators of `tensor` have no context of their own: they find the dispatcher in this variable.
-    token = ACTIVE.set(_Direct(ctx))
+    token = ACTIVE.set(_Tracer(ctx))
     try:
         return formula()
     finally:
