@@ -1,4 +1,4 @@
-"""Measuring how long a call takes, with the clock of the device that it runs on."""
+"""Measurement of the time of a call, with the clock of its device."""
 
 from tilewright.support.lazy_facade import load_at_first_use
 

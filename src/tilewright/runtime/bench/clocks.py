@@ -1,8 +1,8 @@
-"""The clocks that `do_bench` can time with, and how one is chosen for a device.
+"""Clocks of `do_bench`, and their selection by device.
 
-A `BenchClock` hands out stamps and, later, the milliseconds between two of them. That is all a host
-timer and a pair of device events have in common, so one measuring loop serves both: stamps are
-taken around each call, then one `synchronize`, then the differences are read. `register_clock` adds
+A `BenchClock` returns stamps and, later, the milliseconds between two of them. Host timers and
+device events have this in common, so one loop measures with both: it takes stamps around each call,
+calls `synchronize` once, then reads the differences. `register_clock` adds
 a device.
 """
 
@@ -20,9 +20,9 @@ from tilewright.runtime.bench.unavailable import NotAvailableError
 from tilewright.support.data_class import dataclass
 
 NS_PER_MS = 1_000_000
-# A stamp costs about 0.1 us in Python; below one percent of this it no longer matters.
+# A stamp takes 0.1 us in Python: below one percent of this.
 CPU_SHORTEST_SAMPLE_MS = 0.01
-# What Triton's drivers clear before each timed call: larger than any L2 up to 2026.
+# The bytes that Triton's drivers clear before each timed call: larger than any L2 up to 2026.
 CUDA_FLUSH_BYTES = 256_000_000
 
 Stamp = TypeVar("Stamp")
@@ -47,11 +47,11 @@ class BenchClock(Protocol[Stamp]):
         ...
 
     def flush_cache(self) -> None:
-        """Evict from the device's caches what earlier calls left there."""
+        """Evict the data of earlier calls from the caches of the device."""
         ...
 
     def close(self) -> None:
-        """Free what `flush_cache` needed."""
+        """Release the resources of `flush_cache`."""
         ...
 
 
@@ -70,7 +70,7 @@ class CpuClock:
         return (end - start) / NS_PER_MS
 
     def synchronize(self) -> None:
-        """Nothing to wait for: a CPU call returns when it is done."""
+        """Return: a call on a CPU is done when it returns."""
 
     def flush_cache(self) -> None:
         if self._flusher is None:
@@ -183,7 +183,7 @@ ClockFactory = Callable[["int | None"], BenchClock[object]]
 
 @dataclass(frozen=True, slots=True)
 class ClockChoice:
-    """One registered device: how to make its clock, and whether the program is using it now."""
+    """A registered device: the constructor of its clock, and whether the program uses it now."""
 
     make: ClockFactory
     in_use: Callable[[], bool]
@@ -208,8 +208,8 @@ def clock_for(device: object = None) -> BenchClock[object]:
     """The clock of a device: a name such as `"cpu"` or `"cuda:1"`, a `torch.device`, or None to
     choose.
 
-    None takes the device that the program is using: CUDA once PyTorch has a CUDA context, else the
-    CPU. Raises NotAvailableError for a device that nobody registered or that is not there.
+    None selects the device that the program uses: CUDA if PyTorch has a CUDA context, otherwise the
+    CPU. Raises NotAvailableError for a device that is not registered or not present.
     """
     if device is None:
         return next(choice for choice in reversed(_choices.values()) if choice.in_use()).make(None)
@@ -232,7 +232,7 @@ def _cuda_in_use() -> bool:
 
 
 def _cuda_clock(index: int | None) -> BenchClock[object]:
-    """PyTorch's events if the program uses PyTorch, else the backend's own."""
+    """Events of PyTorch if the program uses it, otherwise those of the backend."""
     backend = backend_in_use("cuda") if loaded_torch() is None else None
     if backend is None or backend.clock is None:
         return cast("BenchClock[object]", CudaEventClock(index))

@@ -1,11 +1,11 @@
-"""Empties the CPU's caches, so that a timed call finds its data in memory and not in a cache.
+"""Emptying of the CPU's caches, so that a timed call loads its data from memory.
 
 Triton writes a 256 MB buffer before each timed call to empty the GPU's L2. On a CPU two things
 differ:
 
-* Each core has caches of its own (L2) beside those it shares (L3), so one thread cannot empty them
-  all. Here every usable core gets a worker, pinned where the system allows it, with a part of one
-  buffer that is twice as large as its own caches plus its share of the shared ones.
+* Each core has private caches (L2) besides the shared ones (L3), so one thread cannot empty them
+  all. Every usable core has a worker, pinned if the system allows it, and a part of one buffer,
+  twice as large as its private caches plus its share of the shared ones.
 * The buffer is read, not written: written lines would have to go back to memory while the timed
   call runs, and the call would pay for it. Its pages are written once at the start, since a fresh
   zero page is one physical page mapped many times and would stay in the L1.
@@ -27,17 +27,16 @@ from tilewright.support.data_class import dataclass
 KIB = 1024
 MIB = 1024 * KIB
 CACHE_FOLDER = Path("/sys/devices/system/cpu/cpu0/cache")
-# Where the system does not tell: larger than the private and shared caches of most desktop parts.
+# If the system reports no caches: larger than those of most desktop CPUs.
 UNKNOWN_SHARE_BYTES = 16 * MIB
-# All parts together; parts of machines with very large caches are cut, which empties them only
-# partly.
+# Of the whole buffer; on machines with larger caches, these are emptied only partly.
 LARGEST_BUFFER_BYTES = 1024 * MIB
 _SUFFIXES = {"K": KIB, "M": MIB, "G": 1024 * MIB}
 
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """One data or unified cache as cpu0 sees it: its size in bytes and how many cores share it."""
+    """A data or unified cache of cpu0: its size in bytes and the number of cores that share it."""
 
     level: int
     size: int
@@ -45,7 +44,7 @@ class Cache:
 
 
 def read_caches(folder: Path = CACHE_FOLDER) -> tuple[Cache, ...]:
-    """The caches that Linux lists for cpu0, smallest level first; empty where it lists none."""
+    """The caches that Linux lists for cpu0, smallest level first; empty if it lists none."""
     return tuple(sorted(_caches_in(folder), key=lambda cache: cache.level))
 
 
@@ -83,7 +82,7 @@ def _count_cores(text: str) -> int:
 
 
 def bytes_per_core(caches: tuple[Cache, ...], cores: int) -> int:
-    """How much one core must read to replace its own caches and its share of the shared ones.
+    """Bytes that one core must read to replace its private caches and its share of the shared ones.
 
     Twice their sum, because replacement is not exactly least-recently-used. Cores that this process
     may not use do not help, so a shared cache is divided among those that it may use at most.
@@ -94,7 +93,7 @@ def bytes_per_core(caches: tuple[Cache, ...], cores: int) -> int:
 
 @functools.cache
 def buffer_bytes() -> int:
-    """How much all cores together must read."""
+    """Bytes that all cores together must read."""
     cores = len(usable_cpus())
     return cores * bytes_per_core(read_caches(), cores)
 
@@ -105,7 +104,7 @@ class CacheFlusher:
     def __init__(self) -> None:
         cores = usable_cpus()
         integers = bytes_per_core(read_caches(), len(cores)) // 8
-        with fork_waits():  # it takes 40 ms, for which programs that launch kernels need not wait
+        with fork_waits():  # imported late, since it is slow to import
             import numpy as np
 
         self._parts = np.ones((len(cores), integers), dtype=np.int64)
@@ -119,7 +118,7 @@ class CacheFlusher:
             read.result()
 
     def close(self) -> None:
-        """End the threads and give the buffer back."""
+        """Stop the threads and release the buffer."""
         for pool in self._pools:
             pool.shutdown()
         self._parts = self._parts[:0]
@@ -127,7 +126,7 @@ class CacheFlusher:
 
 
 class _Summable(Protocol):
-    """An array, as far as it is used here."""
+    """The part of an array's interface that is used here."""
 
     def sum(self) -> SupportsInt: ...
 

@@ -1,10 +1,9 @@
-"""What is emptied before a timed call: of a CPU's caches only what the calls use, if that is known.
+"""Emptying of caches before a timed call: on a CPU only of the data of the calls, if it is known.
 
-Emptying all caches of a large server takes a hundred milliseconds. A kernel that takes a tenth of
-one uses a few megabytes, which can be dropped from the caches by address in less time than it
-takes. So the first two calls are watched: the arrays that their launches are given are what is
-dropped before each later call. Where the calls launch no kernel, or make new arrays each time,
-everything is emptied.
+Emptying all caches of a large server takes much longer than a short kernel, whose few megabytes can
+be dropped from the caches by address. The first two calls therefore record the arrays that are
+passed to their launches, and these are dropped before each later call. If the calls launch no
+kernel, or create new arrays each time, all caches are emptied.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ class _DropsMemory(Protocol):
     """A clock of a device whose caches can drop memory by address."""
 
     def drop_memory(self, spans: Sequence[Span]) -> bool:
-        """Drop memory from the caches; False if that cannot be, or would take too long."""
+        """Drop memory from the caches; False if that is impossible, or would take too long."""
         ...
 
 
 class Flushing:
-    """Empties the caches of a clock's device for the calls of one function."""
+    """Emptying of the caches of a clock's device for the calls of one function."""
 
     def __init__(self, clock: BenchClock[object], wanted: bool) -> None:
         self._clock = clock
@@ -38,12 +37,12 @@ class Flushing:
         self._drops = hasattr(clock, "drop_memory") and wanted
         self._watched = 0
         self._arrays: list[Any] = []
-        """Of the first call; kept, so that their memory is not given back."""
+        """Arrays of the first call, kept alive so that their memory is not released."""
         self._addresses: list[object] = []
         self._spans: list[Span] = []
 
     def call(self, fn: Callable[[], object]) -> None:
-        """Call the function; the first two times, see which arrays it uses."""
+        """Call the function; record its arrays at the first two calls."""
         if not self._drops or self._watched == 2:
             fn()
             return
@@ -60,7 +59,7 @@ class Flushing:
         if not self._wanted:
             return
         if self._spans and _addresses(self._arrays) != self._addresses:
-            self._forget()  # an array was moved: its old memory may not be there any more
+            self._forget()  # an array was moved: its old memory may have been released
         clock = cast("_DropsMemory", self._clock)
         if not (self._spans and clock.drop_memory(self._spans)):
             self._clock.flush_cache()
@@ -75,7 +74,7 @@ def _addresses(arrays: Sequence[Any]) -> list[object]:
 
 @contextmanager
 def _watching() -> Generator[list[Any]]:
-    """The arrays of the host that launches are given in a block."""
+    """The arrays of the host that are passed to launches in a block."""
     arrays: list[Any] = []
 
     def note(launch: LaunchMetadata) -> None:

@@ -1,8 +1,8 @@
-"""`do_bench` and `do_bench_cudagraph`: how long one call of a function takes, in milliseconds.
+"""`do_bench` and `do_bench_cudagraph`: milliseconds of one call of a function.
 
 Both have Triton's signatures and meaning. `warmup` and `rep` are budgets of time, not counts: after
-one call to compile and five to estimate, as many calls are made as fit. Each timed call starts from
-cold caches (see `flushing`), which is what a kernel in a larger program sees.
+one call to compile and five to estimate, as many calls are made as fit. Each timed call starts with
+cold caches (see `flushing`), as a kernel in a larger program does.
 """
 
 from __future__ import annotations
@@ -87,27 +87,28 @@ def do_bench(
     grad_to_none: tensors whose `grad` is set to None before each timed call, outside the timed
         span.
     quantiles: numbers in [0, 1]; the result is then those quantiles of the samples (linear between
-        samples) as a list, or as one float where one was asked for, and return_mode is not used.
+        samples) as a list, or as one float if there is one quantile; return_mode is ignored.
     return_mode: "mean", "median", "min", "max", or "all" for the list of samples.
-    device: whose clock to use: "cpu", "cuda", "cuda:1", a torch.device; None takes CUDA events once
-        PyTorch has a CUDA context in this process, else the host's clock.
-    flush_cache: make the calls start from cold caches, outside the timed span; False times a call
-        whose data may still lie in a cache. Cold means: on a GPU, its second-level cache is
-        overwritten. On a CPU the arrays that `fn`'s launches are given are in no cache of any core;
-        code, stack and scratch memory stay where they are. If `fn` launches no kernel of this
-        package, uses more memory than the caches have, or makes its arrays anew in each call, all
-        caches are emptied, which takes longer (see `runtime.bench.flushing`).
-    clock: a clock of your own, instead of the device's.
+    device: the device of the clock: "cpu", "cuda", "cuda:1", a torch.device; None selects CUDA
+        events if PyTorch has a CUDA context in this process, otherwise the host's clock.
+    flush_cache: start the calls with cold caches, outside the timed span; False times a call whose
+        data may still be in a cache. Cold means: on a GPU, its second-level cache is overwritten.
+        On a CPU, the arrays that are passed to `fn`'s launches are in no cache of any core; code,
+        stack and scratch memory are not evicted. If `fn` launches no kernel of this package, uses
+        more memory than the caches have, or creates new arrays in each call, all caches are
+        emptied, which takes longer (see `runtime.bench.flushing`).
+    clock: another clock than that of the device.
 
     On a CPU, calls shorter than 0.01 ms are timed several at a time, and a sample is their mean;
-    the caches are then emptied before each sample, not before each call. Time spent on emptying
-    them counts towards the budgets, so few samples of a short function fit; raise `rep` for more.
+    the caches are then emptied before each sample, not before each call. The time to
+    empty them counts towards the budgets, so few samples of a short function fit; raise `rep` for
+    more.
 
     Raises ValueError for a quantile or return_mode that does not exist, NotAvailableError for a
-    device that is not there.
+    device that is not present.
     """
     _check_request(quantiles, return_mode)
-    # the caller's own clock is the caller's to close
+    # the caller closes its own clock
     owned = clock is None
     clock = clock_for(device) if clock is None else clock
     try:
@@ -132,7 +133,7 @@ def _measure(
     clock.synchronize()
     call_ms, round_ms = _estimate(fn, clock, empty)
     calls = _at_least_one(clock.shortest_sample_ms, call_ms, rounding=math.ceil)
-    # as many as fit with the emptying of caches, though none are emptied here
+    # as many as would fit if caches were emptied
     _repeat(fn, _at_least_one(warmup_ms, round_ms))
     spans: list[tuple[object, object]] = []
     for _ in range(_at_least_one(rep_ms, round_ms + (calls - 1) * call_ms)):
@@ -140,15 +141,15 @@ def _measure(
         empty()
         start = clock.record()
         _repeat(fn, calls)
-        # read after the last call: waiting for each would let the device run dry in between
+        # read after the last call: waiting for each would leave the device idle between calls
         spans.append((start, clock.record()))
     clock.synchronize()
     return [clock.elapsed_ms(start, end) / calls for start, end in spans]
 
 
 def _estimate(fn: Fn, clock: BenchClock[object], empty: Flushing) -> tuple[float, float]:
-    """Milliseconds of one call alone and of one call with emptying the caches."""
-    empty()  # the first time also makes what it needs
+    """Milliseconds of one call, and of one call including the emptying of caches."""
+    empty()  # the first time also allocates
     stamps = [clock.record()]
     for _ in range(ESTIMATE_CALLS):
         empty()
@@ -173,7 +174,7 @@ def _clear_gradients(tensors: Sequence[HasGrad]) -> None:
 def _at_least_one(
     budget_ms: float, each_ms: float, rounding: Callable[[float], int] = math.floor
 ) -> int:
-    """How many fit into the budget; one where the clock saw no time pass at all."""
+    """The number of calls that fit into the budget; one if the clock measured no time."""
     return max(1, rounding(budget_ms / each_ms)) if each_ms > 0 else 1
 
 
@@ -191,7 +192,7 @@ def summarize(
     quantiles: Sequence[float] | None = None,
     return_mode: ReturnMode = "mean",
 ) -> float | list[float]:
-    """Reduce samples as `do_bench` describes it."""
+    """Reduce samples by quantiles or return_mode (see `do_bench`)."""
     if quantiles is not None:
         values = [quantile(samples_ms, q) for q in quantiles]
         return values[0] if len(values) == 1 else values
@@ -247,7 +248,7 @@ def do_bench_cudagraph(
     quantiles: Sequence[float] | None = None,
     return_mode: ReturnMode = "mean",
 ) -> float | list[float]:
-    """Time `fn()` without its launch cost: `rep` milliseconds of calls captured in one CUDA graph.
+    """Time `fn()` without its launch overhead: `rep` milliseconds of calls in one CUDA graph.
 
     The graph is replayed ten times; each sample is one replay divided by its calls. Caches are not
     emptied between calls. Arguments and result are those of `do_bench`.
@@ -261,7 +262,7 @@ def do_bench_cudagraph(
         _clear_gradients(cleared)
         fn()
 
-    # a stream of its own: CUDA cannot capture the default stream
+    # a separate stream, since CUDA cannot capture the default stream
     with cuda.stream(cuda.Stream()):
         fn()
         for tensor in cleared:
@@ -290,7 +291,7 @@ def _graph_capable_cuda() -> GraphTorchCuda:
 
 
 def _event_span_ms(cuda: TorchCuda, work: Callable[[], object]) -> float:
-    """Milliseconds on the current stream for what `work` issues."""
+    """Milliseconds on the current stream of the work that `work` issues."""
     device = cuda.current_device()
     stream = cuda.current_stream(device)
     start: CudaEvent = cuda.Event(enable_timing=True)

@@ -1,7 +1,7 @@
-"""A progress bar on stderr for measurements: silent where stderr is not a terminal.
+"""A progress bar on stderr for measurements; silent if stderr is not a terminal.
 
-The bar is redrawn only when a step is finished, by the thread that measures. A bar with a refresh
-thread of its own would take the processor and the interpreter lock away from what is being timed.
+The measuring thread redraws the bar, and only after a step: a separate refresh thread would take
+processor time and the interpreter lock from the timed code.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ _BAR_CHARACTERS = 20
 
 
 class Bar:
-    """A bar that is shown. `bar(text)` is called when a step begins; the one before then counts as
-    done."""
+    """A progress bar. `bar(text)` is called when a step starts; the step before it is then done."""
 
     def __init__(self, progress: Any, title: str, steps: int) -> None:
         self._progress = progress
@@ -33,7 +32,7 @@ class Bar:
         self.say(text)
 
     def say(self, text: str) -> None:
-        """Say what is being done, which is no step."""
+        """Show a text without starting a step."""
         self._progress.update(self._task, description=f"{self._title} {text}", refresh=True)
 
     def resize(self, steps: int) -> None:
@@ -47,7 +46,7 @@ def step_bar(title: str, steps: int, terminal: object = None) -> Generator[Bar]:
 
     terminal: a `rich.console.Console` other than stderr
     """
-    with fork_waits():  # it takes 30 ms, for which programs that launch kernels need not wait
+    with fork_waits():  # imported late, since it is slow to import
         from rich.console import Console
         from rich.progress import (
             BarColumn,
@@ -73,7 +72,7 @@ def step_bar(title: str, steps: int, terminal: object = None) -> Generator[Bar]:
         *columns,
         console=console,
         expand=True,
-        # no thread that draws: it would take time from what is measured
+        # no drawing thread: it would take time from the timed code
         auto_refresh=False,
         transient=True,
         # Output of the measured code must reach the program's own stdout and stderr.

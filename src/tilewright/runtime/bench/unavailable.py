@@ -1,4 +1,4 @@
-"""The error for a helper that needs something which this machine or environment lacks."""
+"""The error for a helper whose requirement this machine or environment lacks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tilewright.support.data_class import dataclass
 
 @dataclass(eq=False)
 class NotAvailableError(TilewrightError, RuntimeError):
-    """What was asked for, why it cannot be had here, and what to do instead."""
+    """A requirement that is missing: what, why, and the remedy."""
 
     code = "TW601"
     template = "{wanted} is not available: {reason}"

@@ -1,4 +1,4 @@
-"""Choosing among configurations: trials, timings on disk, heuristics, arrays put back.
+"""Selection among configurations: trials, timings on disk, heuristics, restored arrays.
 
 May import `runtime.launch`, `runtime.arguments` and `runtime.bench`.
 """

@@ -1,4 +1,4 @@
-"""Arrays that trial launches change: zeroed before each, or saved and put back."""
+"""Arrays that trial launches change: zeroed before each, or saved and restored."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tilewright.support import errors
 
 
 class ArrayState:
-    """The arguments that must be as they were for each trial; those that are None are left out.
+    """The arguments that each trial must find unchanged; those that are None are ignored.
 
-    reset_to_zero: names of arguments to be set to 0; restore_value: to be saved and put back.
+    reset_to_zero: names of arguments to set to 0; restore_value: of those to save and restore.
     """
 
     def __init__(self, reset_to_zero: Sequence[str], restore_value: Sequence[str]) -> None:
@@ -25,7 +25,7 @@ class ArrayState:
         return bool(self.reset_to_zero or self.restore_value)
 
     def reset(self, arguments: Mapping[str, Any]) -> None:
-        """Set to zero what is to be."""
+        """Zero the arrays of `reset_to_zero`."""
         for array in _given(arguments, self.reset_to_zero).values():
             if hasattr(array, "zero_"):
                 array.zero_()
@@ -33,14 +33,14 @@ class ArrayState:
                 array[...] = 0
 
     def save(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Copies of what is to be restored."""
+        """Copies of the arrays of `restore_value`."""
         return {
             name: array.clone() if hasattr(array, "clone") else array.copy()
             for name, array in _given(arguments, self.restore_value).items()
         }
 
     def restore(self, arguments: Mapping[str, Any], saved: Mapping[str, Any]) -> None:
-        """Put back what `save` has returned."""
+        """Restore the copies that `save` returned."""
         for name, array in _given(arguments, list(saved)).items():
             if hasattr(array, "copy_"):
                 array.copy_(saved[name])
@@ -53,7 +53,7 @@ def _given(arguments: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]
     found: dict[str, Any] = {}
     for name in names:
         array = arguments.get(name)
-        # wrappers have no data of their own to copy
+        # wrappers have no separate data
         array = array.base if isinstance(array, TensorWrapper | TensorDescriptor) else array
         if array is None:
             continue

@@ -12,8 +12,7 @@ Rule = Callable[[dict[str, Any]], object]
 
 
 class Heuristics(KernelWrapper):
-    """A kernel some of whose keywords are computed: `values` maps each to a function of the
-    arguments by name."""
+    """A kernel with computed keywords. values: keyword -> function of the arguments by name."""
 
     decorator = "heuristics"
 
@@ -34,7 +33,7 @@ class Heuristics(KernelWrapper):
         return self.fn.warmup(*args, grid=grid, **self._with_rules(args, keywords))
 
     def launch_values(self, *args: object, grid: object, **keywords: object) -> Hashable:
-        """With the computed keywords."""
+        """The keywords, including the computed ones."""
         return self.fn.launch_values(*args, grid=grid, **self._with_rules(args, keywords))
 
     def _with_rules(self, args: tuple[object, ...], given: Mapping[str, object]) -> dict[str, Any]:
@@ -71,7 +70,7 @@ def heuristics(
 
 
 def _checked(values: object) -> dict[str, Rule]:
-    """The rules, if that is what they are. Raises InvalidOption."""
+    """The checked rules. Raises InvalidOption."""
     if not isinstance(values, Mapping):
         raise errors.InvalidOption("values", "a dictionary: keyword -> function", values)
     rules = dict(cast("Mapping[str, Rule]", values))

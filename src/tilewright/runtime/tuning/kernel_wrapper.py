@@ -1,4 +1,4 @@
-"""What `autotune` and `heuristics` have in common: they stand in front of a kernel."""
+"""The base of `autotune` and `heuristics`: wrappers around a kernel."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from tilewright.runtime.kernel_interface import KernelInterface
 from tilewright.support import errors
 
 Launchable = Any
-"""A kernel, or what stands in front of one: a `KernelInterface`, also of other packages."""
+"""A kernel or a wrapper around one: a `KernelInterface`, also of other packages."""
 
 
 def kernel_under(fn: Launchable) -> JITFunction:
-    """The innermost kernel: `fn`, or what it holds as `fn`, and so on."""
+    """The innermost kernel: `fn`, or its attribute `fn`, and so on."""
     while not isinstance(fn, JITFunction):
         fn = fn.fn
     return fn
 
 
 class KernelWrapper(PickledByName, KernelInterface):
-    """Behaves as the kernel, or the wrapper, `fn` to those who launch it.
+    """A wrapper that launches as the kernel, or wrapper, `fn` does.
 
     base_fn: the innermost kernel; arg_names: its parameters.
     """
 
     __name__: str
     decorator = "the decorator"
-    """What makes these, for messages."""
+    """Name of the decorator, for messages."""
 
     def __init__(self, fn: Launchable, arg_names: Sequence[str]) -> None:
         check_kernel(type(self).decorator, fn)
@@ -40,7 +40,7 @@ class KernelWrapper(PickledByName, KernelInterface):
         update_wrapper(cast("Callable[..., Any]", self), self.base_fn.fn)
 
     def launch_values(self, *args: object, grid: object, **keywords: object) -> Hashable:
-        """As `JITFunction.launch_values`."""
+        """The values of a launch; see `JITFunction.launch_values`."""
         raise NotImplementedError
 
     def named_arguments(
@@ -51,7 +51,7 @@ class KernelWrapper(PickledByName, KernelInterface):
 
 
 def check_kernel(decorator: str, fn: object) -> None:
-    """Raise NotAKernel for what is under a decorator and cannot be launched."""
+    """Raise NotAKernel for a decorated object that cannot be launched."""
     if not isinstance(fn, KernelInterface):
         instead = "put @jit below it, right above the function"
         raise errors.NotAKernel(

@@ -1,4 +1,4 @@
-"""Measures configurations: each code once, for a bounded time, and notes each result at once."""
+"""Measurement of configurations: each code once, in limited time, storing each result at once."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ __all__ = ["Tuning"]
 class Tuning:
     """One tuning of the kernel `name`.
 
-    bench: what measures; kept: timings on disk, None where there are to be none; seconds: after
-    which no further configuration is measured, 0 for no limit. timings: those measured so far;
-    spent: seconds that measuring has taken.
+    bench: measures a launch; kept: timings on disk, or None; seconds: after these, no further
+    configuration is measured, 0 for no limit. timings: measured so far; spent: seconds of the
+    measurement.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Tuning:
     spent: float = 0.0
 
     def run(self, configs: Sequence[Config]) -> None:
-        """Add what is missing to `timings`; nothing is measured if there is nothing to choose."""
+        """Add missing timings; nothing is measured if there is only one choice."""
         groups = self.trial.alike(configs, self.backend)
         left = [group for group in groups if not self._has_timing(group)]
         if not left or len(groups) == 1:
@@ -58,15 +58,16 @@ class Tuning:
             self._warn(missing)
 
     def _has_timing(self, group: list[Config]) -> bool:
-        """Whether a configuration of a group has been measured before; then all of it have."""
+        """Whether a configuration of a group was measured before; then the timing is that of
+        all."""
         measured = next((self.timings[config] for config in group if config in self.timings), None)
         if measured is not None:
             self.timings.update(dict.fromkeys(group, measured))
         return measured is not None
 
     def _by_code(self, groups: list[list[Config]], bar: Bar) -> list[list[Config]]:
-        """Compile, then put groups with the same code together. Those that could not be compiled in
-        half of the time come last."""
+        """Compile, then merge groups with equal code. Those that could not be compiled in half of
+        the time are last."""
         count = len(groups)
         first = {group[0]: group for group in groups}
         bar.say(f"compiling {count} configurations")
@@ -78,10 +79,10 @@ class Tuning:
         return [[config for one in configs for config in first[one]] for configs in same]
 
     def _measure(self, groups: list[list[Config]], end: float, bar: Bar) -> int:
-        """Measure until the time is over; how many configurations are left then."""
+        """Measure until the time is over; return the number of configurations left."""
         label = labels_of([*self.timings, *(group[0] for group in groups)])
         for number, group in enumerate(groups):
-            # the search goes on until there is a configuration that can be launched
+            # continue until there is a configuration that can be launched
             if time.perf_counter() > end and self._best() is not None:
                 return sum(map(len, groups[number:]))
             bar(f"{label(group[0])}{self._best_so_far(label)}")
@@ -92,7 +93,7 @@ class Tuning:
         return 0
 
     def _best(self) -> Config | None:
-        """The fastest so far; None if none that was measured can run."""
+        """The fastest configuration so far; None if none of those measured can run."""
         can_run = [config for config, timing in self.timings.items() if math.isfinite(timing[0])]
         return min(can_run, key=lambda config: self.timings[config][0], default=None)
 

@@ -1,8 +1,8 @@
 """Timings of autotuners on disk: <cache>/autotune/<kernel>-<hash>.json.
 
-A file is for one kernel, key and device, and holds a timing for each configuration that was ever
-measured there, so that what is measured stays, whatever the list of configurations becomes. It is
-written after each of them.
+A file is for one kernel, key and device. It holds a timing for each configuration that was ever
+measured, so timings remain valid when the list of configurations changes. It is written after each
+measurement.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _TIMINGS = "timings"
 
 
 def choice_name(kernel: JITFunction, key: object, circumstances: Sequence[str]) -> str:
-    """Under which name the timings for a key are kept.
+    """The name of the file of timings for a key.
 
-    circumstances: texts that tell the device, the version of its backend, the settings that change
-    code, and how is measured
+    circumstances: texts of the device, the version of its backend, the settings that change code,
+    and the method of measurement
     """
     parts = [
         kernel.cache_key,
@@ -42,25 +42,25 @@ def choice_name(kernel: JITFunction, key: object, circumstances: Sequence[str]) 
 
 
 class KeptTimings:
-    """The timings under one name. keywords: further keywords of the launch, which beat those of the
-    configurations."""
+    """The timings in one file. keywords: further keywords of the launch, which override those of
+    the configurations."""
 
     def __init__(self, name: str, keywords: Mapping[str, Any]) -> None:
         self._name = name
         self._keywords = keywords
 
     def read(self, configs: Iterable[Config]) -> dict[Config, Timing]:
-        """Of those configurations that have been measured."""
+        """The timings of those configurations that have been measured."""
         kept = self._read()
         texts = {config: self._text(config) for config in configs}
         return {config: kept[text] for config, text in texts.items() if text in kept}
 
     def add(self, configs: Iterable[Config], timing: Timing) -> None:
-        """Keep the timing of some configurations; where nothing can be written they are measured
+        """Store the timing of some configurations; if the file cannot be written, they are measured
         again next time."""
         texts = [text for config in configs if (text := self._text(config)) is not None]
         if texts:
-            # read again, since another process may have added timings meanwhile
+            # read again, since another process may have added timings
             kept = {**self._read(), **dict.fromkeys(texts, timing)}
             rows = {text: [_as_json(ms) for ms in timing] for text, timing in kept.items()}
             _DOCUMENTS.write(self._name, {_TIMINGS: rows})
@@ -77,20 +77,20 @@ class KeptTimings:
             return {}
 
     def _text(self, config: Config) -> str | None:
-        """The same in each process for the same configuration; None if it cannot be told."""
+        """A name of a configuration that is equal in all processes; None if there is none."""
         chosen = {**config.all_kwargs(), **self._keywords}
         texts = [f"{name}: {_value_text(value)}" for name, value in chosen.items()]
         if config.pre_hook is not None:
             texts.append(f"pre_hook: {_value_text(config.pre_hook)}")
         text = ", ".join(texts)
-        return None if " at 0x" in text else text  # an address is another next time
+        return None if " at 0x" in text else text  # an address differs in the next process
 
 
 def _value_text(value: object) -> str:
     if isinstance(value, JITFunction):
         return value.cache_key
     if isinstance(value, FunctionType):
-        # not repr, which shows the address of a function
+        # not repr, which contains the address of a function
         code = hashlib.sha256(value.__code__.co_code).hexdigest()
         return f"{value.__module__}.{value.__qualname__} {code[:16]}"
     return repr(value)

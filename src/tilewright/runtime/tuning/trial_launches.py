@@ -1,4 +1,4 @@
-"""Trial launches: the arguments of one launch, with one configuration or another."""
+"""Trial launches: the arguments of one launch with different configurations."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from tilewright.support.data_class import dataclass
 __all__ = ["QUANTILES", "Trial"]
 
 QUANTILES = (0.5, 0.2, 0.8)
-"""Of the measured times of a configuration: the first decides."""
+"""Quantiles of the measured times of a configuration: the first decides."""
 
 _CANNOT_RUN = (
     errors.OutOfResources,
     errors.CompileTimeAssertionFailure,
     errors.PTXASError,
 )
-"""What only says that a configuration does not fit; anything else is a mistake of the user."""
+"""Errors that only mean that a configuration does not fit; others are mistakes of the user."""
 
 _MAX_THREADS = 8
 
@@ -38,9 +38,9 @@ _MAX_THREADS = 8
 class Trial:
     """Launches of `fn` that try configurations.
 
-    hooks: to call around each; args, grid, keywords: of the launch that is to come; named: its
-    arguments by name. problem: why the last configuration that cannot run cannot; kernels: what
-    configurations have been compiled to, None for those for which that failed.
+    hooks: called around each; args, grid, keywords: of the launch; named: its arguments by name.
+    problem: the error of the last configuration that cannot run; kernels: compiled kernels of
+    configurations, None for those that cannot be compiled.
     """
 
     fn: Launchable
@@ -53,14 +53,14 @@ class Trial:
     kernels: dict[Config, CompiledKernel | None] = field(default_factory=dict[Any, Any])
 
     def chosen(self, config: Config) -> dict[str, Any]:
-        """The keywords of a launch with a configuration; those of the launch itself beat it."""
+        """The keywords of a launch with a configuration, which those of the launch override."""
         return {**config.all_kwargs(), **self.keywords}
 
     # --- which are the same -----------------------------------------------------------------------
 
     def alike(self, configs: Iterable[Config], backend: Backend) -> list[list[Config]]:
-        """Groups of configurations that run the same, as far as that is known before compiling:
-        they differ in options that mean nothing to the backend."""
+        """Groups of configurations that are known before compiling to run equal code: they differ
+        in options that the backend ignores."""
         return [
             same
             for group in _grouped(configs, partial(self._prior, backend=backend))
@@ -68,8 +68,8 @@ class Trial:
         ]
 
     def alike_by_code(self, configs: Iterable[Config]) -> list[list[Config]]:
-        """Groups of compiled configurations that have come to the same code, run in the same way;
-        one that could not be compiled is alone."""
+        """Groups of compiled configurations with equal code and equal launches; one that could not
+        be compiled is a group alone."""
         return [
             same
             for group in _grouped(configs, self._code)
@@ -84,8 +84,8 @@ class Trial:
             launch_options = options_of(backend, {name: chosen.pop(name) for name in options})
         except TilewrightError:  # which the trial will raise
             return id(config)
-        # What the launch itself gives is the same in all trials, and may be arrays, which are slow
-        # to show: of a GPU, they are fetched for it.
+        # Keywords of the launch are equal in all trials, and may be arrays, whose `repr` is slow:
+        # it copies them from a GPU.
         own = {name: value for name, value in chosen.items() if name not in self.keywords}
         return (launch_options.meaningful(), repr(own), config.pre_hook)
 
@@ -104,16 +104,15 @@ class Trial:
     def compile(
         self, configs: Sequence[Config], seconds: float | None, tell: Callable[[int], object]
     ) -> None:
-        """Compile in threads, for some time; tell(how many are done) each time that one is.
+        """Compile in threads, for a limited time; `tell(count)` is called after each one.
 
-        What goes wrong here goes wrong again when it is measured. An external assembler runs beside
-        the front end. For the CPU nothing is gained (8 matmuls: 0.20 s instead of 0.21), since
-        there is one lock for all of LLVM.
+        An error here is raised again by the measurement. An external assembler runs in parallel to
+        the front end; the CPU gains nothing, since LLVM has one lock.
         """
         threads = min(_MAX_THREADS, len(configs), len(usable_cpus()))
         pool = ThreadPoolExecutor(threads, "tilewright-tune")
         try:
-            # a copy of the context for each: one context cannot be entered by two threads at a time
+            # a copy of the context for each: two threads cannot enter one context
             run = contextvars.copy_context
             started = {pool.submit(run().run, self._compile, config): config for config in configs}
             for done, future in enumerate(as_completed(started, seconds), 1):
@@ -122,7 +121,7 @@ class Trial:
         except synchronous(TimeoutError):
             pass
         finally:
-            # those not begun are compiled when they are measured
+            # those that were not started are compiled when they are measured
             pool.shutdown(cancel_futures=True)
 
     def _compile(self, config: Config) -> Any:
@@ -146,7 +145,7 @@ class Trial:
             return [float("inf")] * len(QUANTILES)
 
     def clean(self) -> None:
-        """After the trials: what accumulates must begin at zero in the launch proper."""
+        """Zero arrays after the trials, since the actual launch must accumulate from zero."""
         self.hooks.before(self.named, reset_only=True)
 
     def _call(self, config: Config) -> None:
@@ -165,7 +164,7 @@ class Trial:
 def _grouped(
     configs: Iterable[Config], key: Callable[[Config], Hashable]
 ) -> Iterable[list[Config]]:
-    """Those with equal keys together, in the order of the first of each."""
+    """Groups of configurations with equal keys, in the order of the first of each."""
     groups: dict[Hashable, list[Config]] = {}
     for config in configs:
         groups.setdefault(key(config), []).append(config)

@@ -1,4 +1,4 @@
-"""What users hand to `autotune`, checked: configurations, names, functions."""
+"""Checks of the arguments of `autotune`: configurations, names, functions."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ __all__ = [
 
 
 class Bench(Protocol):
-    """Measures a call: milliseconds at each quantile."""
+    """Measurement of a call: milliseconds at each quantile."""
 
     def __call__(self, fn: Any, *, quantiles: Sequence[float]) -> Any: ...
 
 
 class PreHook(Protocol):
-    """Called with the arguments by name before a trial; before the launch proper, reset_only."""
+    """Called with the arguments by name before a trial, and with reset_only before the actual
+    launch."""
 
     def __call__(self, arguments: dict[str, Any], reset_only: bool = False) -> object: ...
 
 
 class PostHook(Protocol):
-    """Called with the arguments by name after a trial, and with what it has raised."""
+    """Called with the arguments by name after a trial, and with the exception it has raised."""
 
     def __call__(self, arguments: dict[str, Any], exception: Exception | None) -> object: ...
 
@@ -52,12 +53,12 @@ class Hooks:
     post: PostHook
 
     def before(self, arguments: dict[str, Any], **reset_only: bool) -> None:
-        """Call the one before a trial, or before the launch proper."""
+        """Call the hook before a trial, or before the actual launch."""
         takes = f"{_ARGUMENTS}, and reset_only=True before the launch proper"
         ask("pre_hook", takes, self.pre, arguments, **reset_only)
 
     def after(self, arguments: dict[str, Any], problem: Exception | None) -> None:
-        """Call the one after a trial."""
+        """Call the hook after a trial."""
         ask("post_hook", f"{_ARGUMENTS}, and exception=", self.post, arguments, exception=problem)
 
 
@@ -80,7 +81,7 @@ def measured_by(bench: Bench, fn: Any, quantiles: Sequence[float]) -> list[float
 
 
 def name_of(bench: Bench | None) -> str:
-    """What tells one function to measure from others; "" for the package's own."""
+    """A name of a function that measures; "" for that of this package."""
     if bench is None:
         return ""
     kind = type(bench)
@@ -105,5 +106,5 @@ def names_of(option: str, given: object) -> list[str]:
 
 
 def _items(given: object) -> list[object]:
-    """Those of a list; None for what has no items."""
+    """The items of a list; None for an object without items."""
     return list(cast("Iterable[object]", given)) if isinstance(given, Iterable) else [None]

@@ -1,4 +1,4 @@
-"""`Config`: one choice of meta-parameters and options, and how a list of them is cut down."""
+"""`Config`: one choice of meta-parameters and options; pruning of lists of them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Config:
 
 
 def labels_of(configs: Sequence[Config]) -> Callable[[Config], str]:
-    """How to name each of some configurations in short: by what differs among them."""
+    """Short names of configurations: the parts in which they differ."""
     values: dict[str, list[object]] = {}
     for config in configs:
         for name, value in config.all_kwargs().items():
@@ -77,11 +77,11 @@ def labels_of(configs: Sequence[Config]) -> Callable[[Config], str]:
 
 
 class Pruning:
-    """How an autotuner leaves configurations out before it measures any.
+    """Pruning of configurations before an autotuner measures them.
 
-    early: function (configs, positional arguments by name, **keywords) -> those that may work;
-    model: function (**arguments and meta-parameters) -> estimated time; top_k: how many, or which
-    part up to 1.0, of those with the best estimates are measured.
+    early: function (configs, positional arguments by name, **keywords) -> configs that may work;
+    model: function (**arguments and meta-parameters) -> estimated time; top_k: number, or fraction
+    up to 1.0, of configurations with the best estimates that are measured.
     """
 
     def __init__(self, by: Mapping[str, Any] | None) -> None:
@@ -90,7 +90,7 @@ class Pruning:
             raise errors.InvalidOption("prune_configs_by", "a dictionary", by)
         names = ("early_config_prune", "perf_model", "top_k")
         for name in by:
-            # the attribute's name is what `torch.compile` copies an autotuner with
+            # `torch.compile` copies an autotuner by this attribute
             if name not in (*names, "configs_top_k"):
                 raise errors.UnknownName("entry", name, names, "prune_configs_by")
         self.early: Callable[..., list[Config]] | None = by.get("early_config_prune")
@@ -107,8 +107,8 @@ class Pruning:
     ) -> list[Config]:
         """The configurations that are left.
 
-        positional: arguments by name, without those that are among the keywords; named: all of
-        them; launch: what `early` gets beside the keywords. AutotunerError if there is none.
+        positional: arguments by name, without those among the keywords; named: all of them;
+        launch: passed to `early` with the keywords. Raises AutotunerError if none is left.
         """
         left = list(configs)
         if self.early is not None:
@@ -119,7 +119,7 @@ class Pruning:
                 for config in left
             ]
             order = sorted(range(len(left)), key=estimates.__getitem__)
-            # a part of all configurations, not of those that `early` has left: as in Triton
+            # a fraction of all configurations, not of those that `early` returned, as in Triton
             left = [left[i] for i in order[: self._count(len(configs))]]
         return left
 
