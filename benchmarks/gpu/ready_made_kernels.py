@@ -187,8 +187,8 @@ class Bench:
         import torch
 
         from tilewright import kernels
+        from tilewright.kernels.matmul_arrays import PLAIN
         from tilewright.kernels.matmul_plan import GPU_BLOCKS, GPU_OPTIONS
-        from tilewright.kernels.product import PLAIN
 
         n = 4096
         a, b = (torch.randn(n, n, device="cuda").half() for _ in range(2))

@@ -24,6 +24,7 @@ from tilewright.kernels.dropout import dropout_kernel
 from tilewright.kernels.elementwise import add_kernel
 from tilewright.kernels.grouped_matmul import grouped_matmul_kernel
 from tilewright.kernels.matmul import CONFIGS, matmul_kernel, sum_parts_kernel
+from tilewright.kernels.matmul_arrays import PLAIN, pack_kernel
 from tilewright.kernels.matmul_plan import (
     GROUP_TILES,
     ROUNDED_TILES,
@@ -33,7 +34,6 @@ from tilewright.kernels.matmul_plan import (
 )
 from tilewright.kernels.matmul_plan import gpu_launch_options as matmul_options
 from tilewright.kernels.norm import layer_norm_kernel
-from tilewright.kernels.product import PLAIN, pack_kernel
 from tilewright.kernels.quantized_matmul import convert_kernel, quantized_matmul_kernel
 from tilewright.kernels.softmax import row_options, softmax_ahead_kernel, softmax_kernel
 from tilewright.kernels.transpose import transpose_kernel

@@ -12,9 +12,9 @@ from tilewright import cdiv, kernels, next_power_of_2
 from tilewright.kernels.dropout import dropout_kernel
 from tilewright.kernels.elementwise import add_kernel
 from tilewright.kernels.matmul import matmul_kernel
+from tilewright.kernels.matmul_arrays import PLAIN
 from tilewright.kernels.matmul_plan import Gpu
 from tilewright.kernels.norm import layer_norm_kernel
-from tilewright.kernels.product import PLAIN
 from tilewright.kernels.softmax import programs_of, softmax_ahead_kernel, softmax_kernel
 from tilewright.kernels.transpose import transpose_kernel
 

@@ -10,11 +10,11 @@ from tests.kernels.data import BFLOAT16, Array
 from tests.kernels.devices import Device
 from tests.kernels.test_ready_made import NUMPY_AND_TORCH, steps
 from tilewright import cdiv, kernels
-from tilewright.kernels import matmul_plan, product
+from tilewright.kernels import matmul_arrays, matmul_plan
 from tilewright.kernels.grouped_matmul import grouped_matmul, grouped_matmul_kernel
 from tilewright.kernels.matmul import matmul_kernel, sum_parts_kernel
+from tilewright.kernels.matmul_arrays import ACTIVATIONS, PLAIN, grid_of, pack_kernel
 from tilewright.kernels.matmul_plan import Gpu, gpu_launch_options, plan_of
-from tilewright.kernels.product import ACTIVATIONS, PLAIN, grid_of, pack_kernel
 from tilewright.kernels.quantized_matmul import (
     pack_int4,
     quantized_matmul,
@@ -161,7 +161,7 @@ def planned(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
             module = sys.modules[f"tilewright.kernels.{name}"]
             monkeypatch.setattr(module, "is_on_cpu", lambda array: False)
             monkeypatch.setattr(module, "current_gpu", lambda: H200)
-        monkeypatch.setattr(product, "WORTH_PACKING", 0)
+        monkeypatch.setattr(matmul_arrays, "WORTH_PACKING", 0)
     return request.param
 
 
@@ -345,8 +345,8 @@ def test_other_gpus_keep_their_options(item: int):
 
 
 def test_offsets_are_wide_where_31_bits_do_not_suffice():
-    assert not product.is_wide((100, 100, 100, 100, 1, 100, 1, 100, 1))
-    assert product.is_wide((70_000, 100, 40_000, 40_000, 1, 100, 1, 100, 1))
+    assert not matmul_arrays.is_wide((100, 100, 100, 100, 1, 100, 1, 100, 1))
+    assert matmul_arrays.is_wide((70_000, 100, 40_000, 40_000, 1, 100, 1, 100, 1))
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from typing import Any
 
 import tilewright.language as tl
 from tilewright.kernels.arrays import Array, address, dtype_name, empty, integers, is_on_cpu
-from tilewright.kernels.matmul import block_of, epilogue, zero_sums
+from tilewright.kernels.matmul import block_of, epilogue, zero_accumulator
+from tilewright.kernels.matmul_arrays import COPY_BYTES, checked_arrays
 from tilewright.kernels.matmul_plan import CPU_BLOCKS, current_gpu, options_of_group
-from tilewright.kernels.product import COPY_BYTES, product_of
 from tilewright.runtime import cdiv, jit, next_power_of_2
 
 
@@ -58,7 +58,7 @@ def grouped_matmul_kernel(
     depth = tl.arange(0, BLOCK_K)
     a_ptrs = a_ptr + rows[:, None] * stride_am + depth[None, :] * stride_ak
     b_ptrs = b_ptr + depth[:, None] * stride_bk + columns[None, :] * stride_bn
-    acc = zero_sums(a_ptr, BLOCK_M, BLOCK_N)
+    acc = zero_accumulator(a_ptr, BLOCK_M, BLOCK_N)
     for k in range(0, K, BLOCK_K):
         a = tl.load(a_ptrs, mask=row_mask & (depth[None, :] < K - k), other=0)
         b = tl.load(b_ptrs, mask=(depth[:, None] < K - k) & column_mask, other=0)
@@ -84,12 +84,12 @@ def grouped_matmul(
     if len(a) != len(b) or (out is not None and len(out) != len(a)):
         raise ValueError(f"lists of {len(a)} and {len(b)} matrices")
     given = [None] * len(a) if out is None else out
-    products = [
-        product_of(x, y, c, None, activation, None) for x, y, c in zip(a, b, given, strict=True)
+    matmuls = [
+        checked_arrays(x, y, c, None, activation, None) for x, y, c in zip(a, b, given, strict=True)
     ]
-    results = [product.c for product in products]
+    results = [arrays.c for arrays in matmuls]
     _check_types(a, b, results)
-    full = [p for p in products if 0 not in p.c.shape]
+    full = [p for p in matmuls if 0 not in p.c.shape]
     if full:
         # the longest ones start first
         full.sort(key=lambda p: p.sizes[2], reverse=True)

@@ -6,6 +6,13 @@ from typing import Any
 
 import tilewright.language as tl
 from tilewright.kernels.arrays import Array, dtype_name, empty, is_on_cpu, strides
+from tilewright.kernels.matmul_arrays import (
+    MatmulArrays,
+    checked_arrays,
+    is_aligned,
+    packed,
+    units_of,
+)
 from tilewright.kernels.matmul_plan import (
     HOPPER,
     Plan,
@@ -15,7 +22,6 @@ from tilewright.kernels.matmul_plan import (
     plan_of,
     threads_for,
 )
-from tilewright.kernels.product import Product, is_aligned, packed, product_of, units_of
 from tilewright.runtime import Config, autotune, cdiv, jit
 from tilewright.support import settings
 
@@ -36,7 +42,7 @@ def activate(x, slope, ACTIVATION: tl.constexpr):
 
 
 @jit
-def zero_sums(a_ptr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+def zero_accumulator(a_ptr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     """A zero accumulator for a's elements: int32 for integers, else fp32 or fp64."""
     integer: tl.constexpr = a_ptr.dtype.element_ty.is_int()
     double: tl.constexpr = a_ptr.dtype.element_ty.is_fp64()
@@ -112,7 +118,7 @@ def matmul_kernel(
         b_ptrs += start.to(tl.int64) * stride_bk
         c_ptr += tl.program_id(1).to(tl.int64) * M * N
         K = min(K - start, length)
-    acc = zero_sums(a_ptr, BLOCK_M, BLOCK_N)
+    acc = zero_accumulator(a_ptr, BLOCK_M, BLOCK_N)
     for k in range(0, K, BLOCK_K):
         a_mask, b_mask = depth[None, :] < K - k, depth[:, None] < K - k
         a = tl.load(a_ptrs, mask=a_mask if WRAP else row_mask & a_mask, other=0)
@@ -182,38 +188,40 @@ def matmul(
     layouts = _prepared.launch(a, b, out, bias, activation, slope) if findable else b""
     if layouts is None:
         return out
-    product = product_of(a, b, out, bias, activation, slope)
-    result = product.c
+    arrays = checked_arrays(a, b, out, bias, activation, slope)
+    result = arrays.c
     if 0 in result.shape:
         return result
     if tune:
-        tuned_matmul_kernel[product.grid](*product.arguments, **product.constants)
+        tuned_matmul_kernel[arrays.grid](*arrays.arguments, **arrays.constants)
     elif is_on_cpu(a):
-        multiply_on_cpu(product, layouts, activation, slope)
+        multiply_on_cpu(arrays, layouts, activation, slope)
     else:
-        multiply_on_gpu(product)
+        multiply_on_gpu(arrays)
     return result
 
 
 _prepared = matmul_kernel.prepared_launches("a_ptr", "b_ptr", "c_ptr", "bias_ptr", "", "")
-"""Half of the time of 64^3 was to find out what to launch."""
+"""Prepared launches, without which planning takes half the time of 64^3."""
 
 
-def multiply_on_cpu(product: Product, layouts: bytes, activation: str, slope: float | None) -> None:
-    """Launch in blocks for the cores; the next time arrays lie so, the launch is prepared.
+def multiply_on_cpu(
+    arrays: MatmulArrays, layouts: bytes, activation: str, slope: float | None
+) -> None:
+    """Launch in blocks for the cores, and prepare the launch for equal layouts of arrays.
 
-    layouts: what `_prepared` says of the arrays; activation, slope: as they were given
+    layouts: the key of the arrays in `_prepared`; activation, slope: as passed by the user
     """
-    sizes, bias = product.sizes, product.bias
-    blocks = blocks_for_threads(*sizes, int(product.a.itemsize), threads_for(*sizes))
-    words = {**product.constants, **blocks}
+    sizes, bias = arrays.sizes, arrays.bias
+    blocks = blocks_for_threads(*sizes, int(arrays.a.itemsize), threads_for(*sizes))
+    words = {**arrays.constants, **blocks}
     # by position, which is faster than by name
-    constants = (words[name] for name in matmul_kernel.arg_names[len(product.arguments) :])
-    arguments = *product.arguments, *constants
-    grid = product.grid(blocks)
+    constants = (words[name] for name in matmul_kernel.arg_names[len(arrays.arguments) :])
+    arguments = *arrays.arguments, *constants
+    grid = arrays.grid(blocks)
     matmul_kernel[grid](*arguments)
-    objects = product.a, product.b, product.c, bias, activation, slope
-    # to ask takes half a microsecond, so small products, which one thread does, do not
+    objects = arrays.a, arrays.b, arrays.c, bias, activation, slope
+    # the query takes half a microsecond, so small matmuls on one thread omit it
     threads = [(_threads, None, settings().cpu.threads)] if is_worth_threads(*sizes) else []
     _prepared.add(layouts, objects, grid, arguments, threads)
 
@@ -222,32 +230,32 @@ def _threads(_: object) -> int:
     return settings().cpu.threads
 
 
-def multiply_on_gpu(product: Product) -> None:
+def multiply_on_gpu(arrays: MatmulArrays) -> None:
     """Launch as planned: operands are packed before and parts reduced after, where that is
     faster."""
     gpu = current_gpu()
-    m, n, k = product.sizes
+    m, n, k = arrays.sizes
     if gpu.capability == HOPPER:
-        product = packed(product)
-    plan = plan_of(m, n, k, int(product.a.itemsize), gpu, is_aligned(product))
+        arrays = packed(arrays)
+    plan = plan_of(m, n, k, int(arrays.a.itemsize), gpu, is_aligned(arrays))
     # a mask for columns would slow down the largest matmuls
-    run_plan(product, plan, {"UNITS": units_of(product), "WRAP": gpu.capability == HOPPER})
+    run_plan(arrays, plan, {"UNITS": units_of(arrays), "WRAP": gpu.capability == HOPPER})
 
 
-def run_plan(product: Product, plan: Plan, known: dict[str, Any]) -> None:
+def run_plan(arrays: MatmulArrays, plan: Plan, known: dict[str, Any]) -> None:
     """Run the launches of a matmul; known: further constants of `matmul_kernel`."""
-    words = {**product.constants, **plan.options, **known}
+    words = {**arrays.constants, **plan.options, **known}
     if plan.parts == 1:
-        matmul_kernel[product.grid](*product.arguments, **words)
+        matmul_kernel[arrays.grid](*arrays.arguments, **words)
         return
-    m, n, _ = product.sizes
-    sums = "int32" if "int" in dtype_name(product.a) else "float32"  # fp64 has no parts
-    parts = empty(product.a, (plan.parts * m, n), sums)
-    partial = Product(product.a, product.b, parts[:m], None, 0.0, "")
+    m, n, _ = arrays.sizes
+    accumulator = "int32" if "int" in dtype_name(arrays.a) else "float32"  # fp64 has no parts
+    parts = empty(arrays.a, (plan.parts * m, n), accumulator)
+    partial = MatmulArrays(arrays.a, arrays.b, parts[:m], None, 0.0, "")
     words |= {"bias_ptr": None, "ACTIVATION": "", "PARTS": plan.parts}
     matmul_kernel[partial.grid](*partial.arguments, **words)
     block = {"BLOCK_M": 8, "BLOCK_N": 128}
     sum_parts_kernel[cdiv(m, 8), cdiv(n, 128)](
-        parts, product.c, m, n, *strides(product.c), product.slope, product.bias, **block,
-        PARTS=plan.parts, ACTIVATION=product.activation,
+        parts, arrays.c, m, n, *strides(arrays.c), arrays.slope, arrays.bias, **block,
+        PARTS=plan.parts, ACTIVATION=arrays.activation,
     )  # fmt: skip

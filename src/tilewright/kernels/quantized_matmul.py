@@ -5,8 +5,8 @@ from __future__ import annotations
 import tilewright.language as tl
 from tilewright.kernels.arrays import Array, as_type, dtype_name, empty, is_on_cpu, strides
 from tilewright.kernels.matmul import block_of, epilogue, multiply_on_gpu
+from tilewright.kernels.matmul_arrays import MatmulArrays, check_epilogue, fits, grid_of
 from tilewright.kernels.matmul_plan import CPU_BLOCKS, HOPPER, current_gpu, options_of_weights
-from tilewright.kernels.product import Product, check_epilogue, fits, grid_of
 from tilewright.runtime import cdiv, jit
 
 HALF = 64
@@ -131,7 +131,7 @@ def quantized_matmul(
         options = options_of_weights(m, n, k, int(a.itemsize), current_gpu(), aligned)
     if options is None:
         converted = _converted(a, weights, scales, bits, k, n)
-        multiply_on_gpu(Product(a, converted, result, bias, slope, activation))
+        multiply_on_gpu(MatmulArrays(a, converted, result, bias, slope, activation))
         return result
     quantized_matmul_kernel[grid_of(m, n)](
         a, weights, scales, result, m, n, k, *strides(a), *strides(weights), *strides(result),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import tilewright.language as tl
 from tilewright.kernels.arrays import Array, address, dtype_name, empty, is_on_cpu, strides
+from tilewright.kernels.matmul_arrays import fits
 from tilewright.kernels.matmul_plan import HOPPER, Gpu, current_gpu
-from tilewright.kernels.product import fits
 from tilewright.runtime import jit, next_power_of_2
 
 

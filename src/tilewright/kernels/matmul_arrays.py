@@ -52,7 +52,7 @@ def pack_kernel(
 
 
 @dataclass(frozen=True)
-class Product:
+class MatmulArrays:
     """The arrays of a launch; sizes are those of a (m, k) and c (m, n)."""
 
     a: Array
@@ -99,9 +99,9 @@ def grid_of(m: int, n: int) -> Callable[[Mapping[str, int]], tuple[int, int]]:
     )
 
 
-def product_of(
+def checked_arrays(
     a: Array, b: Array, out: Array | None, bias: Array | None, activation: str, slope: float | None
-) -> Product:
+) -> MatmulArrays:
     """The checked operands with their output."""
     if len(a.shape) != 2 or len(b.shape) != 2 or int(a.shape[1]) != int(b.shape[0]):
         raise ValueError(f"shapes do not fit: {tuple(a.shape)} and {tuple(b.shape)}")
@@ -109,7 +109,7 @@ def product_of(
     result = empty(a, shape, RESULTS.get(dtype_name(a))) if out is None else out
     check_epilogue(result, shape, bias, "leaky_relu" if slope is not None else activation)
     kind = "leaky_relu" if slope is not None else activation
-    return Product(a, b, result, bias, 0.01 if slope is None else slope, kind)
+    return MatmulArrays(a, b, result, bias, 0.01 if slope is None else slope, kind)
 
 
 RESULTS = {
@@ -135,42 +135,42 @@ def check_epilogue(
 
 
 def is_wide(numbers: tuple[int, ...]) -> bool:
-    """Whether an offset may exceed 31 bits; numbers: those of `Product.numbers`."""
+    """Whether an offset may exceed 31 bits; numbers: those of `MatmulArrays.numbers`."""
     m, n, _, row_of_a, _, _, column_of_b, row_of_c, column_of_c = numbers
     furthest = max(m * abs(row_of_a), n * abs(column_of_b), m * abs(row_of_c), n * abs(column_of_c))
     return furthest >= 1 << 31
 
 
-def units_of(product: Product) -> tuple[int, ...] | None:
+def units_of(arrays: MatmulArrays) -> tuple[int, ...] | None:
     """The divisors of m, n, k and the strides, where copies of 16 bytes need them and launches do
     not specialize on them; None if nowhere."""
-    unit = COPY_BYTES // int(product.a.itemsize)
-    found = tuple(unit if v > 1 and v % FACT and not v % unit else 1 for v in product.numbers)
+    unit = COPY_BYTES // int(arrays.a.itemsize)
+    found = tuple(unit if v > 1 and v % FACT and not v % unit else 1 for v in arrays.numbers)
     return found if any(u > 1 for u in found) else None
 
 
-def packed(product: Product) -> Product:
+def packed(arrays: MatmulArrays) -> MatmulArrays:
     """The same matmul with unaligned operands packed into aligned rows along K.
 
     MMAs of 8-bit elements need K-major operands; others support both, and only large matmuls are
     worth packing.
     """
-    m, n, k = product.sizes
-    narrow = int(product.a.itemsize) == 1
+    m, n, k = arrays.sizes
+    narrow = int(arrays.a.itemsize) == 1
     if not narrow and 2 * m * n * k < WORTH_PACKING:
-        return product
-    a_fits, b_fits = fits(product.a, narrow), fits(product.b.T, narrow)
+        return arrays
+    a_fits, b_fits = fits(arrays.a, narrow), fits(arrays.b.T, narrow)
     if a_fits and b_fits:
-        return product
-    pads = bool(k * int(product.a.itemsize) % COPY_BYTES)  # then both are longer
-    a = product.a if a_fits and not pads else _rows(product.a, pads)
-    b = product.b if b_fits and not pads else _rows(product.b.T, pads).T
-    return replace(product, a=a, b=b)
+        return arrays
+    pads = bool(k * int(arrays.a.itemsize) % COPY_BYTES)  # then both are longer
+    a = arrays.a if a_fits and not pads else _rows(arrays.a, pads)
+    b = arrays.b if b_fits and not pads else _rows(arrays.b.T, pads).T
+    return replace(arrays, a=a, b=b)
 
 
-def is_aligned(product: Product) -> bool:
+def is_aligned(arrays: MatmulArrays) -> bool:
     """Whether 16 bytes of both operands can be copied at once everywhere."""
-    return fits(product.a) and fits(product.b.T)
+    return fits(arrays.a) and fits(arrays.b.T)
 
 
 def fits(x: Array, along_rows: bool = False) -> bool:
