@@ -2,10 +2,8 @@
 
 import ctypes
 import re
-import shutil
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -28,7 +26,7 @@ VARIANTS = {
     "pool on macOS": pool_program("arm64", False),
 }
 
-needs_clang = pytest.mark.skipif(not find_spec("ziglang"), reason="needs the extra dev")
+needs_clang = pytest.mark.dev("ziglang")
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -125,12 +123,10 @@ def test_header_has_the_comments_of_the_fields() -> None:
     assert "    STATUS_WAITED = 4," in header
 
 
-@pytest.mark.skipif(
-    not shutil.which("clang-format", path=str(Path(sys.executable).parent)),
-    reason="needs the extra dev",
-)
+@pytest.mark.dev("clang_format")
 def test_c_is_formatted() -> None:
     files = [*SOURCES.rglob("*.c"), *SOURCES.rglob("*.h")]
-    tool = Path(sys.executable).with_name("clang-format")
-    done = subprocess.run([tool, "--dry-run", "-Werror", *files], capture_output=True, text=True)
+    run = "import clang_format; clang_format.clang_format()"
+    command = [sys.executable, "-c", run, "--dry-run", "-Werror", *files]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
