@@ -1,4 +1,4 @@
-"""What the stages of a compilation have made, by extension."""
+"""Artifacts of the stages of a compilation, by extension."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from tilewright.support import errors
 Artifact = Module | str | bytes
 
 Maker = Callable[[Mapping[str, Any]], str | bytes]
-"""What makes an artifact from others."""
+"""Function that derives an artifact from others."""
 
 SOURCE = "source"
 """Extension of the front end's tile IR, before any pass of a backend."""
 
 
 class Artifacts(Mapping[str, Any]):
-    """Artifacts by extension, text or bytes; what is not there yet is made at its first use.
+    """Artifacts by extension, text or bytes; missing ones are derived at their first use.
 
-    made: those of the stages; source: makes the front end's module; again: gets those of the stages
-    once more, from the disk cache or by compiling; offered: makes others, see `offer`.
+    made: artifacts of the stages; source: builds the front end's module; again: returns the
+    artifacts of the stages once more, from the disk cache or by compiling; offered: derives others,
+    see `offer`
     """
 
     __slots__ = ("_again", "_backend", "_made", "_names", "_offered", "_source", "_target")
@@ -48,30 +49,32 @@ class Artifacts(Mapping[str, Any]):
         self._again = again
 
     def module(self) -> Module:
-        """The front end's module, made anew: with places in the source, which texts lack. Errors:
-        InvalidOption for a kernel from a later stage."""
+        """Build the front end's module, with source locations, which texts lack.
+
+        Errors: InvalidOption for a kernel from a later stage.
+        """
         if self._source is None:
             raise errors.InvalidOption("source", "a kernel or a file of tile IR", "a module")
         return self._source()
 
     def __reduce__(self) -> tuple[type[Artifacts], tuple[object, ...]]:
-        """With the artifacts of all stages, since another process may have another disk cache."""
+        """Pickle the artifacts of all stages, since another process may have another disk cache."""
         made = {extension: self[extension] for extension in self._names}
         return Artifacts, (made, self._backend, self._target, None, None, self._offered)
 
     def offer(self, extension: str, make: Maker) -> None:
-        """Have another artifact, which is made from these; it goes where they are pickled to."""
+        """Add an artifact that is derived from these; it is pickled with them."""
         self._offered[extension] = make
 
     def forget(self) -> None:
-        """Keep nothing in memory that can be had again."""
+        """Drop artifacts from memory that `again` can restore."""
         if self._again is not None:
             self._made = {}
 
     def __getitem__(self, extension: str) -> Any:
         artifact = self._made.get(extension)
         if artifact is None and extension in self._names and self._again is not None:
-            # in this order, so that an artifact that was handed out stays the same object
+            # in this order, so that an artifact that was returned stays the same object
             self._made = {**self._again(), **self._made}
             artifact = self._made[extension]
         if isinstance(artifact, Module):
@@ -81,7 +84,7 @@ class Artifacts(Mapping[str, Any]):
         return artifact
 
     def _further(self, extension: str) -> str | bytes:
-        """What is no stage's."""
+        """The artifacts that no stage makes."""
         if extension in self._offered:
             return self._offered[extension](self)
         if extension == SOURCE and self._source is not None:
@@ -100,5 +103,5 @@ class Artifacts(Mapping[str, Any]):
         return len(list(iter(self)))
 
     def __contains__(self, extension: object) -> bool:
-        # not as `Mapping` does it, which would make the artifact to find out
+        # not as `Mapping` does it, which would derive the artifact to find out
         return extension in list(iter(self))

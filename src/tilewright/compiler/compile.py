@@ -49,11 +49,11 @@ def compile(
     target: GPUTarget | None = None,
     options: Named | CommonOptions | None = None,
 ) -> CompiledKernel:
-    """Compile a kernel; no device is needed for a target that is given.
+    """Compile a kernel; a device is not needed if the target is given.
 
-    src: a kernel with types, or a stage of one (a path of a file stands for its `IRSource`);
-    target: default is this machine; options: of the target's backend, by name.
-    Errors: CompilationErrors in the kernel, BackendErrors, InvalidOption.
+    src: a kernel with types, or a stage of one (a path of a file means its `IRSource`); target: the
+    default is this machine; options: of the target's backend, by name. Errors: CompilationErrors in
+    the kernel, BackendErrors, InvalidOption.
     """
     with user_boundary:
         source = IRSource(src) if isinstance(src, str | Path) else src
@@ -64,7 +64,7 @@ def compile(
 
 
 def options_of(backend: Backend, named: Named) -> CommonOptions:
-    """The options of a backend by name; UnknownName for one that it does not have."""
+    """The options of a backend by name; UnknownName for an option that it does not have."""
     names = backend.options.names()
     for name in named:
         if name not in names:
@@ -74,21 +74,21 @@ def options_of(backend: Backend, named: Named) -> CommonOptions:
         "enable_fp_fusion": compilation.fp_fusion,
         "bulk_loads": compilation.bulk_loads,
     }
-    # unlike the others, it is a switch for all kernels, whatever these say
+    # unlike the others, it is a switch for all kernels, whatever these options are
     forced: dict[str, Any] = {"debug": True} if compilation.debug else {}
     return _one(backend.options(**{**defaults, **named, **forced}))
 
 
 @lru_cache(maxsize=1024)
 def _one(options: T) -> T:
-    """Equal options as one object, since many kernels have equal ones."""
+    """Equal options as one object, since many kernels have equal options."""
     return options
 
 
 def frontend_options(
     backend: Backend, options: CommonOptions, target: GPUTarget | None = None
 ) -> FrontendOptions:
-    """What of the options, and of the target of a GPU, changes the meaning of a kernel."""
+    """The options, and the kind of GPU target, that change the meaning of a kernel."""
     takes_ptx = any(stage.extension == "ptx" for stage in backend.stages)
     arch = target.arch if target is not None and takes_ptx else 0
     front = FrontendOptions(
@@ -114,7 +114,7 @@ def _kernel_hash(
     options: CommonOptions,
     settings_key: str,
 ) -> str:
-    """The name of a compiled kernel: a sha256 over all that decides its code."""
+    """The name of a compiled kernel: a sha256 of everything that determines its code."""
     parts = (
         source.key(),
         repr(options.meaningful()),
@@ -127,8 +127,10 @@ def _kernel_hash(
 
 
 def rehearse(source: KernelSource, target: GPUTarget) -> None:
-    """Compile a kernel for what that imports and starts; nothing is kept, and the last stage, which
-    may use the device, is left out."""
+    """Compile a kernel only to import modules and start processes.
+
+    Nothing is stored, and the last stage, which may use the device, is skipped.
+    """
     backend = backend_named(target.backend)
     backend.prepare()
     options = options_of(backend, {})
@@ -141,13 +143,13 @@ def rehearse(source: KernelSource, target: GPUTarget) -> None:
 def compile_source(
     source: KernelSource | IRSource, backend: Backend, target: GPUTarget, options: CommonOptions
 ) -> CompiledKernel:
-    """As `compile`, with everything decided."""
+    """`compile` with resolved target and options."""
     current = settings()
     digest = _kernel_hash(source, backend, target, options, current.cache_key())
     front = frontend_options(backend, options, target)
     store = shared_store(current.cache)
     work = _Compilation(source, backend, target, options, front, digest, store, current.compilation)
-    # What replaces stages is no part of the key, so nothing may be kept or read.
+    # Replacements of stages are not part of the key, so nothing may be stored or read.
     if current.compilation.override_dir is not None or kernel_hooks.stages is not None:
         return work.made(keep=False)
     kept = None if current.cache.always_compile else work.kept()
@@ -167,9 +169,9 @@ def compile_source(
 class CompileTimes:
     """Microseconds of one compilation.
 
-    ir_initialization: of the front end, or of reading a kernel from the disk cache, for which the
-    others are 0; lowering_stages: (extension, time) of each stage of the
-    back end; store_results: of writing to the disk cache.
+    ir_initialization: front end, or reading a kernel from the disk cache, for which the others are
+    0; lowering_stages: (extension, time) of each stage of the back end; store_results: writing to
+    the disk cache
     """
 
     ir_initialization: int = 0
@@ -178,18 +180,18 @@ class CompileTimes:
 
     @property
     def total_lowering(self) -> int:
-        """Of all stages."""
+        """Time of all stages."""
         return sum(time for _, time in self.lowering_stages)
 
     @property
     def total(self) -> int:
-        """Of everything."""
+        """Time of the whole compilation."""
         return self.ir_initialization + self.total_lowering + self.store_results
 
 
 @dataclass(frozen=True, slots=True)
 class _Compilation:
-    """One kernel, from the disk cache or anew."""
+    """One kernel, from the disk cache or newly compiled."""
 
     source: KernelSource | IRSource
     backend: Backend
@@ -205,7 +207,7 @@ class _Compilation:
         return _front_end_module(self.source, self.front)
 
     def kept(self) -> CompiledKernel | None:
-        """What the cache holds. If it turns out to be of no use, it is made anew."""
+        """The cached kernel, which is compiled again if it turns out to be unusable."""
         start = time.perf_counter_ns()
         with timed("disk cache"):
             entry = self.store.read(self.digest)
@@ -215,37 +217,37 @@ class _Compilation:
         try:
             made = dict[str, Artifact](entry.artifacts)
             return self._kernel(entry, made, self._again, again=True)
-        except synchronous(Exception) as problem:  # its checksums are right, but something lacks
+        except synchronous(Exception) as problem:  # valid, but incomplete
             self.store.discard(self.digest, repr(problem))
             return None
 
     def made(self, keep: bool = True) -> CompiledKernel:
-        """The stages of the backend, run; keep: in the cache, where they will be read again."""
+        """Run the stages of the backend. keep: store the result in the cache, for later reads"""
         entry, made = self.run()
         start = time.perf_counter_ns()
-        # only what the cache holds may be forgotten in memory, and read again
+        # only artifacts that the cache holds may be dropped from memory
         kept = keep and self.store.write(self.digest, entry)
         self.times.store_results = (time.perf_counter_ns() - start) // 1000
         return self._kernel(entry, made, again=kept)
 
     def run(self) -> tuple[Entry, dict[str, Artifact]]:
-        """All stages."""
+        """Run all stages."""
         metadata = {**asdict(self.options), "hash": self.digest}
         context = StageContext(self.target, self.options, metadata)
         run = _run_stages().Run(self.source, self.backend, context, self.digest, self.compilation)
         made = run.run(self.front)
         self.times.ir_initialization, *stages = run.times
         self.times.lowering_stages = list(zip(made, stages, strict=False))
-        metadata = json.loads(json.dumps(context.metadata))  # as it comes back from the cache
+        metadata = json.loads(json.dumps(context.metadata))  # as the cache returns it
         return _entry(metadata, made), made
 
     def artifacts(self) -> dict[str, Artifact]:
-        """Those of the stages, for a kernel that was loaded and has forgotten them."""
+        """The artifacts of the stages, for a loaded kernel that has dropped them."""
         entry = self.store.read(self.digest)
         return self.run()[1] if entry is None else dict[str, Artifact](entry.artifacts)
 
     def _again(self, problem: Exception) -> CompiledKernel:
-        """Instead of a kept kernel that cannot be loaded."""
+        """Compile a kernel again that was stored but cannot be loaded."""
         self.store.discard(self.digest, problem)
         return self.made()
 
@@ -293,7 +295,7 @@ def _front_end_module(source: KernelSource | IRSource, options: FrontendOptions)
 def compile_kernel(
     module: Module, backend: Backend, target: GPUTarget, options: CommonOptions
 ) -> CompiledKernel:
-    """Compile a module of tile IR, which is changed in place; the disk cache has no part in it."""
+    """Compile a module of tile IR, which is changed in place, without the disk cache."""
     source = IRSource("", SOURCE, {"name": module.kernel.name})
     # not a hash of anything: such a kernel is never in the cache
     context = StageContext(target, options, {**asdict(options), "hash": "0" * 64})

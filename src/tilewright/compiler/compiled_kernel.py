@@ -1,4 +1,4 @@
-"""A compiled kernel: its artifacts, its metadata, and how it is run."""
+"""A compiled kernel: artifacts, metadata and launches."""
 
 from __future__ import annotations
 
@@ -37,53 +37,55 @@ from tilewright.support import (
 from tilewright.support.asynchronous_exceptions import synchronous
 
 Rebuild = Callable[[Exception], "CompiledKernel"]
-"""Compiles a kernel anew; its argument says why the one that was kept cannot be used."""
+"""Compiles a kernel again; its argument is the reason why the stored one is unusable."""
 
 
 class Source(Protocol):
-    """What a kernel was compiled from (see `sources`)."""
+    """The source of a compiled kernel (see `sources`)."""
 
     name: str
     location: str
 
     @property
     def extension(self) -> str:
-        """Name of the artifact that it is."""
+        """Name of the artifact that the source is."""
         ...
 
     def key(self) -> str:
-        """Text that decides, with options and target, what is compiled."""
+        """Text that determines the code, together with options and target."""
         ...
 
     def run_time_arguments(self, args: Sequence[object]) -> list[object]:
-        """Those of a launch's arguments that are passed at run time, tuples flattened."""
+        """The run-time arguments of a launch, with tuples flattened."""
         ...
 
     def run_time_places(self) -> tuple[tuple[int, ...], int] | None:
-        """Positions of these among all arguments of the kernel, and how many there are; None if
-        some are in others, as in a tuple."""
+        """Positions of the run-time arguments among all arguments, and the number of all arguments.
+
+        None if some are nested in others, as in a tuple.
+        """
         ...
 
 
 class ArgumentWatch(Protocol):
-    """Looks at the arguments of each launch."""
+    """Observer of the arguments of each launch."""
 
     def kernel_for(
         self, kernel: CompiledKernel, grid: Grid, arrays: Sequence[Any], values: Sequence[Any]
     ) -> CompiledKernel:
-        """The kernel that runs instead of `kernel` with these arguments, or `kernel` itself.
+        """The kernel to run for these arguments instead of `kernel`, or `kernel` itself.
 
-        arrays, values: of the run-time arguments in order, as given and as passed
+        arrays, values: the run-time arguments in order, as given and as passed
         """
         ...
 
 
 class _OfThisProcess:
-    """What of a kernel means nothing in another process: a copy there begins without it.
+    """State of a kernel that is invalid in another process, where a copy starts without it.
 
     rebuild, watch: see `CompiledKernel`; launcher: the loaded kernel; latest: grid and values of
-    the latest launch that `watch` has seen, and the kernel that it runs; run: what
-    `CompiledKernel.run` is; in_order: see `CompiledKernel`.
+    the latest launch that `watch` has seen, and the kernel that it runs; run: the value of
+    `CompiledKernel.run`; in_order: see `CompiledKernel`
     """
 
     def __init__(self, rebuild: Rebuild | None = None) -> None:
@@ -101,14 +103,14 @@ class _OfThisProcess:
 class CompiledKernel:
     """One variant of a kernel, which can be pickled.
 
-    src: what it was compiled from; asm: artifacts by extension, as in Triton; metadata: what the
-    backend recorded, and all options; parameters: types of the run-time arguments, as text;
-    hash: its name in the disk cache; stored: positions of the run-time arguments that the kernel
-    may store through; pairs: those that must not overlap, see `analysis.argument_pairs`.
+    src: its source; asm: artifacts by extension, as in Triton; metadata: facts that the backend
+    recorded, and all options; parameters: types of the run-time arguments, as text; hash: its name
+    in the disk cache; stored: positions of the run-time arguments that the kernel may store
+    through; pairs: arguments that must not overlap, see `analysis.argument_pairs`
 
-    rebuild: of a kernel from the disk cache: compiles it anew, if it cannot be loaded; watch: sees
-    the arguments of each `launch`; in_order: gives the kernel for arguments that overlap, see
-    `CommonOptions.may_overlap`. The last two are set from outside, where there are pairs.
+    rebuild: for a kernel from the disk cache: compiles it again, if it cannot be loaded; watch:
+    observes the arguments of each `launch`; in_order: returns the kernel for arguments that
+    overlap, see `CommonOptions.may_overlap`. The last two are set from outside, if there are pairs.
     """
 
     def __init__(
@@ -141,7 +143,7 @@ class CompiledKernel:
 
     @property
     def launcher(self) -> Launcher:
-        """The loaded kernel; loads it at the first use."""
+        """The loaded kernel, which is loaded at its first use."""
         launcher = self._here.launcher
         if launcher is None:
             launcher = self._here.launcher = self._load()
@@ -149,7 +151,7 @@ class CompiledKernel:
 
     @property
     def watch(self) -> ArgumentWatch | None:
-        """What sees the arguments of each `launch`."""
+        """The observer of the arguments of each `launch`."""
         return self._here.watch
 
     @watch.setter
@@ -158,7 +160,7 @@ class CompiledKernel:
 
     @property
     def in_order(self) -> Callable[[], CompiledKernel] | None:
-        """Gives the kernel for arguments that overlap; None where the backend makes none."""
+        """Returns the kernel for arguments that overlap; None if the backend makes none."""
         return self._here.in_order
 
     @in_order.setter
@@ -169,17 +171,17 @@ class CompiledKernel:
         try:
             return self._loaded()
         except synchronous(Exception) as problem:
-            # A device without memory would refuse a fresh binary too.
+            # A device without memory would reject a new binary too.
             if self._here.rebuild is None or not _blames_binary(problem):
                 raise
             fresh = self._here.rebuild(problem)
-        # once: if the fresh kernel cannot be loaded either, its error is the user's to see
+        # once: if the new kernel cannot be loaded either, the user gets its error
         self._here.rebuild = None
         self._describe(fresh.asm, fresh.metadata)
         return self._loaded()
 
     def _loaded(self) -> Launcher:
-        # Where the source is now: an entry of the disk cache may come from another file.
+        # The present place of the source: an entry of the disk cache may come from another file.
         metadata = {**self.metadata.as_dict(), "location": self.src.location}
         self._call(kernel_hooks.load_start, None)
         launcher = self.backend.load(self.kernel, metadata, self.parameters)
@@ -208,7 +210,7 @@ class CompiledKernel:
 
     @property
     def identity(self) -> Hashable:
-        """Equal for kernels of the same machine code that are launched in the same way."""
+        """Kernels are equal if they have the same machine code and are launched in the same way."""
         metadata = self.metadata.as_dict()
         # without the hash, which differs between options that lead to the same code
         names = self.backend.launch_metadata or sorted(metadata.keys() - {"hash", "target"})
@@ -223,27 +225,27 @@ class CompiledKernel:
 
     @property
     def function(self) -> object:
-        """The loaded function: a handle or address, as the backend has it."""
+        """The loaded function: a handle or address of the backend."""
         return getattr(self.launcher, "function", self.launcher)
 
     @property
     def n_regs(self) -> int:
-        """Registers of a thread; 0 where that means nothing."""
+        """Registers per thread; 0 if the backend has none."""
         return self.launcher.n_regs
 
     @property
     def n_spills(self) -> int:
-        """32-bit words of a thread that did not fit registers; 0 where that means nothing."""
+        """Spilled 32-bit words per thread; 0 if the backend has no registers."""
         return self.launcher.n_spills
 
     @property
     def n_max_threads(self) -> int:
-        """Most threads that a program instance may have."""
+        """Maximum number of threads of a program instance."""
         return getattr(self.launcher, "n_max_threads", 1)
 
     @property
     def packed_metadata(self) -> tuple[int, int, int]:
-        """What Triton's launchers take: warps, cooperating blocks, bytes of shared memory."""
+        """Arguments of Triton's launchers: warps, cooperating blocks, bytes of shared memory."""
         return self.metadata.num_warps, self.metadata.num_ctas, self.metadata.shared
 
     def _init_handles(self) -> None:
@@ -251,11 +253,11 @@ class CompiledKernel:
         _ = self.launcher
 
     def explain(self, sizes: Mapping[str, int] | None = None, grid: object = None) -> Explanation:
-        """How each load, store and product was lowered and why, and the resources of a program;
-        printed, a table.
+        """How each load, store and dot was lowered and why, and the resources of a program; prints
+        as a table.
 
         sizes, grid: values of integer arguments by name and the grid of a launch, to compare its
-        work with what a device can do. Errors: NotExplained, InvalidOption, BadGrid.
+        work with the limits of a device. Errors: NotExplained, InvalidOption, BadGrid.
         """
         with user_boundary:
             if self.backend.explain is None:
@@ -268,8 +270,10 @@ class CompiledKernel:
             return self.backend.explain(self.asm.module(), context, launch)
 
     def launch_metadata(self, grid: object, stream: object, *args: object) -> LaunchMetadata:
-        """What hooks around a launch are told, as Triton's launchers make it: name, kernel, grid,
-        function, stream, and what `jit(launch_metadata=)` of the kernel adds."""
+        """The metadata that hooks around a launch receive, as Triton's launchers build it.
+
+        name, kernel, grid, function, stream, and the items of `jit(launch_metadata=)`.
+        """
         return LaunchMetadata(partial(self._described, grid, stream, args))
 
     def _described(self, grid: object, stream: object, args: Sequence[object]) -> dict[str, Any]:
@@ -284,8 +288,10 @@ class CompiledKernel:
 
     @property
     def run(self) -> Run:
-        """A launch as Triton's launchers make it: `run(x, y, z, stream, function, packed_metadata,
-        launch_metadata, launch_enter_hook, launch_exit_hook, *arguments)`; see `launch_protocol`.
+        """A launch by the protocol of Triton's launchers, see `launch_protocol`.
+
+        `run(x, y, z, stream, function, packed_metadata, launch_metadata, launch_enter_hook,
+        launch_exit_hook, *arguments)`
         """
         run = self._here.run
         if run is None:
@@ -295,8 +301,8 @@ class CompiledKernel:
     def _run_function(self) -> Run:
         direct = getattr(self.launcher, "launch_on_stream", None)
         places = self.src.run_time_places()
-        # Arguments that are watched go the general way. Those that are used element by element are
-        # not watched here: who launches so has placed the arrays, and launches many.
+        # Watched arguments take the general path. Arguments that are used element by element are
+        # not watched here: such callers have placed the arrays themselves, and launch often.
         is_watched = self.watch is not None and not all(p.is_element_wise for p in self.pairs)
         if direct is None or places is None or is_watched:
             return general_run_function(self._launch_on_stream)
@@ -327,7 +333,7 @@ class CompiledKernel:
         launcher = self.launcher  # before the pairs, which loading may replace
         here = self._here
         if here.watch is not None:
-            # a launch like the latest one touches the same memory
+            # a launch like the latest one accesses the same memory
             if here.latest is None or here.latest[:2] != (extents, values):
                 kernel = here.watch.kernel_for(self, extents, given, values)
                 here.latest = (extents, values, kernel)
@@ -343,9 +349,9 @@ class CompiledKernel:
             raise
 
     def __getitem__(self, grid: object) -> Callable[..., None]:
-        """`kernel[grid](*args)`: arguments are all of the kernel's, or only the run-time ones.
+        """`kernel[grid](*args)` with all arguments of the kernel, or only the run-time ones.
 
-        grid: as for `kernel[grid]`, but no function. Raises BadGrid.
+        grid: as for `kernel[grid]`, but not a function. Errors: BadGrid.
         """
         with user_boundary:
             extents = normal_grid(grid)
@@ -361,5 +367,5 @@ class CompiledKernel:
 
 
 def _blames_binary(problem: Exception) -> bool:
-    """Whether a kernel could not be loaded because of what it is, not of what the device lacks."""
+    """Whether a kernel could not be loaded because of its binary, not for want of a resource."""
     return getattr(problem, "blames_binary", not isinstance(problem, TilewrightError | MemoryError))

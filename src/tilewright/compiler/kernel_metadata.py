@@ -1,4 +1,4 @@
-"""The properties of a compiled kernel, kept such that many kernels need little memory."""
+"""Properties of compiled kernels, stored in little memory per kernel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tilewright.backends import CommonOptions, GPUTarget, Metadata
 class KernelMetadata:
     """The properties of a compiled kernel, as attributes: name, hash, target, num_warps, shared ...
 
-    own: what the stages have recorded; options: of the launch, which many kernels share.
+    own: facts that the stages recorded; options: of the launch, which many kernels share
     """
 
     __slots__ = ("_options", "_own", "_target")
@@ -68,7 +68,7 @@ class KernelMetadata:
 
 
 def shared(value: Any) -> Any:
-    """A value of metadata such that equal ones are one object; lists become tuples."""
+    """A value of metadata, interned; lists become tuples."""
     if isinstance(value, list | tuple):
         items = tuple(map(shared, cast("Sequence[Any]", value)))
         return _one(items) if _is_plain(items) else items
@@ -76,14 +76,14 @@ def shared(value: Any) -> Any:
 
 
 def _is_plain(value: object) -> bool:
-    """Whether what equals it is the same: not so for True and 1.0, which equal 1."""
+    """Whether an equal value is interchangeable: not so for True and 1.0, which equal 1."""
     if type(value) is tuple:
         return all(map(_is_plain, cast("tuple[object, ...]", value)))
     return type(value) in (str, int)
 
 
 _LONG = 64
-"""Characters of a hash: no two kernels have the same."""
+"""Length of a hash, which is unique for each kernel."""
 
 
 @lru_cache(maxsize=1024)

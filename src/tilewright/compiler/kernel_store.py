@@ -3,11 +3,10 @@
     <cache>/kernels/<key>/kernel.json      key, metadata, size and checksum of each artifact
                           kernel.ttir ...  the artifacts
 
-`support.disk_cache` says how a folder gets there whole. The index is sealed with its own checksum
-and holds the key, so that no file of an entry can change, and no entry stand for another. One that
-does not check out (a full disk, a crash of the machine, somebody's editor) counts as absent, with a
-warning, and is written anew. Where the folder cannot be written, or could be by others, kernels are
-compiled each time.
+`support.disk_cache` writes folders atomically. The index has its own checksum and contains the key,
+so that no file of an entry can change, and no entry replace another. An invalid entry (a full disk,
+a crash of the machine, an editor) counts as absent, with a warning, and is written again. If the
+folder cannot be written, or others can write to it, kernels are compiled each time.
 """
 
 from __future__ import annotations
@@ -44,25 +43,25 @@ _KIND = "kernels"
 _TEXT = "text"
 _MAX_INDEX_BYTES = 64 * MEGABYTE
 _NAME = re.compile(r"\w+", re.ASCII)
-"""What an artifact may be called."""
+"""Valid names of artifacts."""
 _SOURCES = (".py", ".lark", ".ll")
-"""Suffixes of the package's files that decide what is compiled."""
+"""Suffixes of the package's files that affect compilation."""
 APART = ("eager", "interp", "kernels", "testing", "tools", "triton_alias")
-"""Packages that kernels are compiled without, beside other backends: no part of a kernel's key."""
+"""Packages, apart from other backends, that do not affect compilation: not part of a key."""
 _TRIES = 3
-"""Of reading an entry that another process replaces meanwhile."""
+"""Attempts to read an entry that another process replaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is kept of a kernel."""
+    """A stored kernel."""
 
     metadata: dict[str, Any]
     artifacts: Mapping[str, str | bytes]
 
 
 class Store:
-    """The kernels of the cache in one folder, which is kept below a size."""
+    """The kernels of the cache in one folder, with a bounded size."""
 
     def __init__(self, root: Path, max_bytes: int) -> None:
         self.root = root
@@ -71,10 +70,10 @@ class Store:
         self._has_warned = False
 
     def read(self, key: str) -> Entry | None:
-        """The entry, or None. Warns, and gives None, where there is a damaged one."""
+        """The entry, or None; warns of a damaged one and returns None."""
         if cache_folder(_KIND, self.root) is None:
             return None
-        # an entry that is replaced again and again counts as absent: compiling is always right
+        # an entry that is replaced at each attempt counts as absent: compiling is always correct
         for _ in range(_TRIES):
             try:
                 return _opened(self.folder / key)
@@ -84,13 +83,13 @@ class Store:
                 continue
             except synchronous(
                 Exception
-            ) as problem:  # of whatever kind, it says that the entry is of no use
+            ) as problem:  # any exception means that the entry is useless
                 self._failed(key, problem)
                 return None
         return None
 
     def _failed(self, key: str, problem: Exception) -> None:
-        # a lack of descriptors, memory or permission is no fault of the entry, which must stay
+        # a lack of descriptors, memory or permission is not the fault of the entry, which must stay
         if is_unreadable(problem):
             warnings.warn(
                 f"the cached kernel in {self.folder / key} cannot be read ({problem}); "
@@ -102,7 +101,7 @@ class Store:
             self.discard(key, problem)
 
     def write(self, key: str, entry: Entry) -> bool:
-        """Add an entry; whether it is there now. Warns once where the folder cannot be written."""
+        """Add an entry and report whether it exists. Warns once if the folder cannot be written."""
         files = _files(key, entry)
         try:
             written = in_cache_folder(
@@ -116,7 +115,7 @@ class Store:
         return written is not None
 
     def _warn_of_writing(self, problem: OSError) -> None:
-        # a shortage passes, as of file descriptors: another one is worth another warning
+        # a shortage, as of file descriptors, passes: the next one deserves another warning
         if self._has_warned:
             return
         self._has_warned = not is_transient(problem)
@@ -128,12 +127,12 @@ class Store:
         )
 
     def files(self, key: str, name: str) -> dict[str, str]:
-        """Where the files of an entry are: "add.ttir" for `kernel.ttir` of the kernel `add`."""
+        """Paths of the files of an entry: "add.ttir" for `kernel.ttir` of the kernel `add`."""
         found = (self.folder / key).glob("kernel.*")
         return {f"{name}{file.suffix}": str(file) for file in sorted(found)}
 
     def discard(self, key: str, problem: object) -> None:
-        """Remove an entry that is of no use, with a warning."""
+        """Remove a useless entry, with a warning."""
         warnings.warn(
             f"the cached kernel in {self.folder / key} is damaged ({problem}); "
             "it is compiled again",
@@ -144,7 +143,7 @@ class Store:
 
 
 class _ReplacedError(Exception):
-    """An entry could not be read because it is not there any more; another may be."""
+    """An entry has disappeared during reading; there may be another."""
 
 
 def _opened(place: Path) -> Entry:
@@ -152,7 +151,7 @@ def _opened(place: Path) -> Entry:
         try:
             entry = _read(folder, place.name)
         except synchronous(Exception) as problem:
-            # Another process replaced the folder while it was read: what was read may be of two
+            # Another process replaced the folder during reading: the files may be those of two
             # entries.
             if not folder.is_current():
                 raise _ReplacedError from None
@@ -164,7 +163,7 @@ def _opened(place: Path) -> Entry:
 
 
 def _read(folder: OpenFolder, key: str) -> Entry:
-    # bounded: the size of the index, unlike those of the artifacts, is recorded nowhere
+    # bounded: the size of the index, unlike those of the artifacts, is not recorded
     index = unsealed(folder.read(INDEX, _MAX_INDEX_BYTES))
     if index["key"] != key or index["metadata"].get("hash", key) != key:
         raise ValueError("it is another kernel's")
@@ -178,14 +177,14 @@ def _read(folder: OpenFolder, key: str) -> Entry:
 
 
 def _file(artifact: str) -> str:
-    """Where an artifact is kept. ValueError for a name that is not an artifact's."""
+    """Path of an artifact; ValueError for an invalid name."""
     if _NAME.fullmatch(artifact) is None:
         raise ValueError(f"no artifact is called {artifact!r}")
     return f"kernel.{artifact}"
 
 
 def _files(key: str, entry: Entry) -> dict[str, bytes]:
-    """The files of an entry by name; the index, which makes it one, is the last."""
+    """The files of an entry by name; the index, which completes it, is the last."""
     files: dict[str, bytes] = {}
     artifacts: dict[str, tuple[str, int, str]] = {}
     for name, artifact in entry.artifacts.items():
@@ -201,7 +200,7 @@ _stores: dict[tuple[Path, int], Store] = {}
 
 
 def shared_store(cache: CacheSettings) -> Store:
-    """The store in the folder, and of the size, that the settings name now."""
+    """The store with the folder and size of the present settings."""
     key = cache.dir, cache.max_megabytes * MEGABYTE
     store = _stores.get(key)
     if store is None:
@@ -211,9 +210,9 @@ def shared_store(cache: CacheSettings) -> Store:
 
 @cache
 def package_version(backend: str = "") -> str:
-    """Changes when a source file of this package does: names, sizes and times of all of them.
+    """A hash of names, sizes and times of all source files of this package.
 
-    backend: only of those that decide what it compiles, half of 700; "": of all
+    backend: restrict it to the files that affect this backend's code; "": all files
     """
     root = str(Path(__file__).parent.parent)
     packages = [f"tilewright.{name}" for name in APART] + packages_apart(backend)
@@ -225,7 +224,7 @@ def package_version(backend: str = "") -> str:
 
 
 def _source_lines(folder: str, apart: Sequence[str] = ()) -> list[str]:
-    """A line for each source file below a folder, but for the folders `apart`."""
+    """A line for each source file below a folder, without the folders `apart`."""
     with os.scandir(folder) as entries:
         inside = list(entries)
     lines = [_file_line(entry) for entry in inside if entry.name.endswith(_SOURCES)]

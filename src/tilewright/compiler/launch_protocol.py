@@ -1,11 +1,11 @@
-"""Launches by the protocol of Triton's launchers, which code that others generate follows.
+"""Launches by the protocol of Triton's launchers, for generated code that uses it.
 
 `torch.compile` writes a Python function for each of its kernels that computes the grid and calls
 
     run(x, y, z, stream, function, packed_metadata, launch_metadata, enter, exit, *arguments)
 
-so `run` is written for one kernel, too: a launch takes as long as `kernel[grid](*arguments)`, of
-whose other work, finding the variant, nothing is left to do.
+So `run` is written for one kernel as well: a launch takes as long as `kernel[grid](*arguments)`,
+without the search for a variant.
 """
 
 from __future__ import annotations
@@ -35,12 +35,11 @@ def run_function(
 ) -> Run:
     """`run` of a kernel, which takes all its arguments or only the run-time ones.
 
-    count: how many arguments the kernel has; positions: of the run-time ones among them; direct(x,
-    y, z, stream, *run-time arguments) launches, unless it returns False for arguments of unusual
-    kinds; general(x, y, z, stream, given arguments): the launch for these.
+    count: number of arguments of the kernel; positions: of the run-time arguments among them;
+    direct(x, y, z, stream, *run-time arguments): launches, unless it returns False for arguments of
+    unusual kinds; general(x, y, z, stream, given arguments): launches with any arguments
 
-    Of what `run` is given, function and packed_metadata are not looked at; the hooks are called
-    with launch_metadata.
+    `run` ignores function and packed_metadata; the hooks are called with launch_metadata.
     """
     names = [f"a{i}" for i in range(count)]
     required, optional = names[: len(positions)], names[len(positions) :]
@@ -61,7 +60,7 @@ def _next(name: str) -> str:
 
 
 def general_run_function(general: Callable[..., None]) -> Run:
-    """The same where nothing is known of the arguments."""
+    """`run` for a kernel without information about its arguments."""
 
     def run(
         x: int,

@@ -1,4 +1,4 @@
-"""Run-time arguments of a launch as they are passed: numbers and addresses."""
+"""Run-time arguments of a launch in the form in which they are passed: numbers and addresses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Number = int | float
 
 
 def is_read_only(value: Any) -> bool:
-    """Whether an array says that it must not be stored to."""
+    """Whether an array is declared read-only."""
     for name in ("__array_interface__", "__cuda_array_interface__"):
         interface = getattr(value, name, None)
         if interface is not None:
@@ -21,8 +21,10 @@ def is_read_only(value: Any) -> bool:
 
 
 def passed_value(value: Any, memory: DeviceMemory | None = None) -> Number:
-    """A run-time argument as it is passed: a number, or the address of an array; memory: of the
-    device, to order the launch after the stream that the array may name."""
+    """A run-time argument in the form in which it is passed: a number, or the address of an array.
+
+    memory: of the device, to order the launch after the stream that the array may name
+    """
     if isinstance(value, int | float):
         return value
     if hasattr(value, "data_ptr"):

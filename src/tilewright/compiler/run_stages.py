@@ -1,9 +1,9 @@
-"""Runs the stages of a backend on a source: dumps, overrides, events, crash reports.
+"""Runs the stages of a backend on a source, with dumps, overrides, events and crash reports.
 
 With the setting `dump_dir` every artifact is written to <dump_dir>/<kernel>-<hash>/<kernel>.<stage>
-and the metadata to kernel.json beside them. With `override_dir` the text of a stage is not made but
-read from <override_dir>/<kernel>-<hash>/<kernel>.<stage> or <override_dir>/<kernel>.<stage>, where
-there is such a file.
+and the metadata to kernel.json in the same folder. With `override_dir` a stage's text is read from
+<override_dir>/<kernel>-<hash>/<kernel>.<stage> or <override_dir>/<kernel>.<stage>, if such a file
+exists.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from tilewright.support.disk_cache import CRASH_HEAD, cache_folder, wrote
 T = TypeVar("T")
 
 HASH_CHARACTERS = 12
-"""Of a kernel's hash in the names of dump folders."""
+"""Length of the part of a kernel's hash in the names of dump folders."""
 
 
 class Run:
     """One compilation.
 
-    made: artifacts by extension, in order; text of IR is kept as it was when the stage ended, since
+    made: artifacts by extension, in order. The text of IR is stored at the end of its stage, since
     the next stage changes the module in place.
     """
 
@@ -71,15 +71,15 @@ class Run:
         """Microseconds of the front end, then of each stage."""
 
     def run(self, options: FrontendOptions) -> dict[str, Artifact]:
-        """All stages that are to do. An unexpected exception becomes InternalCompilerError."""
+        """Run all stages. An unexpected exception becomes InternalCompilerError."""
         return self._guarded(lambda: self._all(*self._timed(lambda: self._start(options))))
 
     def run_module(self, module: Module) -> dict[str, Artifact]:
-        """As `run`, on the tile IR of a front end; it is changed in place."""
+        """`run` on the tile IR of a front end, which is changed in place."""
         return self._guarded(lambda: self._all(self._module(module), self.stages))
 
     def _inspected(self, stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
-        """The stages as a hook has them, if there is one."""
+        """The stages, as a hook has changed them."""
         hook, context = kernel_hooks.stages, self.context
         if hook is None:
             return stages
@@ -95,7 +95,7 @@ class Run:
         try:
             with collection_paused():
                 return work()
-        # Designed errors, and what is no bug of the compiler.
+        # Designed errors, and errors that are not bugs of the compiler.
         except (TilewrightError, MemoryError):
             raise
         except synchronous(Exception) as problem:
@@ -122,7 +122,7 @@ class Run:
             return self._module(module), stages
         if source.extension in (SOURCE, "tile"):
             return self._module(self._parsed(source.text)), stages
-        # from the last stage there is nothing to go on to
+        # nothing follows the last stage
         names = [stage.extension for stage in stages[:-1]]
         if source.extension not in names:
             expected = f"one of {', '.join([SOURCE, *names])}"
@@ -139,7 +139,7 @@ class Run:
         return artifact, stages[position + 1 :]
 
     def _module(self, module: Module) -> Module:
-        """The module that the stages begin with, perhaps another than the given one."""
+        """The module that the first stage gets, perhaps another than the given one."""
         text = self._override(SOURCE)
         module = module if text is None else self._parsed(text)
         self._describe(module)
@@ -147,11 +147,11 @@ class Run:
         return module
 
     def _parsed(self, text: str) -> Module:
-        """Tile IR that the backend takes: its first stage makes tile IR of tile IR."""
+        """Tile IR that the backend accepts: its first stage maps tile IR to tile IR."""
         return cast("Module", self.backend.stages[0].parse(text, self.context))
 
     def _describe(self, module: Module) -> None:
-        """Note what a launch must know of the arguments."""
+        """Record facts about the arguments that a launch needs."""
         kernel = valid_kernel(module)
         self.context.metadata.update(
             name=kernel.name,
@@ -171,7 +171,7 @@ class Run:
     def _keep(self, extension: str, artifact: Artifact) -> None:
         recorder, folder = current_recorder(), self.dump_dir
         # Printed at once, since the next stage changes the module in place; the front end's module
-        # is only printed if somebody wants to see it.
+        # is only printed for a recorder.
         if extension != SOURCE or recorder or folder:
             artifact = print_module(artifact) if isinstance(artifact, Module) else artifact
         if extension != SOURCE:
@@ -182,7 +182,7 @@ class Run:
             dump(folder, self.source.name, self.digest, {extension: cast("str", artifact)})
 
     def _override(self, extension: str) -> str | None:
-        """The text that replaces a stage, if there is a file for it."""
+        """The text that replaces a stage, if its file exists."""
         folder = self.override_dir
         if folder is None:
             return None
@@ -193,7 +193,7 @@ class Run:
         return None
 
     def _crash(self, problem: Exception) -> errors.InternalCompilerError:
-        """The error for a bug, with a file that shows it if one can be written."""
+        """The error for a bug, with the path of a reproducer if one can be written."""
         detail = f"{type(problem).__name__}: {problem}".strip().rstrip(":")
         return errors.InternalCompilerError(detail, self._reproducer(problem))
 
@@ -201,7 +201,7 @@ class Run:
         crashes = cache_folder("crashes")
         if crashes is None:
             return None
-        # some compilations have no hash: they share a name
+        # some compilations have no hash, and share a name
         folder = crashes / (self.digest[:HASH_CHARACTERS] or "0" * HASH_CHARACTERS)
         trace = "".join(traceback.format_exception(problem)).rstrip()
         try:
@@ -218,18 +218,18 @@ class Run:
                 f"options: {self.context.options}",
                 *trace.splitlines(),
             ]
-            # not earlier, so that no empty folder is left where no text can be made
+            # not earlier, so that no empty folder is left if there is no text
             folder.mkdir(exist_ok=True)
             text = "\n".join([*(f"{mark} {line}" for line in head), body])
             path.write_text(text, encoding="utf-8")
             # Counts towards the limit of the cache's size.
             wrote(crashes.parent)
-        except synchronous(Exception):  # a reproducer must not hide the problem
+        except synchronous(Exception):  # a reproducer must not hide the error
             return None
         return str(path)
 
     def _source_text(self) -> str:
-        """The front end's tile IR; where the front end fails, the user's source."""
+        """The front end's tile IR, or the user's source if the front end fails."""
         if isinstance(self.source, IRSource):
             return self.source.text
         options = FrontendOptions(self.backend.name)

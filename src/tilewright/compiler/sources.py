@@ -1,4 +1,4 @@
-"""What `compile` takes: a kernel with the types of its arguments, or a stage of one as text."""
+"""Sources of `compile`: a kernel with the types of its arguments, or a stage of one as text."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from tilewright.language import DeviceFunction, TensorDescriptor, constexpr
 from tilewright.support import ask, errors
 
 Place = int | str | tuple[int | str, ...]
-"""A parameter by name or position, perhaps as the only item of a tuple."""
+"""A parameter by name or position, perhaps the only item of a tuple."""
 
 
 NON_NEGATIVE = "tilewright.non_negative"
-"""The attribute of an integer argument that launches make known beside its divisibility."""
+"""The attribute of a non-negative integer argument, which launches record besides divisibility."""
 
 
 class Language(Enum):
-    """What kernels are written in, for Triton's hooks."""
+    """Languages of kernels, for Triton's hooks."""
 
     TRITON = 0
     GLUON = 1
@@ -51,8 +51,8 @@ class Language(Enum):
 class KernelSource(ABC):
     """A kernel in a source language, with the types and facts of its arguments.
 
-    name: of the kernel; location: "file:line" of it, for people; arguments: of its launches;
-    suffix: of files in that language; comment: what begins a comment there.
+    name: of the kernel; location: its "file:line", for messages; arguments: of its launches;
+    suffix: of files in that language; comment: the start of a comment there
     """
 
     extension = SOURCE
@@ -64,14 +64,14 @@ class KernelSource(ABC):
 
     @abstractmethod
     def lower(self, options: FrontendOptions) -> Module:
-        """The frontend's tile IR. Raises CompilationErrors."""
+        """The front end's tile IR. Errors: CompilationErrors."""
 
     @abstractmethod
     def key(self) -> str:
-        """Text that decides, with options and target, what is compiled."""
+        """Text that determines the code, together with options and target."""
 
     def hash(self) -> str:
-        """The same in hexadecimal digits."""
+        """`key` as a hash, in hexadecimal digits."""
         return hashlib.sha256(self.key().encode()).hexdigest()
 
     @property
@@ -81,7 +81,7 @@ class KernelSource(ABC):
 
     @property
     def signature(self) -> dict[str, str]:
-        """The types of the arguments by name, as Triton has them."""
+        """The types of the arguments by name, in Triton's notation."""
         return specialization_of(self.arguments).signature
 
     @property
@@ -91,9 +91,9 @@ class KernelSource(ABC):
         return {(i,): spec.value for i, spec in specs if spec.kind == "constexpr"}
 
     def run_time_arguments(self, args: Sequence[object]) -> list[object]:
-        """Those of a launch's arguments that are passed at run time, tuples flattened.
+        """The run-time arguments of a launch, with tuples flattened.
 
-        Given may be all arguments of the kernel in order, or the run-time ones alone.
+        The given ones may be all arguments of the kernel in order, or only the run-time ones.
         """
         specs = self.arguments.args
         if len(args) != len(specs):
@@ -103,8 +103,10 @@ class KernelSource(ABC):
         return _run_time(specs, args)
 
     def run_time_places(self) -> tuple[tuple[int, ...], int] | None:
-        """Positions of these among all arguments of the kernel, and how many there are; None if
-        some are in others, as in a tuple."""
+        """Positions of the run-time arguments among all arguments, and the number of all arguments.
+
+        None if some are nested in others, as in a tuple.
+        """
         kinds = [spec.kind for spec in self.arguments.args]
         if not {*kinds} <= {"value", "constexpr"}:
             return None
@@ -116,9 +118,10 @@ class ASTSource(KernelSource):
 
     fn: the kernel; signature: parameter name -> "*fp32", "i32", "tensordesc<fp16[64, 64]>" ...,
     "constexpr"; constexprs: name or position -> value; attrs: {(position,): [["tt.divisibility",
-    16]]}, Triton's way to say that a pointer is aligned to 16 bytes or that an integer is a
-    multiple of 16; of a tensor descriptor, that rows are multiples of 16 bytes; and [NON_NEGATIVE,
-    1] of an integer, which launches see themselves.
+    16]]}, Triton's notation for a pointer that is aligned to 16 bytes, an integer that is a
+    multiple of 16, or a tensor descriptor whose rows are multiples of 16 bytes; and [NON_NEGATIVE,
+    1] of an integer, which launches determine themselves
+
     Errors: MissingArgument (a constexpr without a value), InvalidOption (an unknown type).
     """
 
@@ -149,7 +152,7 @@ class ASTSource(KernelSource):
     ) -> ASTSource:
         """A kernel with the front end's description of its arguments.
 
-        digest: `dependencies(fn).hash`, if it is known; name: of the kernel, if it is not fn's
+        digest: `dependencies(fn).hash`, if it is known; name: of the kernel, unless it is fn's
         """
         source = cls.__new__(cls)
         source._init(fn, signature, digest)
@@ -165,7 +168,7 @@ class ASTSource(KernelSource):
         self._digest = digest
 
     def lower(self, options: FrontendOptions) -> Module:
-        """The frontend's tile IR. Raises CompilationErrors."""
+        """The front end's tile IR. Errors: CompilationErrors."""
         module = python.lower_kernel(self.fn, self.arguments, options)
         module.kernel.name = self.name
         return module
@@ -176,7 +179,7 @@ class ASTSource(KernelSource):
         return source_of(self.fn.fn).dedented_text
 
     def key(self) -> str:
-        """Text that decides, with options and target, what is compiled."""
+        """Text that determines the code, together with options and target."""
         if self._digest is None:
             self._digest = dependencies(self.fn).hash
         named = "" if self.name == self.fn.__name__ else f" as {self.name}"
@@ -184,27 +187,29 @@ class ASTSource(KernelSource):
 
 
 class Compilable(Protocol):
-    """A kernel in a source language, before its arguments are known."""
+    """A kernel in a source language, without its arguments."""
 
     def find_dependencies(self) -> Dependencies:
-        """What the kernel's meaning depends on, as it is now."""
+        """A hash of everything that affects the kernel's meaning at present."""
         ...
 
     def source(self, signature: KernelSignature, digest: str) -> KernelSource:
-        """The kernel for arguments; `digest` is the hash of its dependencies."""
+        """The kernel for these arguments; `digest` is the hash of its dependencies."""
         ...
 
 
 class Specialization(NamedTuple):
-    """What a kernel is compiled for: compile-time values, and types, by the parameter's name."""
+    """Compile-time values and types of a variant, by the parameter's name."""
 
     constants: dict[str, object]
     signature: dict[str, str]
 
 
 def specialization_of(signature: KernelSignature) -> Specialization:
-    """The arguments of a kernel as a specialization; what is no scalar has the type "constexpr" or
-    "tuple", or is a descriptor."""
+    """The specialization for the arguments of a kernel.
+
+    An argument that is not a scalar has the type "constexpr" or "tuple", or is a descriptor.
+    """
     constants = {spec.name: spec.value for spec in signature.args if spec.kind == "constexpr"}
     return Specialization(constants, {spec.name: _type_name(spec) for spec in signature.args})
 
@@ -219,7 +224,7 @@ def _type_name(spec: ArgSpec) -> str:
 
 
 class PythonKernel:
-    """A kernel written as a Python function; name(specialization) -> that of a variant."""
+    """A kernel written as a Python function; name(specialization) -> name of a variant."""
 
     def __init__(
         self, fn: DeviceFunction, name: Callable[[Specialization], str] | None = None
@@ -228,7 +233,7 @@ class PythonKernel:
         self._name = name
 
     def find_dependencies(self) -> Dependencies:
-        """The source, the functions that it calls, and the globals that they use."""
+        """A hash of the source, the functions that it calls, and the globals that they use."""
         return dependencies(self._fn)
 
     def source(self, signature: KernelSignature, digest: str) -> KernelSource:
@@ -243,11 +248,12 @@ class PythonKernel:
 
 
 class IRSource:
-    """A stage of a kernel as text: tile IR (`source`, `ttir`) or what follows from it (`llir`).
+    """A stage of a kernel as text: tile IR (`source`, `ttir`) or a later stage (`llir`).
 
-    text: the text, or the path of a file whose suffix is the stage; extension: the stage, for text.
-    metadata: what the stages before have recorded, which later stages than tile IR need; a file
-    that was dumped has it beside itself, in `kernel.json`.
+    text: the text, or the path of a file whose suffix is the stage; extension: the stage, for text;
+    metadata: facts that earlier stages recorded, which stages after tile IR need. A dumped file has
+    it in `kernel.json` in the same folder.
+
     Errors: InvalidOption.
     """
 
@@ -260,7 +266,7 @@ class IRSource:
         path = _path(text)
         if path is not None:
             extension = extension or path.suffix.removeprefix(".")
-            # where `dump_metadata` puts it
+            # the place where `dump_metadata` writes it
             beside = path.with_name("kernel.json")
             if metadata is None and beside.exists():
                 metadata = json.loads(beside.read_text(encoding="utf-8"))
@@ -272,16 +278,16 @@ class IRSource:
         self.name = str(self.metadata.get("name") or _first_name(self.text))
 
     def key(self) -> str:
-        """Text that decides, with options and target, what is compiled."""
+        """Text that determines the code, together with options and target."""
         digest = hashlib.sha256(self.text.encode()).hexdigest()
         return f"{self.extension} {digest} {sorted(self.metadata.items())}"
 
     def hash(self) -> str:
-        """The same in hexadecimal digits."""
+        """`key` as a hash, in hexadecimal digits."""
         return hashlib.sha256(self.key().encode()).hexdigest()
 
     def run_time_arguments(self, args: Sequence[object]) -> list[object]:
-        """All arguments: a kernel from text has no compile-time ones."""
+        """All arguments: a kernel from text has no compile-time arguments."""
         return list(args)
 
     def run_time_places(self) -> None:
@@ -289,7 +295,9 @@ class IRSource:
 
 
 def read_source(path: Path) -> str:
-    """The text of a stage in a file. Errors: OSError; SourceNotAvailable for no UTF-8."""
+    """The text of a stage in a file. Errors: OSError; SourceNotAvailable for text that is not
+    UTF-8.
+    """
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as problem:
@@ -297,14 +305,14 @@ def read_source(path: Path) -> str:
 
 
 def _path(text: str | Path) -> Path | None:
-    """`text` as a path, if it is one: it has no line break, and a suffix."""
+    """`text` as a path, if it is one: without line breaks, and with a suffix."""
     if isinstance(text, Path):
         return text
     return Path(text) if "\n" not in text and re.search(r"\.\w+$", text) else None
 
 
 def _symbol(name: str) -> str:
-    """A name as LLVM, PTX and linkers take it, in ASCII; a Python name may be any word."""
+    """A name in ASCII, for LLVM, PTX and linkers; a Python name may contain any letters."""
     return "".join(char if char.isascii() else f"_u{ord(char):04x}" for char in name)
 
 
@@ -325,7 +333,7 @@ def _spec(
     what = f"type of '{name}'"
     if type_name == "constexpr" or name in values:
         integer = type(values[name]) is int and type_name != "constexpr"
-        # as an integer argument that is 1 in a launch: it is known, and has a dtype
+        # as an integer argument that is 1 in a launch: it is constant, and has a dtype
         type_ = type_named(type_name, what) if integer else None
         return ArgSpec(name, "constexpr", type_, values[name])
     described = find_descriptor_type(type_name, what)
@@ -355,7 +363,7 @@ def _run_time(specs: Sequence[ArgSpec], args: Sequence[object]) -> list[object]:
 
 
 def signature_text(signature: KernelSignature) -> str:
-    """Text that differs between signatures for which different code is made."""
+    """Text that differs between signatures with different code."""
     return str([_spec_text(spec) for spec in signature.args])
 
 
@@ -380,5 +388,5 @@ def _value_text(value: object) -> str:
     if isinstance(value, tuple | list):
         items = cast("Sequence[object]", value)
         return f"{type(items).__name__}({', '.join(map(_value_text, items))})"
-    # with the type, since 1, 1.0 and True may be equal and differ in meaning
+    # with the type, since 1, 1.0 and True are equal and differ in meaning
     return f"{type(value).__name__} {value!r}"

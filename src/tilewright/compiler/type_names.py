@@ -1,5 +1,6 @@
 """Types by Triton's names: "fp32", "i32", "*fp16", "*kbf16" (a pointer that is not stored to),
-"tensordesc<fp16[64, 64]>" (a tensor descriptor by its blocks)."""
+"tensordesc<fp16[64, 64]>" (a tensor descriptor by its blocks).
+"""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ def find_type(name: str) -> Scalar | None:
 
 
 def type_named(name: str, what: str = "type") -> Scalar:
-    """As `find_type`; InvalidOption, naming `what`, if there is none."""
+    """`find_type`, with InvalidOption, naming `what`, for unknown names."""
     type_ = find_type(name)
     if type_ is None:
         raise errors.InvalidOption(what, "a type such as 'i32', 'fp32' or '*fp16'", name)
@@ -44,7 +45,7 @@ def type_named(name: str, what: str = "type") -> Scalar:
 
 
 class DescriptorType(NamedTuple):
-    """What a kernel is compiled for of a tensor descriptor that a host passes."""
+    """The facts of a tensor descriptor that a kernel is compiled for."""
 
     pointer: PointerType
     block_shape: tuple[int, ...]
@@ -53,12 +54,12 @@ class DescriptorType(NamedTuple):
 
 
 def is_type_name(name: str) -> bool:
-    """Whether a text is meant as a type."""
+    """Whether a text has the form of a type."""
     return name.startswith(_DESCRIPTOR_START) or find_type(name) is not None
 
 
 def find_descriptor_type(name: str, what: str = "type") -> DescriptorType | None:
-    """The descriptor called `name`, or None; InvalidOption, naming `what`, if it is misspelt."""
+    """The descriptor called `name`, or None; InvalidOption, naming `what`, if it is malformed."""
     if not name.startswith(_DESCRIPTOR_START):
         return None
     parts = _DESCRIPTOR.fullmatch(name)

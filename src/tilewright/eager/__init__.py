@@ -1,7 +1,7 @@
-"""What `interpret=True` runs: the kernel itself as Python, so that print and debuggers see values.
+"""Execution of `interpret=True`: a kernel runs as Python, so that print and debuggers see values.
 
 Each op is computed as soon as the kernel's line builds it, by the NumPy rules of package `interp`,
-which by itself is the interpreter of tile IR for `tilewright run` and goldens.
+which itself interprets tile IR for `tilewright run` and goldens.
 """
 
 from tilewright.eager.eager_builder import EagerBuilder

@@ -1,4 +1,4 @@
-"""Objects that tell where memory is, by `data_ptr()` and `dtype`, but not how much of it."""
+"""Objects with an address, by `data_ptr()`, and a `dtype`, but without a size."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _ELEMENTS = {name: NUMPY_DTYPES[dtype] for dtype, name in ARRAY_NAMES.items()}
 
 
 def is_bare_pointer(value: object) -> bool:
-    """Whether nothing more is known of an object's memory."""
+    """Whether an object has no other information about its memory."""
     return hasattr(value, "data_ptr") and hasattr(value, "dtype")
 
 
 def array_at(name: str, value: Any) -> Array:
-    """The memory from the object's address on, as far as the process has mapped it.
+    """The memory from the object's address on, up to the end of the process's mapping.
 
     Errors: UnsupportedArgument, DeviceMismatch.
     """

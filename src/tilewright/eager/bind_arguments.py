@@ -1,4 +1,4 @@
-"""Binding of arguments to the parameters of a kernel function, as the compiler does it."""
+"""Binding of arguments to the parameters of a kernel function, with the rules of the compiler."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def bind_call(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> inspect.BoundArguments:
-    """The arguments of a call with defaults; those annotated `constexpr` as constexprs.
+    """The arguments of a call with defaults; those annotated `constexpr` become constexprs.
 
     Errors: ArgumentCount, UnknownArgument, RepeatedArgument, MissingArgument.
     """
     try:
-        # inspect binds as Python does; only its messages are replaced.
+        # inspect binds as Python does; only its messages are replaced
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
         raise _wrong_call(name, signature, args, kwargs, str(error)) from None
@@ -38,15 +38,15 @@ def bind_call(
 
 
 def is_constexpr(annotation: object) -> bool:
-    """Whether an annotation, evaluated or still text, says `constexpr`."""
+    """Whether an annotation, evaluated or text, is `constexpr`."""
     if isinstance(annotation, str):
-        # An annotation may be text, `tl.constexpr` or `constexpr`, as the compiler accepts both.
+        # an annotation may be the text `tl.constexpr` or `constexpr`: the compiler accepts both
         return annotation.rpartition(".")[2].strip() == "constexpr"
     return annotation is constexpr
 
 
 def _compile_time(value: Any) -> Any:
-    """The value as a constexpr, or as it is at run time; None stays None: `is None` holds."""
+    """The value as a constexpr, or its run-time value; None stays None for `is None`."""
     if value is None or isinstance(value, constexpr | base_value):
         return value
     return constexpr(value)
@@ -59,11 +59,11 @@ def _wrong_call(
     kwargs: dict[str, Any],
     reason: str,
 ) -> errors.TilewrightError:
-    """What is wrong with a call that Python refuses."""
+    """The error of a call that Python rejects."""
     parameters = signature.parameters.values()
     positional = [p.name for p in parameters if p.kind in _POSITIONAL]
     named = [p.name for p in parameters if p.kind in _NAMED]
-    # Python says only that binding failed; the first mistake that explains it is reported.
+    # Python only reports that binding failed; the first mistake that explains it is reported.
     for keyword in kwargs:
         if keyword not in named:
             return errors.UnknownArgument(name, keyword, named)

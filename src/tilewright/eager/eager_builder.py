@@ -1,4 +1,4 @@
-"""The emitter that computes: semantics emit ops, whose results are computed at once."""
+"""An emitter that computes each op of the semantics when it is emitted."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ OpT = TypeVar("OpT", bound=Op)
 class EagerBuilder(Emitter):
     """An `ir.Emitter` that evaluates each op by its reference rule.
 
-    The results of an emitted op are `ConcreteValue`s. Ops in a region (the combine function of a
-    reduction) are built by an ordinary builder and run when the op that owns the region is emitted.
+    The results of an emitted op are `ConcreteValue`s. An ordinary builder builds the ops of a
+    region (the combine function of a reduction), which run when the op that owns the region is
+    emitted.
     """
 
     __slots__ = ("interpreter", "loc")
@@ -30,19 +31,21 @@ class EagerBuilder(Emitter):
             op.loc = self.loc
         inputs = cast("list[ConcreteValue]", op.operands)
         op.results = tuple(self.interpreter.run(op, inputs))
-        # Values of region arguments stay in the environment otherwise, and keep their tiles alive.
+        # otherwise values of region arguments stay in the environment, and keep their tiles alive
         if op.regions:
             self.interpreter.environment.clear()
         for region in op.regions:
-            region.owner = None  # no cycle: the op and the tiles that it holds go at once
+            region.owner = None  # no cycle: the op and the tiles that it holds are freed at once
         return op
 
     def decide(self, what: str, value: Value) -> None:
-        """Before Python depends on a scalar; what: CONDITION or BOUND. Errors: UndefinedElement."""
+        """Check a scalar before Python depends on it. what: CONDITION or BOUND. Errors:
+        UndefinedElement.
+        """
         checks = self.interpreter.machine.checks
         if checks is not None:
             checks.check_condition(what, cast("ConcreteValue", value))
 
     def known(self, value: Value) -> int | float | None:
-        """What a scalar is."""
+        """The value of a scalar."""
         return cast("ConcreteValue", value).data.item()

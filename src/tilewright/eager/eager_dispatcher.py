@@ -1,4 +1,4 @@
-"""Runs stubs, operators and device functions while a kernel runs as Python.
+"""Execution of stubs, operators and device functions while a kernel runs as Python.
 
 The semantics are those of the compiler's front ends, applied to an emitter that computes at once.
 """
@@ -72,11 +72,11 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {"int": int, "float": float, "in
 
 
 _SESSION: ContextVar[Session] = ContextVar("session")
-"""Of the running program; those that wait for others have contexts of their own."""
+"""State of the running program; programs that wait for others have their own contexts."""
 
 
 class _Runnable(NamedTuple):
-    """A device function made ready to run."""
+    """A device function that is ready to run."""
 
     fn: FunctionType
     parameters: tuple[inspect.Signature, Mapping[str, object]]
@@ -85,7 +85,7 @@ class _Runnable(NamedTuple):
 class EagerDispatcher:
     """One launch: the context of the semantics, and the functions that run in it.
 
-    codes: of all kernel functions that have run, with their files, for locations of errors.
+    codes: of all kernel functions that have run, with their files, for locations of errors
     """
 
     def __init__(self, machine: Machine, options: FrontendOptions) -> None:
@@ -106,12 +106,13 @@ class EagerDispatcher:
     def session(self) -> Session:
         """The functions that run in the program, and the context.
 
-        Shared with what combine regions inline: recursion through those is refused too."""
+        Shared with inlining in combine regions, since recursion through those is rejected too.
+        """
         return _SESSION.get()
 
     @contextmanager
     def running(self) -> Generator[None]:
-        """A program: stubs and operators come here, and no function of it runs yet."""
+        """A program before its first function, with stubs and operators bound to it."""
         tokens = ACTIVE.set(self), _SESSION.set(Session(self._context))
         try:
             yield
@@ -130,7 +131,7 @@ class EagerDispatcher:
         return call_builtin(self._context, stub, values, named)
 
     def argument(self, value: Any) -> Any:
-        """An argument of the kernel as its options want it: integers perhaps as int64."""
+        """An argument of the kernel as its options require: integers perhaps as int64."""
         if isinstance(value, tensor):
             return as_offset(self._context, value)
         if isinstance(value, TypedInt):
@@ -138,7 +139,7 @@ class EagerDispatcher:
         return tuple_like(value, [*map(self.argument, value)]) if is_tuple(value) else value
 
     def _as_function(self, arg: object) -> object:
-        """A function that the kernel defines as one of the language; anything else as it is."""
+        """A function that the kernel defines as one of the language; other values unchanged."""
         if isinstance(arg, FunctionType) and arg.__code__ in self.codes:
             return _NestedFunction(arg)
         return arg
@@ -147,7 +148,7 @@ class EagerDispatcher:
         """The result of a Python operator with a tensor among its operands."""
         ctx = self._context
         if name in BINARY_OPERATORS:
-            # Lists count as tuples in kernels, in operators too.
+            # kernels treat lists as tuples, in operators as well
             return apply_operator(ctx, name, *map(as_tuple, args))
         if name in COMPARISON_OPERATORS:
             return compare(ctx, name, *args)
@@ -168,7 +169,7 @@ class EagerDispatcher:
     def call_function(
         self, function: DeviceFunction, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """The result of a function written in the language: its Python code is run."""
+        """The result of a function written in the language, whose Python code is run."""
         signature = call_signature(args, kwargs)
         self.session.refuse_recursion(function, lambda f: f.__name__, None, signature)
         running = self._runnable(function)
@@ -184,7 +185,7 @@ class EagerDispatcher:
             if self._context.options.strict_triton:
                 refuse_extensions(source_of(fn), Environment(fn), self._context.options)
             self.codes.update(dict.fromkeys((code, *functions_in(code)), file))
-            # Not rewritten, as its source is not available: `for` in it has no `T.loop`.
+            # not rewritten, since its source is not available: `for` in it has no `T.loop`
             if code is fn.__code__:
                 self._plain.add(code)
             parameters = (inspect.signature(fn), annotations_of(fn))
@@ -195,7 +196,7 @@ class EagerDispatcher:
     # --- Python's view of scalars -----------------------------------------------------------------
 
     def _convert(self, name: str, x: tensor) -> Any:
-        """`int(x)`, `float(x)` and the use of an integer scalar as an index."""
+        """Convert a scalar for `int(x)`, `float(x)`, and as an index."""
         elements = _elements(x.handle)
         if elements.size != 1:
             reason = f"it is a tile of shape {elements.shape}"
@@ -212,11 +213,11 @@ class EagerDispatcher:
             emitter.decide(what, value)
 
     def _iterate(self, loop: language.range) -> Iterator[object]:
-        """A range where no `for` statement runs it: constant indices, as for a comprehension.
+        """A range outside a `for` statement: constant indices, as for a comprehension.
 
         In code that is not rewritten this may be a `for` statement, and the indices are tensors.
         """
-        # The nearest frame of kernel code decides; stubs and this package lie between.
+        # The nearest frame of kernel code decides; frames of stubs and this package are in between.
         frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
         while frame is not None and frame.f_code not in self.codes:
             frame = frame.f_back
@@ -227,11 +228,11 @@ class EagerDispatcher:
     def _indices(self, loop: language.range) -> Iterator[tensor]:
         """The indices of a loop of the kernel, in the type that the compiler gives them."""
         ctx = self._context
-        # The same bounds, checks and index type as in compiled code, then Python's own range.
+        # Bounds, checks and index type are those of compiled code; then Python's own range runs.
         start, end, step = integer_bounds(ctx, loop)
         check_step(ctx, step)
         dtype = index_dtype(ctx, start, end, step)
-        # The bounds are cut to the index type first, as compiled loops do, so that they wrap alike.
+        # The bounds are converted to the index type first, so that they wrap as in compiled loops.
         bounds = [cast_to(ctx, part, type_of(dtype)) for part in (start, end)]
         parts = (*bounds, materialize(ctx, step))
         for part in parts:
@@ -245,11 +246,11 @@ class EagerDispatcher:
 
 
 class _NestedFunction(DeviceFunction):
-    """A function inside a kernel as the combine function of a reduction: its code runs already."""
+    """A function inside a kernel as the combine function of a reduction; its code runs already."""
 
 
 class _Caller:
-    """Calls device functions for the semantics: combine functions of reductions, for example."""
+    """Calls device functions for the semantics, such as combine functions of reductions."""
 
     def __init__(self, dispatcher: EagerDispatcher) -> None:
         self._dispatcher = dispatcher
@@ -265,7 +266,7 @@ class _Caller:
             return self._dispatcher.call_function(fn, tuple(args), kwargs)
         try:
             return inline_call(self._dispatcher.session, fn, args, kwargs)
-        except errors.SourceNotAvailable:  # then the Python code has to do without `if`
+        except errors.SourceNotAvailable:  # its Python code must have no `if`
             return self._dispatcher.call_function(fn, tuple(args), kwargs)
 
 

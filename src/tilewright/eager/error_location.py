@@ -1,4 +1,4 @@
-"""Where in the user's kernel an error has come from, read from the traceback."""
+"""Location of an error in the user's kernel, from its traceback."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tilewright.support import SourceLoc
 def location_in(
     traceback: TracebackType | None, kernels: Mapping[CodeType, str]
 ) -> SourceLoc | None:
-    """The innermost line in the code of kernel functions, and the calls that led to it.
+    """The innermost line in the code of kernel functions, and the calls that lead to it.
 
     kernels: code of kernel functions -> its file
     """
@@ -27,7 +27,7 @@ def location_in(
 
 
 def definition_of(code: CodeType) -> SourceLoc:
-    """Where a function begins."""
+    """The first line of a function."""
     return SourceLoc(code.co_filename, code.co_firstlineno, function=code.co_name)
 
 
@@ -35,11 +35,11 @@ def _source_location(
     file: str, code: CodeType, traceback: TracebackType, caller: SourceLoc | None
 ) -> SourceLoc:
     instruction = traceback.tb_lasti // 2  # two bytes for each code unit
-    # co_positions has one entry per code unit and cannot be indexed.
+    # co_positions has one entry per code unit and cannot be indexed
     positions = next(islice(code.co_positions(), instruction, None), (None,) * 4)
     line, end_line, column, end_column = positions
     if line is None or column is None or end_column is None:
         return SourceLoc(file, traceback.tb_lineno, function=code.co_name, caller=caller)
-    # A location has one line; -1 stands for its end.
+    # a location has one line; -1 means its end
     end = end_column if end_line == line else -1
     return SourceLoc(file, line, column, end, code.co_name, caller)

@@ -1,7 +1,7 @@
-"""What a host passes to a kernel, as the language values that the kernel's parameters are bound to.
+"""Arguments of a host as the language values of the kernel's parameters.
 
 Arrays are used in place: results appear in them. Recognised without importing any library are NumPy
-arrays, torch tensors on the CPU, and whatever has `__array_interface__`, `__dlpack__`, or
+arrays, torch tensors on the CPU, and objects with `__array_interface__`, `__dlpack__`, or
 `data_ptr()` and `dtype`.
 """
 
@@ -40,7 +40,7 @@ _TORCH_ONLY: dict[str, tuple[str, type]] = {
     "torch.float8_e4m3fnuz": ("uint8", ml_dtypes.float8_e4m3fnuz),
     "torch.float8_e5m2fnuz": ("uint8", ml_dtypes.float8_e5m2fnuz),
 }
-"""torch dtypes that NumPy lacks: the torch dtype to view them as, and the one of ml_dtypes."""
+"""For torch dtypes that NumPy lacks: the torch dtype to view them as, and that of ml_dtypes."""
 
 _COMPILE_TIME = (str, language.dtype, DeviceFunction, language.constexpr_function)
 
@@ -48,11 +48,13 @@ _COMPILE_TIME = (str, language.dtype, DeviceFunction, language.constexpr_functio
 def language_value(
     memory: Memory, name: str, value: object, annotation: object = None, specialized: bool = True
 ) -> Any:
-    """One argument as a kernel sees it.
+    """One argument as a language value.
 
-    Arrays become pointers, numbers scalar tensors (of the annotated dtype, else the smallest of
-    int32, int64, uint64 that holds them, float32, int1); tuples keep their structure; None and
-    compile-time values stay. specialized: an integer that is 1 is a compile-time value.
+    Arrays become pointers, numbers scalar tensors (of the annotated dtype, otherwise the smallest
+    of int32, int64, uint64 that holds them, float32, int1); tuples keep their structure; None and
+    compile-time values are unchanged. specialized: whether an integer that is 1 is a compile-time
+    value
+
     Errors: UnsupportedArgument, DeviceMismatch.
     """
     if isinstance(value, constexpr):
@@ -77,7 +79,7 @@ def language_value(
 
 def _pointer(memory: Memory, name: str, value: object, annotation: object) -> tensor:
     array = as_numpy(name, value)
-    element = getattr(value, "element", None)  # of what `reinterpret` makes
+    element = getattr(value, "element", None)  # of the result of `reinterpret`
     dtype = element if isinstance(element, DType) else dtype_of_array(array.dtype)
     if dtype is None:
         actual = f"{array.dtype} array"
@@ -120,7 +122,7 @@ def as_numpy(name: str, value: object) -> Array:
     if hasattr(value, "__dlpack__"):
         return cast("Array", np.from_dlpack(cast("Any", value)))
     element = getattr(value, "element", None)
-    if isinstance(element, DType):  # what `reinterpret` makes
+    if isinstance(element, DType):  # the result of `reinterpret`
         return as_numpy(name, cast("Any", value).base).view(NUMPY_DTYPES[element])
     if is_bare_pointer(value):
         return array_at(name, value)
@@ -128,10 +130,10 @@ def as_numpy(name: str, value: object) -> Array:
 
 
 def annotations_of(fn: Callable[..., object]) -> Mapping[str, object]:
-    """The annotations of a function; those written as text are evaluated where that is possible."""
+    """The annotations of a function; textual ones are evaluated if possible."""
     try:
         return inspect.get_annotations(fn, eval_str=True)
-    except synchronous(Exception):  # an annotation that names something which does not exist
+    except synchronous(Exception):  # an annotation that names something that does not exist
         return inspect.get_annotations(fn)
 
 
@@ -145,7 +147,7 @@ def _from_torch(name: str, value: TorchTensor) -> Array:
     device = value.device.type
     if device != "cpu":
         raise errors.DeviceMismatch(name, str(value.device), "the CPU")
-    # Tensors that need gradients refuse numpy(); the memory is shared all the same.
+    # Tensors that require gradients reject numpy(), although it shares the memory.
     plain = value.detach()
     stand_in = _TORCH_ONLY.get(str(value.dtype))
     try:
@@ -165,7 +167,7 @@ def _fixes_dtype(annotation: Any) -> bool:
 
 
 def _dtype_of_number(name: str, value: float, annotation: Any) -> DType:
-    """The type that a number is passed as."""
+    """The type in which a number is passed."""
     if _fixes_dtype(annotation):
         return annotation.ir
     # bool before int, of which it is a subclass.
@@ -173,7 +175,7 @@ def _dtype_of_number(name: str, value: float, annotation: Any) -> DType:
         return i1
     if isinstance(value, float):
         return f32
-    # The same order as launches of compiled kernels use to choose a type.
+    # Launches of compiled kernels choose a type in the same order.
     for dtype in (i32, i64, u64):
         if dtype.min_int <= value <= dtype.max_int:
             return dtype

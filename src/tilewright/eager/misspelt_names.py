@@ -1,4 +1,4 @@
-"""Names and attributes that do not exist: what Python raises for them, as the compiler says it."""
+"""Names and attributes that do not exist: Python's exceptions as errors of the compiler."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from tilewright.support import errors
 def designed_error(
     error: NameError | AttributeError, kernels: Mapping[CodeType, str]
 ) -> errors.CompilationError | None:
-    """The compiler's error for what code of a kernel itself has raised; None for all else.
+    """The compiler's error for an exception that code of a kernel itself has raised, or None.
 
     kernels: code of kernel functions -> its file
     """
     traceback = cast("TracebackType", error.__traceback__)
-    # A constexpr asks its value, for the kernel; and a module may find its names when asked.
+    # a constexpr forwards attributes to its value, and a module may compute attributes
     while traceback.tb_next is not None and not _is_lookup(traceback.tb_next.tb_frame.f_code):
         traceback = traceback.tb_next
     frame = traceback.tb_frame
-    # What functions of libraries raise is none of the kernel's names.
+    # exceptions of library functions do not concern the kernel's names
     if frame.f_code not in kernels:
         return None
     if isinstance(error, AttributeError):
-        # Without a name: raised by the kernel's own code, not by an access.
+        # without a name: raised by the kernel's own code, not by an access
         return unknown_attribute(error.obj, error.name) if error.name else None
     quoted = re.search(r"'(\w+)'", str(error))
     if quoted is None:
@@ -44,5 +44,5 @@ def _is_lookup(code: CodeType) -> bool:
 
 
 def _visible(frame: FrameType, names: Mapping[str, object]) -> list[str]:
-    """Names of the user: not the helpers of rewritten code."""
+    """Names of the user, without the helpers of rewritten code."""
     return [name for name in names if not name.startswith("__") and name not in vars(builtins)]

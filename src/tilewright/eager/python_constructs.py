@@ -1,4 +1,4 @@
-"""What rewritten code calls in place of constructs of Python; `rewrite_source` lists which.
+"""Functions that rewritten code calls in place of Python's constructs; see `rewrite_source`.
 
 Values are those of a running kernel: tensors, and compile-time values as plain Python objects.
 """
@@ -56,10 +56,10 @@ _MISSING = object()
 
 
 class PythonConstructs:
-    """Constructs of Python in a kernel.
+    """Python's constructs in a kernel.
 
-    context: of the launch whose values they are; indices: the tensors that a run-time loop counts;
-    files: the file of each rewritten code.
+    context: of the launch that owns the values; indices: the tensors that a run-time loop counts;
+    files: the file of each rewritten code
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class PythonConstructs:
         self._context = context
         self._indices = indices
         self._files = files
-        # A stack of (frame, left operand): expressions nest, and functions call functions.
+        # a stack of (frame, left operand): expressions nest, and functions call functions
         self._left: list[tuple[int, object]] = []
         self._tests: dict[tuple[int, int], bool] = {}
         self._carried: dict[tuple[int, int], dict[str, object]] = {}
@@ -83,20 +83,20 @@ class PythonConstructs:
         return unwrap(logical_not(self._context, x))
 
     def invert(self, x: object) -> object:
-        """`~x`; of a bool `not x`, as of an int1."""
+        """`~x`; for a bool `not x`, as for an int1."""
         return unwrap(unary(self._context, "invert", x))
 
     def compare(self, symbol: str, x: object, y: object) -> object:
-        """`x < y` and the like; kernels have no lists, they are tuples."""
+        """`x < y` and the like; lists become tuples, since kernels have no lists."""
         return unwrap(compare_values(self._context, symbol, as_tuple(x), as_tuple(y)))
 
     def needs_right_operand(self, word: str, left: object) -> bool:
-        """Whether the right operand of `and` or `or` is evaluated; keeps the left one."""
+        """Whether the right operand of `and` or `or` is evaluated; stores the left operand."""
         self._left.append((id(_caller()), left))
         return not short_circuits(word, left)
 
     def connective(self, word: str, right: object) -> object:
-        """`left and right`, where the function that calls has kept the left operand last."""
+        """`left and right`, with the left operand that the calling function stored last."""
         frame = id(_caller())
         kept, left = self._left.pop()
         while kept != frame:  # of an expression that has raised
@@ -108,7 +108,7 @@ class PythonConstructs:
     def warn_of_chain(
         self, result: object, message: str, line: int, column: int, end: int
     ) -> object:
-        """The result of a chain of comparisons that probably means something else."""
+        """The result of a chain of comparisons that probably has another meaning than intended."""
         if not is_static(result):
             code = _caller().f_code
             file = self._files.get(code, code.co_filename)
@@ -121,11 +121,11 @@ class PythonConstructs:
         if not isinstance(condition, tensor):
             return bool(condition)
         value = as_condition(self._context, condition)
-        # A run-time value of a combine region has no elements; it is not checked.
+        # a run-time value of a combine region has no elements, and is not checked
         return not isinstance(value, ConcreteValue) or bool(value.data.all())
 
     def unused_call(self, function: Any, shown: str) -> Any:
-        """The function of a call that is a statement. Errors: UnusedResult."""
+        """The function of a call that is used as a statement. Errors: UnusedResult."""
         reason = unused_result(function)
         if reason is not None:
             raise errors.UnusedResult(shown, reason)
@@ -134,14 +134,14 @@ class PythonConstructs:
     # --- values -----------------------------------------------------------------------------------
 
     def attribute(self, x: Any, name: str, *default: object) -> Any:
-        """`x.name`; numbers have what tensors have."""
+        """`x.name`; numbers have the members of tensors."""
         number: object = unwrap(x)
-        # To the compiler these are constexprs, whose value may be asked for.
+        # for the compiler these are constexprs, which have a `value`
         if name == "value" and isinstance(number, bool | int | float | str | language.dtype):
             return number
         if name == "type" and (is_tuple(x) or isinstance(number, bool | int | float | str)):
             return type_of_value(x)
-        # Members of tensors, `to` for example; a number's own attributes are Python's.
+        # members of tensors, such as `to`; a number's own attributes are Python's
         if name in _MEMBERS and isinstance(number, bool | int | float):
             return getattr_(self._context, number, name)
         return getattr(x, name, *default)
@@ -151,7 +151,7 @@ class PythonConstructs:
         return self.attribute(x, name, _MISSING) is not _MISSING
 
     def variable_value(self, x: Any) -> Any:
-        """What a variable holds after `name = x`, and a call after `return x`."""
+        """The value of a variable after `name = x`, and of a call after `return x`."""
         if isinstance(x, constexpr | int | float):
             return typed_number(unwrap(x))
         if not isinstance(x, tuple | list):
@@ -167,25 +167,25 @@ class PythonConstructs:
         return unwrap(_caller().f_globals[name])
 
     def constexpr_value(self, x: Any) -> Any:
-        """What a variable holds after `name: tl.constexpr = x`."""
+        """The value of a variable after `name: tl.constexpr = x`."""
         return plain_number(unwrap(x))
 
     def check_unpacking(self, items: object, count: int) -> object:
-        """What is assigned to `count` variables at once."""
+        """The values that are assigned to `count` variables at once."""
         values = as_tuple(items)
         if is_tuple(values) and len(values) != count:
             raise cannot_unpack(values, len(values), count)
         return items
 
     def formatted(self, x: object) -> object:
-        """What an f-string formats: not a constexpr, but the value in it."""
+        """The value that an f-string formats: that inside a constexpr."""
         return unwrap_deep(x) if is_static(x) else x
 
     # --- what loops and branches assign -----------------------------------------------------------
 
     def loop(self, items: Iterable[object], names: Sequence[str]) -> Iterable[object]:
-        """What a `for` statement iterates over; in a run-time loop, literals become tensors."""
-        # Compile-time items are iterated as they are: the compiler unrolls such loops.
+        """The items of a `for` statement; in a run-time loop, literals become tensors."""
+        # Compile-time items are iterated unchanged: the compiler unrolls such loops.
         if not isinstance(items, language.range):
             return items
         frame = _caller()
@@ -201,7 +201,7 @@ class PythonConstructs:
             self._refuse_changes(frame, types)
 
     def enter_while(self, number: int, names: Sequence[str]) -> None:
-        """Before a `while` statement: what it assigns begins as tensors."""
+        """Convert the variables that a `while` statement assigns to tensors, before it starts."""
         frame = _caller()
         self._carried[id(frame), number] = self._make_tensors(frame, names)
 
@@ -214,33 +214,35 @@ class PythonConstructs:
         return condition
 
     def _refuse_changes(self, frame: FrameType, types: Mapping[str, object]) -> None:
-        """Errors: BeyondTriton, for a variable that has another type than before the loop."""
+        """Check that the variables have the types of before the loop. Errors: BeyondTriton."""
         for name, before in types.items():
             after = getattr(frame.f_locals.get(name), "type", before)
             if after != before:
                 self._context.refuse_extension(changed_in_loop(name, before, after))
 
     def branch_condition(self, number: int, condition: object) -> object:
-        """The condition of a branch, whose `join_branch` or `conditional_value` follows."""
+        """The condition of a branch, before its `join_branch` or `conditional_value`."""
         # By frame and number: the same `if` may be active in several calls at once.
         self._tests[id(_caller()), number] = not is_static(condition)
         return condition
 
     def join_branch(self, number: int, names: Sequence[tuple[str, Sequence[Other]]]) -> None:
-        """The end of a side of an `if`: after a run-time condition, it has set tensors."""
+        """Convert the variables at the end of a side of an `if` with a run-time condition to
+        tensors.
+        """
         frame = _caller()
         if self._tests[id(frame), number]:
             for name, others in names:
                 self._make_tensor(frame, name, [value for _, value in others])
 
     def conditional_value(self, number: int, x: object, others: Sequence[Other]) -> object:
-        """The value of `x if c else y`. others: what the sides are, as far as that is plain."""
+        """The value of `x if c else y`. others: the sides, if they are simple"""
         frame = _caller()
         if not self._tests[id(frame), number]:
             return x
         names: dict[str, Any] = frame.f_locals
         values = [names.get(what) if kind == "name" else what for kind, what in others]
-        # Both sides are plain: only then can their types be compared before one is evaluated.
+        # If both sides are simple, their types can be compared before one is evaluated.
         for other in values if len(values) == 2 else ():
             if isinstance(other, tensor | int | float) and not joinable(x, other):
                 what = "the conditional expression"
@@ -248,7 +250,7 @@ class PythonConstructs:
         return self._as_tensors(x, values)
 
     def _make_tensors(self, frame: FrameType, names: Sequence[str]) -> dict[str, object]:
-        """Make tensors of numbers; their types, where a change of them is refused."""
+        """Convert numbers to tensors; returns their types where a change of them is rejected."""
         types: dict[str, object] = {}
         for name in names:
             if self._make_tensor(frame, name, ()) and self._context.options.strict_triton:
@@ -256,7 +258,7 @@ class PythonConstructs:
         return types
 
     def _make_tensor(self, frame: FrameType, name: str, others: Sequence[object]) -> bool:
-        """Make a tensor of a variable; whether it was a number."""
+        """Convert a variable to a tensor; returns whether it was a number."""
         value = frame.f_locals.get(name)
         joined = self._as_tensors(value, others)
         if joined is not value:
@@ -266,7 +268,7 @@ class PythonConstructs:
     def _as_tensors(self, value: object, others: Sequence[object] = ()) -> object:
         """The numbers in a value as tensors, as the compiler joins them with other values."""
         if is_tuple(value):
-            # Each item alone: the other side of a branch is known for single names only.
+            # Each item alone: the other side of a branch is available for single names only.
             items = [self._as_tensors(item) for item in value]
             same = all(new is old for new, old in zip(items, value, strict=True))
             return value if same else tuple_like(value, items)
@@ -285,5 +287,5 @@ def _caller() -> FrameType:
 def _set_local(frame: FrameType, name: str, value: object) -> None:
     """Assign a local variable of a running function, as debuggers do."""
     frame.f_locals[name] = value
-    if sys.version_info < (3, 13):  # from 3.13 on, f_locals writes through
+    if sys.version_info < (3, 13):  # from Python 3.13 on, f_locals writes through
         ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))

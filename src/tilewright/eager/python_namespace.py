@@ -1,6 +1,6 @@
-"""Python's own functions as kernels mean them: `range`, `min`, `len`, `isinstance` and so on.
+"""Python's builtins with their meaning in kernels: `range`, `min`, `len`, `isinstance` and so on.
 
-A kernel function runs with its own closure and globals; its builtins differ, and so does the code
+A kernel function runs with its own closure and globals. Its builtins differ, and so does the code
 where Python's constructs do, see `rewrite_source`.
 """
 
@@ -21,7 +21,7 @@ Globals = dict[str, Any]
 
 
 def _range(*bounds: Any, **hints: Any) -> language.range:
-    """A loop over scalars, as the compiler sees it, and not over Python's integers."""
+    """A loop over scalars, as in compiled code, instead of Python's integers."""
     if not 1 <= len(bounds) <= 3:
         raise errors.ArgumentCount("range", "1 to 3", len(bounds))
     return language.range(*bounds, **hints)
@@ -58,27 +58,27 @@ def _len(x: Any) -> int:
 
 
 def _isinstance(value: Any, classes: Any) -> bool:
-    """A literal counts as a constexpr, and a constexpr as the value inside."""
+    """`isinstance` for kernels: a literal counts as a constexpr, and a constexpr as its value."""
     kinds = _python_types(unwrap_deep(classes))
-    # A kernel may ask for the Python type of a constant or for `tl.constexpr`; both hold.
+    # A kernel may test for the Python type of a constant or for `tl.constexpr`; both hold.
     if builtins.isinstance(value, kinds) or builtins.isinstance(unwrap(value), kinds):
         return True
     is_value = isinstance(value, base_value | tuple)
-    # Tuples are no constants of the language, whatever they contain.
+    # Tuples are not constants of the language, whatever they contain.
     return not is_value and builtins.isinstance(constexpr(value), kinds)
 
 
 def _python_types(classes: Any) -> Any:
-    """Classes, with Python's types in place of the functions that kernels see under their names."""
+    """Classes, with Python's types in place of the functions that replace them in kernels."""
     if isinstance(classes, tuple):
         return tuple(_python_types(kind) for kind in cast("tuple[Any, ...]", classes))
-    # `int` in a kernel may be the override: the class that it stands for is meant.
+    # `int` in a kernel may be the override: the class that it replaces is meant
     name = next((name for name, function in OVERRIDES.items() if function is classes), None)
     return classes if name is None else getattr(builtins, name)
 
 
 def _on_host_values(python: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that sees constexprs as the values in them."""
+    """A function that receives constexprs as their values."""
 
     def apply(*args: Any, **kwargs: Any) -> Any:
         named = {name: unwrap_deep(value) for name, value in kwargs.items()}
@@ -88,7 +88,7 @@ def _on_host_values(python: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _at_compile_time(python: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that takes compile-time values only. Errors: NotConstexpr."""
+    """A function that accepts compile-time values only. Errors: NotConstexpr."""
     return lambda *args, **kwargs: unwrap(at_compile_time(python, args, kwargs))
 
 
@@ -113,7 +113,7 @@ OVERRIDES: dict[str, Callable[..., Any]] = {
 
 
 class Namespaces:
-    """Makes functions that see the overrides; one copy of each module's globals per launch."""
+    """Builds functions with the overrides; one copy of each module's globals per launch."""
 
     def __init__(self, more: Mapping[str, object]) -> None:
         self._globals: dict[int, Globals] = {}
@@ -124,7 +124,7 @@ class Namespaces:
         # By identity: equal dictionaries of two modules must not share a copy.
         key = id(fn.__globals__)
         if key not in self._globals:
-            # A copy: the module itself must go on seeing Python's own builtins.
+            # A copy: the module itself must keep Python's own builtins.
             self._globals[key] = fn.__globals__ | {"__builtins__": self._builtins}
         cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
         # In the order of the new code, which may list its free variables differently.

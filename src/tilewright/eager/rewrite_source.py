@@ -1,10 +1,10 @@
-"""The Python code that runs for a kernel: its own, but for the constructs that Python decides.
+"""Rewriting of a kernel's Python code where Python's constructs differ from the language's.
 
-`not x` calls `x.__bool__` and gives a Python bool; in a kernel it is an int1 for each element. The
-same holds of `and`, `or`, chains of comparisons, `is` and `in`; Python's numbers have no methods of
-tensors; and Python does not report which variables a loop or branch has assigned. So these parts of
-the function's tree are changed, and it is compiled anew under its own file name and positions:
-debuggers and tracebacks see no difference. T is HELPER, a `PythonConstructs`:
+`not x` calls `x.__bool__` and returns a Python bool; in a kernel it is an int1 for each element.
+The same holds for `and`, `or`, chains of comparisons, `is` and `in`; Python's numbers lack the
+methods of tensors; and Python does not report which variables a loop or branch has assigned. So
+these parts of the function's tree are changed, and it is compiled again under its own file name and
+positions: debuggers and tracebacks see no difference. T is HELPER, a `PythonConstructs`:
 
     not x, ~x             T.logical_not(x), T.invert(x)
     a and b               T.connective("and", b if T.needs_right_operand("and", a) else None)
@@ -46,7 +46,7 @@ from tilewright.support import SourceLoc, errors
 from tilewright.support.fresh_stack import nested, on_fresh_stack
 
 HELPER = "__tilewright__"
-"""The global name by which rewritten code finds its `PythonConstructs`."""
+"""The global name of the `PythonConstructs` of rewritten code."""
 
 _WRAPPER = "__tilewright_function__"
 _MEMBERS = frozenset(member_names())
@@ -54,7 +54,7 @@ _UNARY: dict[type[ast.unaryop], str] = {ast.Not: "logical_not", ast.Invert: "inv
 
 
 def functions_in(code: CodeType) -> Iterator[CodeType]:
-    """The code of the functions that a function defines; comprehensions are none."""
+    """The code of the functions that a function defines, without comprehensions."""
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
             if inner.co_name == "<lambda>" or not inner.co_name.startswith("<"):
@@ -63,9 +63,9 @@ def functions_in(code: CodeType) -> Iterator[CodeType]:
 
 
 def rewritten(fn: FunctionType) -> tuple[CodeType, str]:
-    """The code to run for a function, and its file, with its lines if they are known.
+    """The code to run for a function, and its file, with its lines if they are available.
 
-    The code is the function's own where its source text is not available.
+    The code is the function's own if its source text is not available.
     """
     try:
         source = source_of(fn)
@@ -82,7 +82,7 @@ def rewritten(fn: FunctionType) -> tuple[CodeType, str]:
 def _compiled(fn: FunctionType, source: FunctionSource) -> CodeType:
     """Compile the changed tree inside a function whose parameters are its free variables.
 
-    Errors: NestedTooDeeply, for a tree that Python itself does not compile.
+    Errors: NestedTooDeeply, for a tree that Python itself cannot compile.
     """
     try:
         return on_fresh_stack(_compile, fn, source)
@@ -93,7 +93,7 @@ def _compiled(fn: FunctionType, source: FunctionSource) -> CodeType:
 
 
 def _copied(tree: ast.FunctionDef) -> ast.FunctionDef:
-    """A copy of a tree: by pickle, which takes less time than deepcopy, if it is not too deep."""
+    """A copy of a tree: by pickle, which is faster than deepcopy, if it is not too deep."""
     try:
         return cast("ast.FunctionDef", pickle.loads(pickle.dumps(tree)))
     except RecursionError:
@@ -114,7 +114,7 @@ def _compile(fn: FunctionType, source: FunctionSource) -> CodeType:
     original = fn.__code__
     own = _copied(source.tree)
     function = _Rewriter(fn, source).function(own)
-    # Free variables of the kernel must be free in the new code too: parameters of a wrapper are.
+    # Free variables of the kernel stay free in the new code: parameters of a wrapper are.
     free = [ast.arg(name) for name in original.co_freevars]
     arguments = ast.arguments([], free, None, [], [], None, [])
     body: list[ast.stmt] = [function]
@@ -133,7 +133,7 @@ def _compile(fn: FunctionType, source: FunctionSource) -> CodeType:
 
 
 def _fix_missing_locations(module: ast.Module) -> None:
-    """As `ast.fix_missing_locations`, but without recursion."""
+    """`ast.fix_missing_locations` without recursion."""
     pending: list[tuple[ast.AST, ast.AST | None]] = [(module, None)]
     while pending:
         node, around = pending.pop()
@@ -149,7 +149,7 @@ def _code_named(code: CodeType, name: str) -> CodeType:
 
 
 class _Rewriter(ast.NodeTransformer):
-    """Changes the copy of a tree in place. Methods are called by the kind of node."""
+    """Changes the copy of a tree in place; a method for each class of node."""
 
     def __init__(self, fn: FunctionType, source: FunctionSource) -> None:
         self._globals = fn.__globals__
@@ -164,7 +164,7 @@ class _Rewriter(ast.NodeTransformer):
         return super().visit(node)
 
     def function(self, tree: ast.FunctionDef) -> ast.FunctionDef:
-        """The whole function, without what is evaluated where it is defined."""
+        """The whole function, without parts that are evaluated at its definition."""
         tree.decorator_list, tree.returns = [], None
         arguments = tree.args
         for parameter in ast.walk(arguments):
@@ -220,7 +220,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def _twice(self, node: ast.expr) -> tuple[ast.expr, ast.expr]:
         """An expression for its first and its second use, which must not evaluate it again."""
-        # Names and constants have no effects: they can simply be written twice.
+        # Names and constants have no effects: they can be written twice.
         if isinstance(node, ast.Name | ast.Constant) or not self._may_assign:
             return node, copy.deepcopy(node)
         self._temporaries += 1
@@ -230,7 +230,7 @@ class _Rewriter(ast.NodeTransformer):
         return ast.copy_location(first, node), ast.copy_location(second, node)
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
-        """What a comprehension iterates over must not assign names."""
+        """Check that the iterable of a comprehension assigns no names."""
         # Python forbids `:=` in the iterable of a comprehension.
         outer, self._may_assign = self._may_assign, False
         node.iter = self.visit(node.iter)
@@ -242,7 +242,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         self.generic_visit(node)
-        # Attributes of modules are left alone: `tl.sum` is not a member of a number.
+        # Attributes of modules are unchanged: `tl.sum` is not a member of a number.
         if not isinstance(node.ctx, ast.Load) or self._is_module(node.value):
             return node
         if node.attr not in _MEMBERS and node.attr not in ("value", "type"):
@@ -343,7 +343,7 @@ class _Rewriter(ast.NodeTransformer):
             for side in (node.body, node.orelse):
                 call = _call(node.test, "join_branch", copy.copy(number), _constant(others))
                 joined = _at_end_of(side, ast.Expr(call), node.test)
-                # Nothing runs behind a jump; what a side sets is joined before it.
+                # Nothing runs after a jump; values that a side sets are joined before it.
                 jumps = bool(side) and isinstance(side[-1], ast.Break | ast.Continue)
                 side.insert(len(side) - jumps, joined)
         return node
@@ -364,11 +364,11 @@ class _Rewriter(ast.NodeTransformer):
 
 
 Other = tuple[str, object]
-"""A value that a branch may have instead: ("name", of a variable) or ("number", itself)."""
+"""A simple value that a branch may have instead: ("name", of a variable) or ("number", itself)."""
 
 
 def _name_or_number(node: ast.expr) -> Other | None:
-    """An expression whose value is known without computing anything; None for others."""
+    """A name, or a number with its sign; None for other expressions."""
     if isinstance(node, ast.Name):
         return "name", node.id
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -380,26 +380,26 @@ def _name_or_number(node: ast.expr) -> Other | None:
 
 
 def _joined_names(node: ast.If) -> tuple[tuple[str, tuple[Other, ...]], ...]:
-    """Names that an `if` may give different values, and the numbers that it gives them.
+    """Names that an `if` may give different values, and the numbers among these.
 
-    Those that both sides set alike are none.
+    Names that both sides set alike are left out.
     """
     alike = _common_statements(node.body, node.orelse)
     statements = [s for s in (*node.body, *node.orelse) if s not in alike]
     numbers: dict[str, list[Other]] = {}
     for statement in statements:
-        # `x = 1` only: other values are compared when they are known, at run time.
+        # `x = 1` only: other values are compared when they are computed, at run time
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             target, value = statement.targets[0], _name_or_number(statement.value)
             if isinstance(target, ast.Name) and value is not None and value[0] == "number":
                 numbers.setdefault(target.id, []).append(value)
-    # An annotated constexpr stays a constant in both sides.
+    # an annotated constexpr stays a constant in both sides
     names = assigned_in(s for s in statements if not isinstance(s, ast.AnnAssign))
     return tuple((name, tuple(numbers.get(name, ()))) for name in names)
 
 
 def _common_statements(body: list[ast.stmt], orelse: list[ast.stmt]) -> set[ast.stmt]:
-    """The statements of each side that the other one has too, textually."""
+    """The statements of each side that the other side has as well, textually."""
     texts: list[dict[ast.stmt, str]] = []
     for side, other in ((body, orelse), (orelse, body)):
         # Unparsing is slow: only statements with a counterpart of their kind are compared.
@@ -410,7 +410,7 @@ def _common_statements(body: list[ast.stmt], orelse: list[ast.stmt]) -> set[ast.
 
 
 def _connective(node: ast.expr, word: str, left: ast.expr, right: ast.expr) -> ast.expr:
-    """`left and right`; the right operand is evaluated only if the left one leaves it open."""
+    """`left and right`; the right operand is evaluated only if the left one does not decide."""
     needs_right = _call(node, "needs_right_operand", ast.Constant(word), left)
     chosen = ast.copy_location(ast.IfExp(needs_right, right, ast.Constant(None)), node)
     return _call(node, "connective", ast.Constant(word), chosen)
@@ -435,7 +435,7 @@ def _global_until_assigned(tree: ast.FunctionDef, name: str) -> ast.stmt:
 
 
 def _variable_value(node: ast.expr) -> ast.expr:
-    """An expression whose value a variable holds."""
+    """The expression for the value of a variable."""
     return _call(node, "variable_value", node)
 
 
@@ -450,5 +450,5 @@ def _at_end_of(side: list[ast.stmt], added: ast.Expr, otherwise: ast.expr) -> as
 
 
 def _constant(value: Any) -> ast.Constant:
-    """A constant of any kind that code objects have: tuples too."""
+    """A constant of any kind that code objects support, including tuples."""
     return ast.Constant(value)

@@ -1,4 +1,4 @@
-"""Runs a kernel as the Python function that it is, once for each program instance."""
+"""Execution of a kernel as a Python function, once for each program instance."""
 
 from __future__ import annotations
 
@@ -37,14 +37,15 @@ def run_kernel(
     check: object = "",
     unspecialized: Collection[str] = (),
 ) -> None:
-    """Run every program instance of a grid one after the other; arrays change in place.
+    """Run every program instance of a grid in order; arrays change in place.
 
     arguments: parameter name -> array, number, tuple, None, constexpr, or compile-time value; names
-    that are no parameters go to the kernel's `**META`. Missing parameters take their defaults.
-    pid: run only this instance (default: the setting `interpreter.program_id`). write: takes what
-    `tl.device_print` prints. check: kinds of `interp.access_checks` (default: the setting).
-    unspecialized: parameters whose integer 1 is no compile-time value.
-    Errors are located in the kernel's source. What the kernel raises itself passes unchanged.
+    that are not parameters go to the kernel's `**META`. Missing parameters take their defaults.
+    pid: run only this instance (default: the setting `interpreter.program_id`). write: receives the
+    output of `tl.device_print`. check: kinds of `interp.access_checks` (default: the setting).
+    unspecialized: parameters whose integer 1 is not a compile-time value
+
+    Errors are located in the kernel's source. Exceptions of the kernel itself pass unchanged.
     """
     only = settings().interpreter.program_id if pid is None else pid
     machine = Machine(Memory(fn.__name__), normal_grid(grid), write=write)
@@ -67,9 +68,9 @@ def _run_program(
         with dispatcher.running():
             result = dispatcher.call_function(fn, args, kwargs)
     except TilewrightError as error:
-        # `fail` inside a stub has no location here: the traceback knows the kernel's line.
+        # `fail` inside a stub has no location here: the traceback has the kernel's line
         place = location_in(error.__traceback__, dispatcher.codes)
-        # Found in the text of a function before it ran: the traceback ends where it is called.
+        # found in the text of a function before it ran: the traceback ends at its call
         if isinstance(error, errors.BeyondTriton) and error.loc is not None:
             error.loc = error.loc.inlined_at(place)
         error.with_loc(place)
@@ -79,7 +80,7 @@ def _run_program(
         if mistake is None:
             raise
         place = location_in(error.__traceback__, dispatcher.codes)
-        # The traceback too: debuggers stop in the kernel's own frame.
+        # with the traceback: debuggers stop in the kernel's own frame
         raise mistake.with_loc(place).with_traceback(error.__traceback__) from None
     if result is not None:
         raise errors.UnsupportedLanguageConstruct(
@@ -95,7 +96,7 @@ def _values(
     arguments: Mapping[str, object],
     unspecialized: Collection[str],
 ) -> dict[str, Any]:
-    """Language values of the parameters; constexprs and `**META` entries stay what they are."""
+    """Language values of the parameters; constexprs and `**META` entries are unchanged."""
     parameters = inspect.signature(fn.fn).parameters
     annotations = annotations_of(fn.fn)
     return {
@@ -110,11 +111,11 @@ def _values(
 
 
 def _call(fn: DeviceFunction, values: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Positional and keyword arguments of a call; only `*args` asks for the former."""
+    """Positional and keyword arguments of a call; only `*args` requires the former."""
     kwargs = dict(values)
     kinds = {name: p.kind for name, p in inspect.signature(fn.fn).parameters.items()}
     rest = next((name for name, kind in kinds.items() if kind is _REST), None)
-    # Without *args every parameter can be named, which needs no order.
+    # Without *args every parameter can be named, and needs no order.
     if rest is None or rest not in kwargs:
         return (), kwargs
     before = list(kinds)[: list(kinds).index(rest)]

@@ -1,8 +1,8 @@
-"""The interpreter of tile IR in NumPy: of `tilewright run` and goldens, not `interpret=True`.
+"""The NumPy interpreter of tile IR, for `tilewright run` and goldens, not for `interpret=True`.
 
-It is the oracle of the project, so it is independent of every transformation and back end. Package
-`eager`, which `interpret=True` runs, takes its memory and the NumPy rule of each op from here; a
-kernel in Triton-C is no Python, so its `interpret=True` does run its tile IR here.
+It is the reference of the project, so it is independent of every transformation and back end.
+Package `eager`, which executes `interpret=True`, uses its memory and the NumPy rule of each op. A
+kernel in Triton-C is not Python, so its `interpret=True` does run its tile IR here.
 """
 
 from tilewright.interp import (

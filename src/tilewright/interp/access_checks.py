@@ -1,12 +1,11 @@
 """The checks of `check=`: races, and marks on elements that no access may use.
 
-    UNDEFINED   a lane that a mask left out of a load without `other`, and what is computed from it
-    WRAPPED     an int32 sum, difference or product that left int32, as far as offsets come from it
+    UNDEFINED   a lane that a mask left out of a load without `other`, and results computed from it
+    WRAPPED     an int32 sum, difference or product that overflowed, if offsets depend on it
 
-Marks are kept beside the elements of a value and follow them: through arithmetic, shapes, selects
-folds and sorts. They are reported where they matter: at a store, an address, a mask, or a condition
-of control flow. What wraps on
-purpose, as hashes do, is not reported: bits, remainders and comparisons drop the mark.
+Marks accompany the elements of a value through arithmetic, shapes, selects, folds and sorts. They
+are reported at a store, an address, a mask, or a condition of control flow. Intended wrapping, as
+in hashes, is not reported: bit operations, remainders and comparisons drop the mark.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ _SHAPES = (
 
 
 class AccessChecks:
-    """The checks of one launch. kinds: of `support.CHECK_KINDS`."""
+    """The checks of one launch. kinds: of `support.CHECK_KINDS`"""
 
     def __init__(self, kinds: Collection[str]) -> None:
         self.races = RaceWatch() if "race" in kinds else None
@@ -106,7 +105,7 @@ class AccessChecks:
         return as_array(np.where(mask, np.uint8(0), given).astype(np.uint8))
 
     def check_condition(self, what: str, *values: ConcreteValue) -> None:
-        """Before control flow depends on scalars. Errors: UndefinedElement."""
+        """Check scalars before control flow depends on them. Errors: UndefinedElement."""
         for value in values:
             if value.marks is not None and (value.marks & UNDEFINED).any():
                 raise access_errors.undefined_condition(what)
@@ -118,7 +117,7 @@ class AccessChecks:
         mask: Sequence[ConcreteValue],
         *values: ConcreteValue,
     ) -> None:
-        """Before an access: errors for addresses, masks and stored values that are marked.
+        """Check the addresses, masks and stored values of an access for marks.
 
         Errors: UndefinedElement, OffsetOverflow.
         """
@@ -159,7 +158,7 @@ def _moved(
     if isinstance(op, _SHAPES):
         return list(evaluate(op, REFERENCE_RULES[type(op)], *full))
     if isinstance(op, GatherOp):
-        # The op itself on marks for elements; positions stay what they are.
+        # The op itself on marks for elements; positions are unchanged.
         moved = evaluate(op, REFERENCE_RULES[GatherOp], full[0], inputs[1].data)[0]
         return [as_array(moved | (full[1] & UNDEFINED))]
     if isinstance(op, SortOp | HistogramOp | MapOp | AsmOp):
@@ -214,7 +213,7 @@ def _elementwise(op: Op, inputs: Sequence[ConcreteValue], full: Sequence[Array])
         return as_array(chosen | (full[0] & UNDEFINED))
     marks = as_array(np.bitwise_or.reduce(np.broadcast_arrays(*full)))
     if isinstance(op, AndOp | OrOp) and inputs[0].data.dtype == np.bool_:
-        # False and anything is False, True or anything is True: the other side does not matter.
+        # False and anything is False, True or anything is True: the other operand does not matter
         decides = isinstance(op, OrOp)
         for value, own in zip(inputs, full, strict=True):
             decided = (value.data == decides) & (own & UNDEFINED == 0)

@@ -1,7 +1,7 @@
-"""What is said of an access that a check has refused, interpreted or compiled.
+"""Errors of accesses that a check rejects, interpreted or compiled.
 
-index: of the lane in the tile, () for a scalar; root: the argument that the pointer is made from,
-None where that is not known.
+index: of the lane in the tile, () for a scalar; root: the argument of the pointer, or None if it is
+unknown
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ __all__ = [
 ]  # fmt: skip
 
 CONDITION, BOUND = "the condition of a branch or loop", "a bound of a loop"
-"""What control flow depends on."""
+"""Names of the values that control flow depends on."""
 
 Index = Sequence[int]
 Program = tuple[int, int, int]
 
 
 def out_of_bounds(detail: str, program: Program, index: Index) -> errors.OutOfBounds:
-    """detail: of `kernel_memory.outside`."""
+    """The error of an access out of bounds. detail: of `kernel_memory.outside`"""
     where = f" (program {program}"
     if index:
         where += f", tile index {tuple(index)}"
@@ -37,7 +37,7 @@ def gather_outside(index: int, extent: int) -> errors.OutOfBounds:
 
 
 def undefined_condition(what: str) -> errors.UndefinedElement:
-    """what: CONDITION or BOUND."""
+    """The error of control flow by an undefined element. what: CONDITION or BOUND"""
     return errors.UndefinedElement(what)
 
 
@@ -60,15 +60,18 @@ def wrapped_offset(verb: str, root: Span | None, index: Index) -> errors.OffsetO
 def race(
     program: Program, span: Span, address: int, now: str, before: str, other: Program | None
 ) -> errors.RaceCondition:
-    """now, before: "reads", "writes", "updates", and "read", "wrote", "updated"; other: None for
-    several programs."""
+    """The error of two accesses in a race.
+
+    now, before: "reads", "writes", "updates", and "read", "wrote", "updated"; other: None for
+    several programs
+    """
     who = "other programs" if other is None else f"program {other}"
     place = span.place(address)
     return errors.RaceCondition(f"program {program} {now} {place}; {who} {before} it")
 
 
 def lanes_differ(program: Program, span: Span, address: int) -> errors.RaceCondition:
-    """Lanes of one store."""
+    """The error for lanes of one store."""
     place = span.place(address)
     detail = f"program {program} stores different values to {place}, in several lanes"
     return errors.RaceCondition(detail)

@@ -1,4 +1,4 @@
-"""An IR value that holds its elements, as a NumPy array."""
+"""IR values with elements, as NumPy arrays."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from tilewright.ir.types import DType, Scalar, Type, element_of, shape_of
 from tilewright.ops import Sign
 
 _PREFIX = "tensor("
-"""What the language prints before the elements: further lines of an array are aligned with it."""
+"""The prefix of the printed elements, to which further lines of an array are aligned."""
 
 _NOWHERE = Block()
-"""Owner of all concrete values: they keep no op alive, and so no operands of it."""
+"""Owner of all concrete values: they hold no op, and so no operands of it."""
 
 
 class ConcreteValue(Value):
-    """An IR value together with its elements.
+    """An IR value with its elements.
 
     data: array in the type's shape (0-d for a scalar) and NumPy dtype; in a combine region that
-    runs on whole slices, of any shape. root: for pointers, the argument that they were made from;
-    None where that is not known. sign, part: see `tile_indices`; marks: see `access_checks`.
+    runs on whole slices, of any shape; root: for pointers, their argument, or None if it is
+    unknown; sign, part: see `tile_indices`; marks: see `access_checks`
     """
 
     __slots__ = ("data", "marks", "part", "root", "sign")
@@ -43,12 +43,12 @@ class ConcreteValue(Value):
         return f"{text}, {element}, shape={shape}" if shape else f"{text}, {element}"
 
     def _elements(self, element: Scalar) -> str:
-        """Numbers; addresses as offsets from the argument that they are made from, else in hex."""
+        """Numbers; addresses as offsets from the pointer's argument, or in hexadecimal."""
         if isinstance(element, DType):
             return np.array2string(self.data, prefix=_PREFIX)
         if self.root is not None:
             offsets = self.data.astype(np.int64) - self.root.start
-            # An address between two elements has no index; it is shown in hexadecimal.
+            # an address between two elements has no index
             if not (offsets % element.element.bytes).any():
                 name = self.root.name + " + "
                 elements = np.asarray(offsets // element.element.bytes)

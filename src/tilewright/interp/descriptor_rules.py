@@ -1,4 +1,4 @@
-"""NumPy rules of accesses by tensor descriptors: the elements inside of the array, at once."""
+"""NumPy rules of accesses by tensor descriptors, which access all elements inside of the array."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def descriptor_store(machine: Machine, op: DescriptorStoreOp, inputs: Inputs) ->
 @machine_rule(DescriptorReduceOp)
 def descriptor_reduce(machine: Machine, op: DescriptorReduceOp, inputs: Inputs) -> tuple[()]:
     block = _block(inputs[0], inputs[2:], op.block_shape)
-    # the rule of atomics looks at nothing but the kind
+    # the rule of atomics only reads the kind
     atomic(machine, cast("Any", op), [block.pointers, inputs[1], block.inside])
     return ()
 
@@ -75,8 +75,11 @@ def _block(
     block_shape: tuple[int, ...],
     rows: ConcreteValue | None = None,
 ) -> _Block:
-    """numbers: shape, strides, offsets, as in `ops.descriptor_access`; rows: of the first
-    dimension, where they are given one by one."""
+    """The pointers and the mask of a block.
+
+    numbers: shape, strides, offsets, as in `ops.descriptor_access`; rows: of the first dimension,
+    for gathers and scatters
+    """
     rank = len(block_shape)
     values = [int(value.data) for value in numbers]
     whole, strides = values[:rank], [*values[rank : 2 * rank - 1], 1]

@@ -1,7 +1,7 @@
-"""Arithmetic on arrays of one tile IR element type: what the ops of `arith` and atomics share.
+"""Arithmetic on arrays of one tile IR element type, shared by the ops of `arith` and atomics.
 
-Integers wrap and nothing raises; an integer divisor of zero counts as one. What the ops leave
-undefined is fixed here: shifting by the width or more gives 0 (or the sign).
+Integers wrap and nothing raises; an integer divisor of zero counts as one. Results that the ops
+leave undefined are defined here: a shift by the width or more gives 0 (or the sign).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Ufunc = Callable[..., object]
 
 
 def compute(dtype: DType, function: Ufunc, *arrays: Array) -> Array:
-    """`function` of arrays of a number type, in the dtype that computes it, back in that type.
+    """`function` of arrays of a number type, computed in its compute dtype and converted back.
 
     i1 computes in uint8 and keeps the last bit, so that its `+` is exclusive or.
     """
@@ -33,20 +33,20 @@ def compute(dtype: DType, function: Ufunc, *arrays: Array) -> Array:
 
 
 def divide(dtype: DType, x: Array, y: Array) -> Array:
-    """Quotient; of integers the one nearer to zero."""
+    """Quotient, for integers rounded towards zero."""
     if dtype.is_float:
         return compute(dtype, np.divide, x, y)
     return compute(dtype, _truncated_quotient, x, y)
 
 
 def remainder(dtype: DType, x: Array, y: Array) -> Array:
-    """What `divide` leaves, with the sign of `x`."""
+    """Remainder of `divide`, with the sign of `x`."""
     return compute(dtype, np.fmod, x, y)
 
 
 def minimum(dtype: DType, x: Array, y: Array, nan: bool = False) -> Array:
     """The smaller; of a NaN and a number the number, or the NaN if `nan`."""
-    # np.minimum propagates NaN, as `nan` wants; integers have none.
+    # np.minimum propagates NaN, as `nan` requires; integers have none
     return compute(dtype, np.minimum if nan or not dtype.is_float else _lesser_number, x, y)
 
 
@@ -56,7 +56,7 @@ def maximum(dtype: DType, x: Array, y: Array, nan: bool = False) -> Array:
 
 
 def _lesser_number(x: Array, y: Array) -> Array:
-    """As `numpy.fmin`, which lets a signaling NaN win over a number."""
+    """`numpy.fmin`, except that a signaling NaN does not win over a number."""
     return np.where(np.isnan(x), y, np.where(np.isnan(y), x, np.minimum(x, y)))
 
 
@@ -65,16 +65,16 @@ def _greater_number(x: Array, y: Array) -> Array:
 
 
 def negate(dtype: DType, x: Array) -> Array:
-    """-x; for floats the sign bit flipped, also of a NaN."""
+    """-x; for floats with the sign bit flipped, also of a NaN."""
     if not dtype.is_float:
         return compute(dtype, np.negative, x)
-    # On the bits: arithmetic leaves the sign of a NaN open.
+    # on the bits, since arithmetic does not define the sign of a NaN
     sign = _sign_bit(x)
     return as_array(bits_of(x) ^ sign).view(x.dtype)
 
 
 def absolute(dtype: DType, x: Array) -> Array:
-    """|x|; for floats the sign bit cleared, also of a NaN."""
+    """|x|; for floats with the sign bit cleared, also of a NaN."""
     if not dtype.is_float:
         return compute(dtype, np.absolute, x)
     return as_array(bits_of(x) & ~_sign_bit(x)).view(x.dtype)

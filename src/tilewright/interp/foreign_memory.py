@@ -1,8 +1,8 @@
-"""Memory of this process that no argument covers: what a table of addresses may point to.
+"""Memory of this process that is not an argument, to which a table of addresses may point.
 
-A kernel may load an address as an integer and cast it to a pointer (grouped products do). Such an
-access is made if the system says that the memory is mapped, so that a wild pointer is an error and
-not the end of the process. Known on Linux only; elsewhere such accesses are errors.
+A kernel may load an address as an integer and cast it to a pointer (grouped matmuls do). Such an
+access is executed if the system reports that the memory is mapped, so that a wild pointer is an
+error and does not end the process. Only Linux reports it; elsewhere such accesses are errors.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _MAPS = Path("/proc/self/maps")
 
 def mapped_range(address: int) -> tuple[int, int, bool] | None:
     """Start, end and writability of the mapped, readable range around an address, if any."""
-    # Read anew each time: memory may be mapped between two accesses.
+    # read again each time: memory may be mapped between two accesses
     for start, stop, access in _mapped():
         if start <= address < stop:
             return (start, stop, "w" in access) if "r" in access else None

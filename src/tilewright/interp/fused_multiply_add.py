@@ -12,11 +12,11 @@ from tilewright.interp.numpy_dtypes import Array, as_array, bits_of
 _SPLITTER = 134217729.0
 """2**27 + 1: splits a float64 into two halves of 26 bits (Dekker)."""
 _SAFE_LOW, _SAFE_HIGH = 1e-120, 1e140
-"""Magnitudes within which products, their errors and the sums neither overflow nor underflow."""
+"""Magnitudes for which products, their errors and the sums neither overflow nor underflow."""
 
 
 def fma_exact_product(a: Array, b: Array, c: Array) -> Array:
-    """As float64, rounded to odd, for inputs of at most 24 significant bits.
+    """The float64 sum rounded to odd, for inputs of at most 24 significant bits.
 
     The product of two such numbers is exact in float64, and the odd rounding of the sum keeps the
     rounding to the final type single.
@@ -79,7 +79,7 @@ def _split(x: Array) -> tuple[Array, Array]:
 
 def _add_odd(x: Array, y: Array) -> Array:
     """The float64 sum, rounded to odd."""
-    # Odd rounding keeps a trace of what was lost, which a later rounding to nearest needs.
+    # Odd rounding keeps a trace of the lost bits, which a later rounding to nearest needs.
     total, error = _two_sum(x, y)
     even = (bits_of(total) & np.uint64(1)) == 0
     # Towards the exact sum; of two neighbours one is odd.

@@ -1,4 +1,4 @@
-"""Runs a function of tile IR over a grid: the oracle for passes and back ends."""
+"""Execution of a function of tile IR over a grid: the reference for passes and back ends."""
 
 from __future__ import annotations
 
@@ -31,9 +31,11 @@ def run_function(
 ) -> None:
     """Run every program instance of a grid (1 to 3 extents), or only `pid`; arrays change in place.
 
-    args: an array for each pointer parameter, whose elements are as wide as the pointer's (they
-    are taken as the pointer's type); a number for each scalar. write: takes what the kernel prints.
-    Errors: UnsupportedArgument, ArgumentCount, and whatever the kernel does wrong (OutOfBounds,
+    args: an array for each pointer parameter, with elements of the pointer's width (they are
+    interpreted in the pointer's type); a number for each scalar; write: receives the output of the
+    kernel
+
+    Errors: UnsupportedArgument, ArgumentCount, and the errors of the kernel (OutOfBounds,
     DeviceAssertionFailure, ...), located where the op has a location.
     """
     if len(args) != len(function.args):
@@ -50,7 +52,7 @@ def run_function(
 
 
 def program_id(numbers: tuple[int, ...]) -> Grid:
-    """One to three numbers as three. Errors: BadGrid."""
+    """Extend one to three numbers to three. Errors: BadGrid."""
     if not 1 <= len(numbers) <= 3 or min(numbers) < 0:
         raise errors.BadGrid(numbers, "is not one to three numbers that are not negative")
     x, y, z = (*numbers, 0, 0)[:3]
@@ -64,12 +66,12 @@ def array_value(memory: Memory, name: str, array: Array, type_: PointerType) -> 
 
 
 def scalar_value(name: str, value: float, type_: DType) -> ConcreteValue:
-    """A number as a scalar of some type; floats past its largest are infinite."""
+    """A number as a scalar of some type; floats past its largest become infinite."""
     with np.errstate(over="ignore"):
         data = np.array(value)
         data = round_float(data, type_) if type_.is_fp8 else data.astype(NUMPY_DTYPES[type_])
     scalar = ConcreteValue(type_, data, None, name)
-    # As compiled code, which exists once for each sign of its arguments.
+    # as in compiled code, which has a variant for each sign of its arguments
     scalar.sign = Sign.NON_NEGATIVE if value >= 0 else Sign.UNKNOWN
     return scalar
 
@@ -78,7 +80,7 @@ def _argument(memory: Memory, parameter: Value, arg: Argument) -> ConcreteValue:
     type_, name = parameter.type, parameter.name or "?"
     if isinstance(type_, PointerType):
         expected = numpy_dtype(type_.element)
-        # By width, not dtype: NumPy has no bf16 of its own, so callers may pass uint16.
+        # by width, not dtype: NumPy has no bf16, so callers may pass uint16
         if isinstance(arg, np.ndarray) and arg.dtype.itemsize == expected.itemsize:
             return array_value(memory, name, arg, type_)
         instead = f"pass an array of {expected}"

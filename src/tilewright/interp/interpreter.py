@@ -1,7 +1,7 @@
-"""Runs tile IR: op by op with NumPy, every program instance of a grid after the other.
+"""Interpreter of tile IR: op by op with NumPy, one program instance after the other.
 
-The combine region of a reduction or scan takes whole slices where all its ops are element-wise:
-adjacent pairs are combined until one slice is left (a tree, which keeps left and right apart), and
+The combine region of a reduction or scan runs on whole slices if all its ops are element-wise:
+adjacent pairs are combined until one slice is left (a tree, which preserves left and right), and
 scans double their reach in each step. Otherwise the elements are folded one by one from the left.
 """
 
@@ -28,12 +28,12 @@ Environment = dict[Value, ConcreteValue]
 
 
 class Interpreter:
-    """Evaluates ops on a machine. `environment` holds the values of blocks that are running."""
+    """Evaluator of ops on a machine. `environment` holds the values of running blocks."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.environment: Environment = {}
-        # Greater than 0 while a combine region runs, where arrays have the shape of slices.
+        # greater than 0 while a combine region runs, where arrays have the shape of slices
         self._on_slices = 0
         self._structured: dict[
             type[Op], Callable[[Any, Sequence[ConcreteValue]], list[ConcreteValue]]
@@ -57,16 +57,16 @@ class Interpreter:
                 return [ConcreteValue(result.type, as_array(array)) for result, array in found]
             structured = self._structured.get(type(op))
             results = structured(op, inputs) if structured else self._simple(op, inputs)
-            # In a combine region, arrays have the shape of slices: the fold itself is followed.
+            # in a combine region, arrays have the shape of slices: the fold itself is checked
             if self.machine.checks is not None and not self._on_slices:
                 self.machine.checks.follow(op, inputs, results)
             return results
         except errors.TilewrightError as error:
-            # The designed error keeps its first location: with_loc adds one only where none is.
+            # the error keeps its first location: with_loc only sets a missing one
             raise error.with_loc(op.loc) from None
 
     def run_block(self, block: Block, args: Sequence[ConcreteValue]) -> list[ConcreteValue]:
-        """What the terminator of a block passes on."""
+        """The operands of a block's terminator."""
         environment = self.environment
         for arg, value in zip(block.args, args, strict=True):
             environment[arg] = value
@@ -107,14 +107,14 @@ class Interpreter:
     ) -> ConcreteValue:
         type_ = result.type
         if isinstance(type_, BufferType):
-            # Memory, as the rules of the ops that use it have it.
+            # unchecked: memory in the form of the rules that use it
             return ConcreteValue(type_, array, name=result.name)
         assert array.dtype == numpy_dtype(type_), f"{op.opcode} gave {array.dtype} for {type_}"
         assert self._on_slices or array.shape == shape_of(type_), f"{op.opcode}: {array.shape}"
         value = ConcreteValue(type_, array, name=result.name)
         follow_sign(op, value, inputs)
         if isinstance(element_of(type_), PointerType):
-            # Pointers of two arguments (a select) have no single root: all arrays are allowed then.
+            # pointers of two arguments (a select) have no single root: all arrays are allowed then
             roots = {v.root for v in inputs if isinstance(element_of(v.type), PointerType)}
             value.root = roots.pop() if len(roots) == 1 else None
         return value
@@ -125,7 +125,7 @@ class Interpreter:
         self._decide(BOUND, *inputs[:3])
         lower, upper, step = (int(value.data) for value in inputs[:3])
         carried = list(inputs[3:])
-        # An empty loop may have any step; one that would not end is an error.
+        # an empty loop may have any step; an endless one is an error
         if step <= 0:
             if lower >= upper:
                 return carried
@@ -134,7 +134,7 @@ class Interpreter:
         dtype = numpy_dtype(index_type)
         for number in range(lower, upper, step):
             index = ConcreteValue(index_type, np.array(number, dtype))
-            # Steps go up, so that no index is below the first.
+            # steps are positive, so no index is below the first
             index.sign = inputs[0].sign
             carried = self.run_block(op.body, [index, *carried])
         return carried
@@ -153,7 +153,7 @@ class Interpreter:
         return self.run_block(op.then if inputs[0].data else op.orelse, ())
 
     def _decide(self, what: str, *values: ConcreteValue) -> None:
-        """Before control flow depends on scalars. Errors: UndefinedElement."""
+        """Check scalars before control flow depends on them. Errors: UndefinedElement."""
         if self.machine.checks is not None:
             self.machine.checks.check_condition(what, *values)
 
@@ -169,12 +169,12 @@ class Interpreter:
         ]
 
     def _fold_tree(self, combine: Block, slices: list[Array]) -> list[Array]:
-        # Neighbours are combined, never reordered: the op is associative, not always commutative.
+        # neighbours are combined, never reordered: the op is associative, not always commutative
         while (count := len(slices[0])) > 1:
             even = [x[0 : count - 1 : 2] for x in slices]
             odd = [x[1:count:2] for x in slices]
             pairs = self._combine(combine, even, odd)
-            # An odd one out goes to the next round.
+            # an odd slice remains for the next round
             if count % 2:
                 pairs = [np.concatenate([p, x[-1:]]) for p, x in zip(pairs, slices, strict=True)]
             slices = pairs
@@ -218,7 +218,7 @@ class Interpreter:
         return scanned
 
     def _map(self, op: MapOp, inputs: Sequence[ConcreteValue]) -> list[ConcreteValue]:
-        """Groups along the last dimension; all at once where the function is element-wise."""
+        """Groups along the last dimension; all at once if the function is element-wise."""
         pack, block = op.pack, op.function
         columns = [_every(value.data, i, pack) for value in inputs for i in range(pack)]
         shape = columns[0].shape
@@ -243,7 +243,7 @@ class Interpreter:
     def _on_arrays(
         self, block: Block, arrays: Sequence[Array], shape: tuple[int, ...]
     ) -> list[Array]:
-        """What a region of scalars yields for arrays of one shape."""
+        """The results of a region of scalars for arrays of one shape."""
         args = [ConcreteValue(arg.type, x) for arg, x in zip(block.args, arrays, strict=True)]
         self._on_slices += 1
         try:
@@ -263,12 +263,12 @@ def _is_elementwise(block: Block) -> bool:
 
 
 def program_ids(grid: Grid, only: Grid | None = None) -> Iterator[Grid]:
-    """The program instances of a grid, the first axis fastest; or just `only`.
+    """The program instances of a grid, the first axis fastest; or only `only`.
 
     Errors: InterpreterError if it is not in the grid, unless that is empty.
     """
     if only is None or 0 in grid:
-        # Reversed twice: product varies its last factor fastest, a grid its first axis.
+        # reversed twice: product varies its last factor fastest, a grid its first axis
         return ((x, y, z) for z, y, x in product(*(range(n) for n in reversed(grid))))
     if any(i >= n for i, n in zip(only, grid, strict=True)):
         raise errors.InterpreterError(f"the grid {grid} has no program {only}")

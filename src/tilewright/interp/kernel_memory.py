@@ -1,10 +1,9 @@
-"""The memory that a kernel sees: its array arguments, by their real addresses, with bounds.
+"""The memory of a kernel: its array arguments, by their real addresses, with bounds.
 
-Addresses are those of the arrays in this process, so that pointers cast to integers and back stay
-valid. Every access is checked: against the array that the pointer was made from where that
-is known (its *root*), else against all arrays. An array's bounds are those of the array itself, not
-of a buffer that it is a view of. Nothing is read or written through an address that has not been
-checked.
+Addresses are those of the arrays in this process, so that pointers cast to integers and back remain
+valid. Every access is checked: against the array of the pointer's argument if that is known (its
+*root*), otherwise against all arrays. An array's bounds are those of the array itself, not of a
+buffer that it is a view of. Nothing is read or written through an unchecked address.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from tilewright.support import errors
 from tilewright.support.data_class import dataclass
 
 Lanes = slice | list[int]
-"""Which elements of an access."""
+"""Indices of elements of an access."""
 
 
 @dataclass(eq=False, slots=True)
 class Span:
-    """A range of addresses that may be accessed: one array, or several that overlap.
+    """An accessible range of addresses: one array, or several that overlap.
 
-    itemsize: bytes of an element of the array, for messages.
+    itemsize: bytes of an element of the array, for messages
     """
 
     name: str
@@ -40,7 +39,7 @@ class Span:
     writable: bool
     itemsize: int = 1
     owners: tuple[object, ...] = ()
-    # Views by dtype: making one per access would cost more than the access.
+    # views by dtype: building one per access would cost more than the access
     _views: dict[NumpyDType, Array] = field(default_factory=dict[NumpyDType, Array])
 
     def view(self, dtype: NumpyDType) -> Array:
@@ -59,13 +58,14 @@ class Span:
         return f"element {element} of argument '{self.name}', which has {count} elements"
 
     def covers(self, first: int, last: int) -> bool:
-        """Whether the bytes from `first` up to but not including `last` are all inside."""
+        """Whether all bytes from `first` up to but not including `last` are inside."""
         return self.start <= first and last <= self.stop
 
 
 class Access(NamedTuple):
-    """An access to memory. dtype: of the elements; root: the argument accessed, if it is known;
-    polls: by a volatile load."""
+    """An access to memory. dtype: of the elements; root: the accessed argument, if it is known;
+    polls: whether the load is volatile
+    """
 
     verb: str
     """"load", "store", "atomic add" ..."""
@@ -75,38 +75,37 @@ class Access(NamedTuple):
 
 
 class Races(Protocol):
-    """Who watches accesses for races: a `RaceWatch`."""
+    """Observer of accesses that detects races: a `RaceWatch`."""
 
     def enter(self, program: tuple[int, int, int]) -> None:
-        """A program begins, or goes on."""
+        """A program starts or continues."""
         ...
 
     def synchronize(self, addresses: Array) -> None:
-        """An atomic at addresses."""
+        """An atomic accesses addresses."""
         ...
 
     def update(self, span: Span, addresses: Array, size: int) -> None:
-        """Elements of `size` bytes that an atomic changes."""
+        """An atomic changes elements of `size` bytes."""
         ...
 
     def read(self, span: Span, addresses: Array, size: int, polls: bool) -> None:
-        """A load of elements of `size` bytes; polls: it is volatile."""
+        """A load reads elements of `size` bytes. polls: whether it is volatile"""
         ...
 
     def write(self, span: Span, addresses: Array, size: int) -> None:
-        """Elements of `size` bytes that a store changes."""
+        """A store changes elements of `size` bytes."""
         ...
 
     def compare_lanes(self, span: Span, addresses: Array, values: Array) -> None:
-        """The lanes of one store."""
+        """A store has these lanes."""
         ...
 
 
 class Memory:
     """Array arguments by name, with loads and stores of single elements by address.
 
-    Arguments that share memory may be accessed through each other where a pointer has no
-    root.
+    Arguments that share memory may be accessed through each other if a pointer has no root.
     """
 
     def __init__(self, kernel: str = "the kernel") -> None:
@@ -120,7 +119,7 @@ class Memory:
         """Make an array accessible; returns its range, which is the root of pointers to it."""
         start, stop = _bounds(array)
         span = Span(name, start, stop, array.flags.writeable, array.dtype.itemsize, (array,))
-        # Merged, so that an access across two overlapping arguments is inside one range.
+        # merged, so that an access across two overlapping arguments is inside one range
         self.spans = _merged([*self.spans, span])
         self._starts = [span.start for span in self.spans]
         return span
@@ -135,7 +134,7 @@ class Memory:
         return as_array(elements != 0) if access.dtype.is_bool else elements
 
     def write(self, access: Access, addresses: Array, values: Array) -> None:
-        """Store values at addresses, the last one where several are equal.
+        """Store values at addresses; of several at one address, the last one.
 
         Errors: OutOfBounds, ReadOnlyArray.
         """
@@ -149,10 +148,10 @@ class Memory:
     def _watch(
         self, access: Access, span: Span, addresses: Array, values: Array | None = None
     ) -> None:
-        """Tell who watches for races of an access. values: that are stored."""
+        """Report an access to the observer of races. values: the stored ones"""
         if self.races is None:
             return
-        # Of what overlaps the whole range is watched, whatever name it is accessed by.
+        # for overlapping arrays the whole range is watched, whatever argument is accessed
         whole = self._find(span.start) or span
         size, is_atomic = access.dtype.bytes, access.verb.startswith("atomic")
         if is_atomic:
@@ -161,7 +160,7 @@ class Memory:
             self.races.read(whole, addresses, size, access.polls)
         if values is None:
             return
-        # Storing what is there already disturbs nobody. By bits: a NaN is no other NaN for `!=`.
+        # Storing the present value affects nobody. By bits: a NaN differs from itself for `!=`.
         there = _gather(span, addresses, values.dtype)
         changed = as_array(bits_of(there) != bits_of(values))
         if is_atomic:
@@ -171,16 +170,16 @@ class Memory:
             self.races.compare_lanes(whole, addresses, values)
 
     def _located(self, access: Access, addresses: Array) -> Iterable[tuple[Span, Lanes]]:
-        """Which range serves which of the addresses."""
+        """The range for each of the addresses."""
         if not addresses.size:
             return []
         first, last = int(addresses.min()), int(addresses.max()) + access.dtype.bytes
-        # With a known root only that argument may be accessed, even if another one is adjacent.
+        # with a known root only that argument may be accessed, even if another one is adjacent
         if access.root is not None:
             if not access.root.covers(first, last):
                 raise self._outside(access, addresses)
             return [(access.root, slice(None))]
-        # One range for all lanes is the usual case and needs no loop.
+        # one range for all lanes is the usual case and needs no loop
         span = self._find(first)
         if span is not None and span.covers(first, last):
             return [(span, slice(None))]
@@ -196,8 +195,8 @@ class Memory:
         return lanes.values()
 
     def _find(self, address: int) -> Span | None:
-        """The range that holds an address: an argument's, else mapped memory."""
-        # The last range that begins at or before the address.
+        """The range that contains an address: an argument's, or mapped memory."""
+        # the last range that starts at or before the address
         index = bisect_right(self._starts, address) - 1
         if index >= 0 and address < self.spans[index].stop:
             return self.spans[index]
@@ -207,7 +206,7 @@ class Memory:
         mapped = mapped_range(address)
         if mapped is None:
             return None
-        # A kernel may follow a pointer that it has loaded; the system says what is mapped.
+        # a kernel may follow a pointer that it has loaded; the system reports mapped memory
         span = Span("memory that is no argument", *mapped)
         self._foreign.append(span)
         return span
@@ -217,7 +216,7 @@ class Memory:
         if root is None:
             address = int(addresses[0])
             return WrongAddress(outside(access.verb, access.dtype, None, address), address)
-        # Signed: a pointer moved to before its argument may have wrapped below 0.
+        # signed: a pointer moved to before its argument may have wrapped below 0
         signed = addresses.astype(np.int64)
         wrong = (signed < root.start) | (signed + size > root.stop)
         address = int(signed[wrong][0])
@@ -226,14 +225,14 @@ class Memory:
 
 
 def outside(verb: str, element: object, root: Span | None, address: int) -> str:
-    """What is wrong with an access outside of the array that its pointer is made from."""
+    """The error of an access outside of the array of the pointer's argument."""
     if root is None:
         return f"{verb} of {element} at address {address:#x}, which is in no array argument"
     return f"{verb} at {root.place(address)}"
 
 
 class WrongAddress(errors.OutOfBounds):
-    """An OutOfBounds that knows the first wrong address, so that its lane can be named."""
+    """An OutOfBounds with the first wrong address, so that its lane can be named."""
 
     def __init__(self, detail: str, address: int) -> None:
         super().__init__(detail)
@@ -241,25 +240,25 @@ class WrongAddress(errors.OutOfBounds):
 
 
 def left_out(dtype: DType, shape: tuple[int, ...]) -> Array:
-    """What a load gives where the mask is false and there is no `other`: 0, as compiled code does.
+    """The result of a load under a false mask without `other`: 0, as in compiled code.
 
-    Kernels rely on it, though no language promises it; `check="uninit"` says where.
+    Kernels rely on it, though no language promises it; `check="uninit"` reports such uses.
     """
     return np.zeros(shape, NUMPY_DTYPES[dtype])
 
 
 def _storage(dtype: NumpyDType) -> NumpyDType:
-    """In memory an i1 is a byte, in which anything but 0 is true."""
+    """An i1 is a byte in memory, in which any value but 0 is true."""
     return np.dtype(np.uint8) if dtype == np.bool_ else dtype
 
 
 def address_of(array: Array) -> int:
-    """Where the first element is."""
+    """Address of the first element."""
     return int(array.__array_interface__["data"][0])
 
 
 def _bounds(array: Array) -> tuple[int, int]:
-    """The addresses between which all elements are."""
+    """The address range of all elements."""
     start = stop = address_of(array)
     if not array.size:
         return start, stop
@@ -272,17 +271,17 @@ def _bounds(array: Array) -> tuple[int, int]:
 
 def bytes_at(start: int, count: int) -> Array:
     """Memory of this process as an array of bytes."""
-    # An empty range may have an address that is not mapped.
+    # an empty range may have an address that is not mapped
     if not count:
         return np.empty(0, np.uint8)
     return np.frombuffer(memoryview((ctypes.c_ubyte * count).from_address(start)), np.uint8)
 
 
 def _merged(spans: list[Span]) -> list[Span]:
-    """Ranges in order, those that overlap as one."""
+    """Ranges in order, with overlapping ones merged."""
     merged: list[Span] = []
     for span in sorted(spans, key=lambda s: s.start):
-        # Adjacent ranges stay apart, so that running over the end of one is noticed.
+        # Adjacent ranges are not merged, so that running over the end of one is detected.
         if merged and span.start < merged[-1].stop:
             before = merged.pop()
             name = before.name if before.name == span.name else f"{before.name}' and '{span.name}"
@@ -298,7 +297,7 @@ def _gather(span: Span, addresses: Array, dtype: NumpyDType) -> Array:
     offsets, aligned = _offsets(span, addresses, dtype.itemsize)
     if aligned:
         return as_array(span.view(dtype)[offsets])
-    # Unaligned: whole elements cannot be viewed, so their bytes are gathered.
+    # unaligned: whole elements cannot be viewed, so their bytes are gathered
     raw = span.view(np.dtype(np.uint8))[offsets]
     return np.ascontiguousarray(raw).view(dtype)[:, 0]
 
@@ -316,7 +315,7 @@ def _offsets(span: Span, addresses: Array, size: int) -> tuple[Array, bool]:
     """Element offsets into the range and True; byte offsets (lanes x size), False if unaligned."""
     # uint64 differences wrap; as int64 they are the signed distance.
     offsets = (addresses - np.uint64(span.start)).astype(np.int64)
-    # Mixed alignments take the byte path for all lanes, which is slower but the same.
+    # mixed alignments use the byte path for all lanes, which is slower but equivalent
     if size == 1 or not (offsets % size).any():
         return as_array(offsets // size), True
     return as_array(offsets[:, None] + np.arange(size)), False

@@ -55,7 +55,7 @@ _COMPARISONS: dict[str, Callable[[Array, Array], object]] = {
 
 def evaluate(op: Op, rule: Callable[..., object], *arrays: Array) -> tuple[Array, ...]:
     """The results of one op: its rule without floating-point warnings, always a tuple."""
-    # Overflow to infinity and NaN are results of kernels, not reasons to warn.
+    # overflow to infinity and NaN are results of kernels, not reasons to warn
     with np.errstate(all="ignore"):
         result = rule(op, *arrays)
     return cast("tuple[Array, ...]", result) if isinstance(result, tuple) else (as_array(result),)
@@ -191,7 +191,7 @@ def offset(op: OffsetOp, pointer: Array, elements: Array) -> Array:
 
 
 def element_of_pointer(op: OffsetOp) -> DType:
-    """What the pointers of an offset point to."""
+    """The element type of an offset's pointers."""
     pointer = element_of(op.pointer.type)
     assert isinstance(pointer, PointerType)
     return pointer.element

@@ -1,4 +1,4 @@
-"""NumPy rule of the matrix product."""
+"""NumPy rule of the dot."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from tilewright.ir.types import DType, dtype_of, f64
 from tilewright.ops import DotOp
 
 _EXACT_BITS = 53
-"""Integers up to 2**53 are exact in float64."""
+"""Bound below which integers are exact in float64."""
 
 
 @reference(DotOp)
 def dot(op: DotOp, a: Array, b: Array, acc: Array) -> Array:
-    """Floats are summed in float64 and rounded once, whatever roundings the op allows.
+    """Floats are accumulated in float64 and rounded once, whatever roundings the op allows.
 
-    Integers are exact and wrap: in float64, which has a fast product, while no sum can exceed
-    2**53, else in 64-bit integers.
+    Integers are exact and wrap: in float64, which has a fast matmul, if no sum can exceed 2**53,
+    otherwise in 64-bit integers.
     """
     left, right, target = dtype_of(op.a.type), dtype_of(op.b.type), dtype_of(op.type)
     if target.is_float:
@@ -31,6 +31,6 @@ def dot(op: DotOp, a: Array, b: Array, acc: Array) -> Array:
 def _integer_product(left: DType, right: DType, a: Array, b: Array) -> Array:
     # bits + bits + log2(depth) bounds the bits of the sum.
     if left.bits + right.bits + a.shape[-1].bit_length() <= _EXACT_BITS:
-        # float64 products go through BLAS, integer products of NumPy do not.
+        # float64 matmuls use BLAS, integer matmuls of NumPy do not
         return as_array(a.astype(np.float64) @ b.astype(np.float64)).astype(np.int64)
     return as_array(a.astype(np.int64) @ b.astype(np.int64))

@@ -1,7 +1,7 @@
 """NumPy rules of mathematical functions, and of the math library that back ends link.
 
-All are computed in float64 and rounded once to f32 and below; in float64 they are as good as
-NumPy's own (1 ulp; `erf` and its relatives are those of Python's `math`).
+All are computed in float64 and rounded once to f32 and below. In float64 they have NumPy's accuracy
+(1 ulp; `erf` and its relatives are those of Python's `math`).
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ FUNCTIONS: dict[str, Function] = {
     "fast_cos": np.cos,
     "fast_tanh": np.tanh,
 }
-"""By the names of `arith.math`."""
+"""Functions by their names in `arith.math`."""
 
 LIBRARY: dict[str, Function] = FUNCTIONS | {
     "acos": np.arccos,
@@ -154,7 +154,7 @@ PREDICATES: dict[str, Function] = {
     "isnan": np.isnan,
     "signbit": np.signbit,
 }
-"""Functions of a float that give 0 or 1."""
+"""Functions of a float that return 0 or 1."""
 
 
 @reference(MathOp)
@@ -170,9 +170,9 @@ def extern(op: ExternOp, *args: Array) -> Array:
     name = _plain_name(op.symbol)
     target = dtype_of(op.result_type)
     if name == "fma":
-        # Before the general path: float64 arithmetic would round the product.
+        # before the general path: float64 arithmetic would round the product
         return fused_multiply_add(target, *args)
-    # In the dtype itself: the neighbour of a float32 is no float64 neighbour.
+    # in the dtype itself: the neighbour of a float32 is not a float64 neighbour
     if name == "nextafter":
         return np.nextafter(*args)
     if name in PREDICATES:
@@ -183,7 +183,7 @@ def extern(op: ExternOp, *args: Array) -> Array:
 
 @reference(AsmOp)
 def assembly(op: AsmOp, *args: Array) -> Array:
-    """Errors: InterpreterError. (Front ends translate it for what is no GPU.)"""
+    """Errors: InterpreterError. (Front ends translate it for other targets than GPUs.)"""
     raise errors.InterpreterError("the interpreter does not run assembly of GPUs")
 
 

@@ -11,7 +11,7 @@ from tilewright.ops import HistogramOp, SortOp
 
 @reference(SortOp)
 def sort(op: SortOp, x: Array) -> Array:
-    """A stable sort gives what any network gives: equal integers are the same."""
+    """Any network sorts integers like a stable sort, since equal integers are identical."""
     if op.bitonic:
         return _merged(x, op.axis, op.descending)
     ordered = np.sort(x, op.axis)
@@ -21,7 +21,7 @@ def sort(op: SortOp, x: Array) -> Array:
 
 
 def _merged(x: Array, axis: int, descending: bool) -> Array:
-    """The network of back ends, so that what is not bitonic comes out as from theirs."""
+    """The network of back ends, so that an input that is not bitonic has their result."""
     moved = np.moveaxis(x, axis, -1)
     distance = moved.shape[-1] // 2
     while distance:

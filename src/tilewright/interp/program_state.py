@@ -47,21 +47,21 @@ Grid = tuple[int, int, int]
 R = TypeVar("R", bound=Callable[..., tuple[Array, ...]])
 MachineRule = Callable[["Machine", Any, Sequence[ConcreteValue]], tuple[Array, ...]]
 MACHINE_RULES: dict[type[Op], MachineRule] = {}
-"""The rule of each op that needs the machine."""
+"""The rule of each op that requires the machine."""
 
 
 def write_to_stdout(text: str) -> None:
-    """Where messages go unless the machine is given another writer."""
+    """The default writer of messages."""
     sys.stdout.write(text)
 
 
 @dataclass(slots=True)
 class Machine:
-    """The state that program instances run in.
+    """The state in which program instances run.
 
-    memory: the arrays; grid: extents; program: the indices of the running instance; write: takes
-    the text that kernels print; checks: what is looked at beyond bounds; schedule: who runs when,
-    None for one program alone.
+    memory: the arrays; grid: extents; program: the indices of the running instance; write: receives
+    the text that kernels print; checks: those beyond bounds; schedule: the order of waiting
+    programs, or None for one program alone
     """
 
     memory: Memory
@@ -72,7 +72,7 @@ class Machine:
     schedule: ProgramSchedule | None = None
 
     def run(self, programs: Iterator[Grid], run_program: Callable[[], object]) -> None:
-        """Every program. run_program(): the one that `program` names, to its end."""
+        """Run every program. run_program(): runs the one that `program` names to its end"""
         self.schedule = ProgramSchedule(run_program, self._enter)
         self.schedule.run(programs)
 
@@ -108,7 +108,7 @@ def num_programs(
 
 @machine_rule(BarrierOp)
 def barrier(machine: Machine, op: BarrierOp, inputs: Sequence[ConcreteValue]) -> tuple[()]:
-    """Operations are done in order anyway."""
+    """Operations are executed in order anyway."""
     return ()
 
 
@@ -122,7 +122,7 @@ def load(machine: Machine, op: LoadOp, inputs: Sequence[ConcreteValue]) -> tuple
     access, lanes = _access("load", pointer), _Lanes(machine, pointer, inputs[1:2])
     if machine.checks is not None:
         machine.checks.check_operands("load", pointer, inputs[1:2])
-    plain = not getattr(op, "volatile", False)  # descriptors are loaded by this rule too
+    plain = not getattr(op, "volatile", False)  # this rule loads through descriptors as well
     loaded = lanes.read(access._replace(polls=not plain))
     if machine.schedule is not None:
         machine.schedule.saw(access.root, lanes.addresses, loaded, plain=plain)
@@ -130,7 +130,7 @@ def load(machine: Machine, op: LoadOp, inputs: Sequence[ConcreteValue]) -> tuple
         return (loaded.reshape(pointer.data.shape),)
     shape = pointer.data.shape
     other = inputs[2].data if len(inputs) > 2 else left_out(access.dtype, shape)
-    # A copy: broadcast_to gives a read-only view.
+    # a copy, since broadcast_to returns a read-only view
     result = np.broadcast_to(other, shape).copy()
     result[lanes.mask] = loaded
     return (result,)
@@ -138,9 +138,9 @@ def load(machine: Machine, op: LoadOp, inputs: Sequence[ConcreteValue]) -> tuple
 
 @machine_rule(StoreOp)
 def store(machine: Machine, op: StoreOp, inputs: Sequence[ConcreteValue]) -> tuple[()]:
-    """Where several lanes have one address the last one, in row-major order, is kept."""
+    """Of several lanes with one address, the last one in row-major order is stored."""
     lanes = _Lanes(machine, inputs[0], inputs[2:3])
-    # Only active lanes are written: a masked-off address may be anything.
+    # only active lanes are written: a masked-off address may be anything
     if machine.checks is not None:
         machine.checks.check_operands("store", inputs[0], inputs[2:3], inputs[1])
     lanes.write(_access("store", inputs[0]), lanes.active(inputs[1].data))
@@ -151,7 +151,7 @@ def store(machine: Machine, op: StoreOp, inputs: Sequence[ConcreteValue]) -> tup
 
 @machine_rule(AtomicOp)
 def atomic(machine: Machine, op: AtomicOp, inputs: Sequence[ConcreteValue]) -> tuple[Array]:
-    """Lanes of one address take turns in row-major order; masked-off lanes give 0."""
+    """Lanes of one address are updated in row-major order; masked-off lanes give 0."""
     lanes = _Lanes(machine, inputs[0], inputs[2:3])
     access = _access(f"atomic {op.kind}", inputs[0])
     if machine.checks is not None:
@@ -207,7 +207,7 @@ class _Lanes:
     def active(self, x: Array) -> Array:
         """Elements of the active lanes, in row-major order."""
         x = np.broadcast_to(x, self.shape)
-        # The mask is applied after broadcasting, so scalars work as values too.
+        # the mask is applied after broadcasting, so that scalars work as values
         return as_array(x.reshape(-1) if self.mask is None else x[self.mask])
 
     def whole(self, access: Access, active: Array) -> Array:
@@ -244,9 +244,11 @@ class _Lanes:
 def _take_turns(
     lanes: _Lanes, access: Access, update: Callable[..., Array], *operands: Array
 ) -> Array:
-    """Read, update and write each lane; rounds of lanes whose addresses all differ. Returns what
-    was there, flat."""
-    # The dtype that memory holds, whatever the operands' is.
+    """Read, update and write each lane, in rounds of lanes whose addresses all differ.
+
+    Returns the old values, flat.
+    """
+    # the dtype in memory, whatever the operands' is
     old, changes = np.empty(lanes.addresses.shape, left_out(access.dtype, ()).dtype), False
     for turn in _turns(lanes.addresses):
         addresses = lanes.addresses[turn]
@@ -265,12 +267,12 @@ def _take_turns(
 
 def _turns(addresses: Array) -> list[Array]:
     """Lane numbers in rounds: the k-th round has the k-th lane of every address."""
-    # Stable, so that lanes of one address keep their row-major order.
+    # stable, so that lanes of one address stay in row-major order
     order = np.argsort(addresses, kind="stable")
     ordered = addresses[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if order.size else order
     if starts.size == order.size:
-        # The usual case: all addresses differ, and one round does every lane.
+        # the usual case: all addresses differ, and one round has every lane
         return [np.arange(order.size)]
     run = np.repeat(starts, np.diff(np.r_[starts, order.size]))
     rank = np.arange(order.size) - run
@@ -343,6 +345,6 @@ def device_print(machine: Machine, op: PrintOp, inputs: Sequence[ConcreteValue])
 
 
 def _printed_bits(element: object, kind: str) -> int:
-    """Integers as they are, floats as the bits of a double."""
+    """Integers unchanged, floats as the bits of a double."""
     array = as_array(element)
     return int(array.astype(np.float64).view(np.int64) if kind == "float" else array)

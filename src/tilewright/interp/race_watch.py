@@ -1,11 +1,11 @@
-"""Finds two programs that use one address, of which one writes, without an atomic between them.
+"""Detection of races: two programs that access one address without atomics, one of them by a store.
 
-One program of the interpreter runs at any time, so nothing goes wrong there. For each byte of
-an array the last program that wrote it, the last that read it and the last that changed it by an
-atomic are kept, each with the number of atomics that the program had done. An access of another
-program is a race, unless that program has released it to this one: by atomics on one address, as
-counters and locks do. Atomics race with plain loads, but not with each other, and neither does
-storing what is there already. A volatile load polls: it may read what an atomic changes.
+One program of the interpreter runs at any time, so races have no effect there. For each byte of an
+array the last programs that wrote, read and atomically changed it are recorded, each with its
+number of atomics so far. An access of another program is a race, unless that program has released
+the byte to this one: by atomics on one address, as counters and locks do. Atomics race with plain
+loads, but not with each other. Storing the present value is no race. A volatile load polls: it may
+read a value that an atomic changes.
 
 Lanes of one store that store different values to one address are a race within a program.
 """
@@ -22,18 +22,18 @@ from tilewright.interp.kernel_memory import Span
 from tilewright.interp.numpy_dtypes import Array, as_array, bits_of
 
 _NOBODY, _MANY = 0, -1
-"""Instead of a note: of a program's number, from 1 on, and its epoch."""
+"""In place of a note, which has a program's number, from 1 on, and its epoch."""
 _EPOCH_BITS = 32
 
 Program = tuple[int, int, int]
 Epochs = dict[int, int]
-"""Programs by number, and up to which of their epochs something is known to be before it."""
+"""For each program, the number of its epochs that precede the present one."""
 
 
 class RaceWatch:
-    """The programs that have used each byte, and what orders them.
+    """The programs that have accessed each byte, and their order.
 
-    An epoch of a program is what it does between two of its atomics.
+    An epoch of a program is its work between two of its atomics.
     """
 
     def __init__(self) -> None:
@@ -46,20 +46,20 @@ class RaceWatch:
 
     @property
     def _before(self) -> Epochs:
-        """What is before the running program."""
+        """Epochs that precede the running program."""
         return self._acquired[self._me]
 
     @property
     def _note(self) -> int:
-        """What the running program does now."""
+        """The present epoch of the running program."""
         return (self._me << _EPOCH_BITS) + self._epochs[self._me]
 
     def enter(self, program: Program) -> None:
-        """A program begins, before which nothing is yet, or goes on."""
+        """Start a program, which nothing precedes yet, or continue one."""
         self._me = self._numbers.setdefault(program, len(self._numbers) + 1)
 
     def synchronize(self, addresses: Array) -> None:
-        """An atomic at addresses: acquires what others have released there, and releases."""
+        """Acquire other programs' releases at the addresses of an atomic, and release there."""
         places = cast("list[int]", np.unique(addresses).tolist())
         for place in places:
             _join(self._before, self._released[place])
@@ -69,14 +69,14 @@ class RaceWatch:
         self._epochs[self._me] += 1
 
     def update(self, span: Span, addresses: Array, size: int) -> None:
-        """What an atomic of the running program changes. Errors: RaceCondition."""
+        """Record elements that an atomic of the running program changes. Errors: RaceCondition."""
         readers, places = self._at("readers", span, addresses, size)
         self._check(span, readers[places], addresses, "updates", "read")
         updaters, places = self._at("updaters", span, addresses, size)
         updaters[places] = self._note
 
     def read(self, span: Span, addresses: Array, size: int, polls: bool) -> None:
-        """A load of the running program. Errors: RaceCondition."""
+        """Record a load of the running program. Errors: RaceCondition."""
         writers, places = self._at("writers", span, addresses, size)
         self._check(span, writers[places], addresses, "reads", "wrote")
         if polls:
@@ -89,7 +89,7 @@ class RaceWatch:
         readers[places] = np.where(mine, self._note, _MANY)
 
     def write(self, span: Span, addresses: Array, size: int) -> None:
-        """What a store of the running program changes. Errors: RaceCondition."""
+        """Record elements that a store of the running program changes. Errors: RaceCondition."""
         writers, places = self._at("writers", span, addresses, size)
         self._check(span, writers[places], addresses, "writes", "wrote")
         readers, places = self._at("readers", span, addresses, size)
@@ -97,7 +97,7 @@ class RaceWatch:
         writers[places] = self._note
 
     def compare_lanes(self, span: Span, addresses: Array, values: Array) -> None:
-        """The lanes of one store, of which the last one at an address is kept.
+        """Check the lanes of one store, whose last lane at an address is kept.
 
         Errors: RaceCondition.
         """
@@ -110,7 +110,7 @@ class RaceWatch:
             raise access_errors.lanes_differ(name, span, int(addresses[lost[0]]))
 
     def _at(self, kind: str, span: Span, addresses: Array, size: int) -> tuple[Array, Array]:
-        """The notes of a range of memory, and where those of elements are."""
+        """The notes of a range of memory, and the indices of elements in them."""
         notes = self._notes.get((kind, span.start))
         if notes is None:
             notes = self._notes[kind, span.start] = np.zeros(span.stop - span.start, np.int64)
@@ -129,14 +129,14 @@ class RaceWatch:
         raise access_errors.race(names[self._me - 1], span, address, now, before, who)
 
     def _is_ordered(self, note: int) -> bool:
-        """Whether what a note tells of is before the running program, or of it."""
-        if note == _MANY:  # who these were is not known: whatever has been acquired may order them
+        """Whether the epoch of a note precedes the running program, or is its own."""
+        if note == _MANY:  # the programs are unknown: any acquired release may order them
             return any(program != self._me for program in self._before)
         program, epoch = note >> _EPOCH_BITS, note & ((1 << _EPOCH_BITS) - 1)
         return note == _NOBODY or program == self._me or self._before.get(program, -1) >= epoch
 
 
 def _join(known: Epochs, more: Epochs) -> None:
-    """Add to what is known to be before."""
+    """Add epochs that precede the running program."""
     for program, epoch in more.items():
         known[program] = max(epoch, known.get(program, -1))

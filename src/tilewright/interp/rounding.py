@@ -1,11 +1,11 @@
 """Conversions between number types, with exact rounding.
 
-NumPy and ml_dtypes round correctly from float32; from wider sources some of their paths go through
-float32 and round twice. Here a wider value first becomes float32 by *rounding to odd* (an inexact
-result gets an odd last bit), after which the final rounding to 11 or fewer significant bits is as
-if it had been the only one.
+NumPy and ml_dtypes round correctly from float32; from wider sources some of their paths use float32
+in between and round twice. Here a wider value first becomes float32 by *rounding to odd* (an
+inexact result gets an odd last bit), so that the final rounding to 11 or fewer significant bits is
+correct.
 
-A float out of range becomes the nearest integer of the type; NaN, what `nan_as_integer` says.
+A float out of range becomes the nearest integer of the type, and NaN that of `nan_as_integer`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tilewright.interp.numpy_dtypes import (
 from tilewright.ir.types import DType, f8e4b15, f16, f32, f64, nan_as_integer
 
 _DROPPED_BITS = 11
-"""Bits of a 64-bit integer that float64, with its 53, cannot hold."""
+"""Low bits of a 64-bit integer that float64, with its 53, cannot hold."""
 
 
 def convert(x: Array, source: DType, target: DType, rounding: str = "rtne") -> Array:
@@ -49,7 +49,7 @@ def round_float(x: Array, target: DType, rounding: str = "rtne") -> Array:
     # Truncation has no path in NumPy: one step back from rounding to nearest.
     if rounding == "rtz":
         return _round_toward_zero(x, target)
-    # float64 to float32 is one rounding, which NumPy does right.
+    # float64 to float32 is one rounding, which NumPy does correctly
     if target in (f32, f64) or x.dtype == NUMPY_DTYPES[target]:
         return x.astype(NUMPY_DTYPES[target])
     if target is f16:
@@ -71,7 +71,7 @@ def to_float32_odd(x: Array) -> Array:
     # The other neighbour of x: of two adjacent floats exactly one is odd.
     toward = np.where(back < x, np.float32(np.inf), np.float32(-np.inf))
     inexact = (back != x) & ~np.isnan(x)
-    # Rounding to odd never overflows: what is beyond the largest float stays there.
+    # Rounding to odd never overflows: values beyond the largest float stay there.
     finite = np.where(np.isinf(near) & inexact, np.copysign(_FLOAT32_MAX, near), near)
     odd = np.where(np.isinf(near), finite, np.nextafter(near, toward))
     return as_array(np.where(inexact & (even | np.isinf(near)), odd, near))
@@ -125,7 +125,7 @@ def _int64_to_float64_odd(x: Array) -> Array:
     """A 64-bit integer in float64, its lowest bits merged so that a later rounding is right."""
     one, dropped = x.dtype.type(1), x.dtype.type(_DROPPED_BITS)
     rest = x & ((one << dropped) - one)
-    # Sticky bit: whether anything below was not 0.
+    # Sticky bit: whether any lower bit was not 0.
     merged = ((x >> dropped) | (rest != 0)) << dropped
     # Below 2^53 float64 holds x exactly, and merging would lose its lowest bits.
     large = (x >> x.dtype.type(53)) != 0

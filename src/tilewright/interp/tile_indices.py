@@ -1,8 +1,8 @@
-"""Follows tile indices through a run, and reports those below zero under `%`.
+"""Tracks tile indices through a run, and reports negative ones under `%`.
 
 Compiled kernels load the tile `(index * BLOCK + tl.arange(0, BLOCK)) % n` as if `index` were not
-negative (docs/adr/0022-tile-indices-start-at-zero.md). Here the same rules that let the compiler
-assume so are applied to the values of a run (`ops/index_sign.py`), so what is assumed is checked.
+negative (docs/adr/0022-tile-indices-start-at-zero.md). Here the rules by which the compiler assumes
+that (`ops/index_sign.py`) are applied to the values of a run, which checks the assumption.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from tilewright.support import errors
 
 
 class Quotient(NamedTuple):
-    """Of a scalar that is x // n: the elements of both."""
+    """The operands of a scalar x // n."""
 
     dividend: Array
     divisor: Array
 
 
 class Multiple(NamedTuple):
-    """Of a scalar that is x // n * n: the elements of x."""
+    """The elements of x in a scalar x // n * n."""
 
     dividend: Array
 
@@ -36,23 +36,23 @@ def follow_sign(op: Op, result: ConcreteValue, inputs: Sequence[ConcreteValue]) 
     """Set the sign of a result from those of the operands."""
     result.sign = sign_of(op, result.type, [value.sign for value in inputs])
     if isinstance(op, DivOp) and result.sign is Sign.ASSUMED and np.ptp(inputs[1].data):
-        # Quotients by different numbers count up by chance alone: the compiler concludes nothing.
+        # Quotients by different numbers are consecutive by chance: the compiler concludes nothing.
         result.sign = Sign.UNKNOWN
     elif result.sign is Sign.ASSUMED and _wraps(result.data, inputs):
-        # A number that wraps is no tile index: the compiler concludes nothing of one that may.
+        # A number that wraps is no tile index: the compiler concludes nothing from one that may.
         result.sign = Sign.UNKNOWN
-    # tiles of such quotients are no tile indices
+    # tiles of such quotients are not tile indices
     if isinstance(op, (DivOp, MulOp, SubOp)) and not result.data.shape:
         _follow_remainder(op, result, *inputs)
 
 
 def _wraps(result: Array, inputs: Sequence[ConcreteValue]) -> bool:
-    """Whether a result that is made of numbers that are not negative is."""
+    """Whether a result of non-negative operands is non-negative."""
     return bool(result.min() < 0) and all(value.data.min() >= 0 for value in inputs)
 
 
 def _follow_remainder(op: Op, result: ConcreteValue, x: ConcreteValue, y: ConcreteValue) -> None:
-    """x - x // n * n has the sign of x. Arrays are kept, not values, whose past would stay too."""
+    """x - x // n * n has the sign of x. Arrays are stored: values would hold their operands."""
     if isinstance(op, DivOp):
         result.part = Quotient(x.data, y.data)
     elif isinstance(op, MulOp):
@@ -64,12 +64,11 @@ def _follow_remainder(op: Op, result: ConcreteValue, x: ConcreteValue, y: Concre
 
 
 def check_dividend(dividend: ConcreteValue) -> None:
-    """Raise NegativeTileIndex if the dividend is a tile index, and was only assumed not to be
-    negative."""
+    """Raise NegativeTileIndex if the dividend is a tile index whose sign was only assumed."""
     x = dividend.data
     if dividend.sign is not Sign.ASSUMED or not x.shape or x.min() >= 0:
         return
-    # Nothing is concluded from the sign of a tile without runs of elements that count up.
+    # Nothing is concluded from the sign of a tile without runs of consecutive elements.
     with np.errstate(over="ignore"):
         runs = any(np.any(np.diff(x, axis=axis) == 1) for axis in range(x.ndim))
     if runs:

@@ -1,9 +1,9 @@
-"""Lets programs wait for others: who looks at one place again and again gives way.
+"""Scheduling of programs that wait for each other: one that polls a place yields to others.
 
 Programs run one after the other, each to its end. One that waits, for a lock or for a number that a
-later program stores, would never end. So loads of a place whose number stays what it was are
-counted, and after some of them another program goes on: those that have waited before, if anything
-was stored since, else the next of the grid, in a thread of its own. One thread runs at any time.
+later program stores, would never end. So loads of a place with an unchanged number are counted, and
+after some of them another program continues: one that has waited before, if anything was stored
+since, otherwise the next of the grid, in its own thread. One thread runs at any time.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from tilewright.support import errors
 Program = tuple[int, int, int]
 
 PATIENCE = 50
-"""Atomic or volatile loads that find the same, after which a program is said to wait."""
+"""Atomic or volatile loads with the same result after which a program counts as waiting."""
 PLAIN_PATIENCE = 2000
-"""The same of plain loads, which kernels repeat for other reasons."""
+"""The same for plain loads, which kernels repeat for other reasons."""
 
 
 class _Abandoned(BaseException):
@@ -30,7 +30,7 @@ class _Abandoned(BaseException):
 
 
 class _Suspended:
-    """A program in a thread of its own, which runs while `resume` waits for it."""
+    """A program in its own thread, which runs while `resume` waits for it."""
 
     def __init__(self, program: Program, run: Callable[[], object]) -> None:
         self.program = program
@@ -46,21 +46,21 @@ class _Suspended:
         self._thread.start()
 
     def resume(self) -> None:
-        """Let it run until it waits again or ends. Errors: what the kernel does wrong."""
+        """Run it until it waits again or ends. Errors: those of the kernel."""
         self._mine.release()
         self._others.acquire()
         if self.problem is not None:
             raise self.problem
 
     def suspend(self) -> None:
-        """Of the program itself: wait for the next `resume`."""
+        """Wait for the next `resume`; called by the program itself."""
         self._others.release()
         self._mine.acquire()
         if self._is_abandoned:
             raise _Abandoned
 
     def abandon(self) -> None:
-        """End it where it waits."""
+        """End it at its wait."""
         self._is_abandoned = True
         self._mine.release()
         self._thread.join(timeout=1)
@@ -79,9 +79,9 @@ class _Suspended:
 
 
 class ProgramSchedule:
-    """Runs the programs of a launch: in order, and beside each other where they wait.
+    """Runs the programs of a launch in order, and concurrently where they wait.
 
-    run(): the running program to its end; enter(program): makes one the running program.
+    run(): runs the current program to its end; enter(program): makes one the current program
     """
 
     def __init__(self, run: Callable[[], object], enter: Callable[[Program], object]) -> None:
@@ -95,7 +95,7 @@ class ProgramSchedule:
         self._timed: set[Program] = set()
 
     def run(self, programs: Iterator[Program]) -> None:
-        """Every program. Errors: Deadlock, and what the kernel does wrong."""
+        """Run every program. Errors: Deadlock, and those of the kernel."""
         self._left = programs
         try:
             for program in self._left:
@@ -110,16 +110,16 @@ class ProgramSchedule:
                 waiting.abandon()
 
     def stored(self) -> None:
-        """Memory has changed: whoever waits may look again."""
+        """Record that memory has changed: waiting programs may poll again."""
         self._stores += 1
         self._seen.clear()
 
     def timed(self) -> None:
-        """The running program has read a clock: it may wait for its time, which comes."""
+        """Record that the running program has read a clock: it may wait for a time, which comes."""
         self._timed.add(self._program)
 
     def saw(self, place: Span | None, addresses: Array, found: Array, *, plain: bool) -> None:
-        """The running program has loaded. Errors: Deadlock."""
+        """Record a load of the running program. Errors: Deadlock."""
         if not found.size or (plain and found.size > 1):
             return
         if len(self._seen) > PLAIN_PATIENCE:
@@ -140,7 +140,7 @@ class ProgramSchedule:
             self._fail(program, place)
 
     def _others_go_on(self, stores: int) -> bool:
-        """Run others, until more was stored than `stores`; False if none can go on."""
+        """Run others, until more was stored than `stores`; False if none can continue."""
         program, went_on = self._program, False
         while (other := self._next()) is not None:
             went_on = True
@@ -151,7 +151,7 @@ class ProgramSchedule:
         return went_on
 
     def _next(self) -> _Suspended | None:
-        """Who goes on: one that has waited and may find something else now, or the next."""
+        """The program to continue: one whose awaited value may have changed, or the next."""
         for waiting in self._waiting:
             if waiting.seen_stores != self._stores or waiting.program in self._timed:
                 return waiting
