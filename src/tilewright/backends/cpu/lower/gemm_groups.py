@@ -56,7 +56,7 @@ _SHARED = ("a", "a_row", "b", "b_row", "depth", "columns")
 """Operands of a matmul, except for the rows, which are the same in a group, or contiguous."""
 
 _FIELDS = (
-    "place", "sums", "all_rows", "all_columns", "asked", "rows", *_SHARED, "", "",
+    "place", "acc", "all_rows", "all_columns", "asked", "rows", *_SHARED, "", "",
     "wrong", "keep", "key",
 )  # fmt: skip
 """Fields of the record, 8 bytes each: 0 for the first program of its group; offset of its
@@ -81,7 +81,7 @@ def accumulators_of_group(state: CpuLowering, matmul: MemoryMatmul) -> Buffer | 
     if down * across < 2 and not spec.keeps:
         return None
     code, tile = state.code, m * n * spec.type.bytes
-    all_of_them = state.scratch.allocate(code.name("sums"), down * across * tile)
+    all_of_them = state.scratch.allocate(code.name("acc"), down * across * tile)
     whole = group_spec(spec, down, across)
     kept = state.scratch.allocate(code.name("kept"), kept_bytes(whole)) if whole.keeps else None
     operand = spec.operand.bytes
@@ -89,7 +89,7 @@ def accumulators_of_group(state: CpuLowering, matmul: MemoryMatmul) -> Buffer | 
         m, n, down, across, spec.by_tiles, operand, operand if spec.a_columns else 0,
         0 if spec.b_columns else operand, tile, down * tile, all_of_them, kept,
     )  # fmt: skip
-    distance = _loaded(state, "sums")
+    distance = _loaded(state, "acc")
     own = code.let_here(f"getelementptr i8, ptr {all_of_them.name}, {distance.typed}", "ptr")
     return Buffer(own, shape, (n, 1), element, (all_of_them,))
 

@@ -319,10 +319,10 @@ run:
 %in.window = add i64 %past.columns, %row
 %number = add i64 %in.window, %past.bands
 %run.id = add i64 %id, %number
-%sums.down = mul i64 %gi, {group.down_bytes}
-%sums.across = mul i64 %gj, {group.across_bytes}
-%sums.there = add i64 %sums.down, %sums.across
-store i64 %sums.there, ptr %sums.at
+%acc.down = mul i64 %gi, {group.down_bytes}
+%acc.across = mul i64 %gj, {group.across_bytes}
+%acc.there = add i64 %acc.down, %acc.across
+store i64 %acc.there, ptr %acc.at
 {run}
 store i64 1, ptr %place.at
 %gj.after = add i64 %gj, 1

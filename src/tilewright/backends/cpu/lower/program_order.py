@@ -96,9 +96,9 @@ def _step(forms: MemoryForms, op: LoadOp | StoreOp, axis: int) -> int | None:
 def _stride(forms: MemoryForms, op: LoadOp | StoreOp, dim: int) -> int | None:
     """Bytes from one element to the next along a dim; None if that is no constant."""
     stride = 0
-    for factors, coefficient in forms.access(op).form:
-        moving = [s for s in factors if s.over_tile and (s.kind is not Kind.DIM or s.key == dim)]
-        if moving and len(factors) > 1 or any(s.kind is not Kind.DIM for s in moving):
+    for symbols, coefficient in forms.access(op).form:
+        moving = [s for s in symbols if s.over_tile and (s.kind is not Kind.DIM or s.key == dim)]
+        if moving and len(symbols) > 1 or any(s.kind is not Kind.DIM for s in moving):
             return None
         stride += coefficient if moving else 0
     return stride
