@@ -1,9 +1,9 @@
 """Programs in C, loaded as LLVM IR, and how Python code calls them.
 
-The C sources are beside the modules that load them, with the LLVM IR that is made of them.
-`NativeProgram` puts this IR together with what Python decides (instructions of the target, numbers
-of the system); `builtin_function` makes a function of a program callable from Python. The headers
-here are those that the sources share. May import `llvm`.
+The C sources and the LLVM IR generated from them are in the folders of the modules that load them.
+`NativeProgram` adds the definitions that depend on the target or the system; `builtin_function`
+makes a function of a program callable from Python. The headers in this folder are shared by the
+sources. May import `llvm`.
 """
 
 from tilewright.support.lazy_facade import load_at_first_use

@@ -1,15 +1,15 @@
-"""Programs that are written in C and loaded as LLVM IR, so that no user needs a compiler of C.
+"""Programs that are written in C and loaded as LLVM IR, so that users need no C compiler.
 
 `scripts/compile_native.py` compiles the C file of a program by a pinned clang to LLVM IR beside it,
-which is checked in. One text serves every target: it names none, and has no instruction of one.
-What a C file shares with Python, and what depends on the target or the system, comes from Python:
+which is checked in. One text serves every target: it contains no target-specific names or
+instructions. Python defines what a C file shares with it, or depends on the target or the system:
 
     structures   a `ctypes.Structure` is the one table of a structure's fields; the script writes
                  them, and the constants, to the header `..._structures.h` of the program
     constants    numbers that are the same everywhere
-    definitions  LLVM IR of what the C file declares `extern`, put in place of the declaration when
-                 the program is loaded: an instruction of the target, a number of the system. A
-                 function among them is `alwaysinline`
+    definitions  LLVM IR of `extern` declarations of the C file, which replaces the declarations
+                 when the program is loaded: an instruction of the target, a number of the system.
+                 A function among them is `alwaysinline`
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class NativeProgram:
     """A program in C that is loaded as one module.
 
     source: its C file; exports: functions whose addresses `load` gives; effort: of the code
-    generator, as in `host_target`: 1 takes longer to save a fifth of a launch; for the others see
-    the head of this module.
+    generator, as in `host_target`: 1 compiles more slowly, to faster code; for the others see the
+    head of this module.
     """
 
     source: Path
@@ -87,4 +87,5 @@ def constant(name: str, value: int, bits: int = 64) -> str:
 
 
 OBJECT_LAYOUT = {"object_bytes": constant("object_bytes", object.__basicsize__)}
-"""For programs that read the type of an object by cpython.h; builds of CPython differ."""
+"""Definitions for programs that read the type of an object by cpython.h; builds of CPython
+differ."""

@@ -1,4 +1,4 @@
-"""Makes a callable of machine code: a builtin function of CPython around a C function."""
+"""Builtin functions of CPython around C functions, to call machine code from Python."""
 
 import ctypes
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 __all__ = ["METH_FASTCALL", "METH_KEYWORDS", "builtin_function"]
 
 METH_KEYWORDS, METH_FASTCALL = 0x02, 0x80
-"""Calling conventions, of CPython's methodobject.h: `f(self, args, count)`, and with METH_KEYWORDS
+"""Calling conventions of CPython's methodobject.h: `f(self, args, count)`, and with METH_KEYWORDS
 `f(self, args, count, names)`."""
 
 
@@ -31,12 +31,12 @@ class _RecordAddress(int):
 def builtin_function(name: str, code: int, flags: int, record: int, keep: object) -> Any:
     """The C function at address `code` as a Python callable; its `__self__` is `record`.
 
-    flags: METH_FASTCALL, perhaps | METH_KEYWORDS; record: address that the C function gets as a
-    Python int; keep: what must live as long as the callable, the machine code among it.
+    flags: METH_FASTCALL, perhaps | METH_KEYWORDS; record: address that is passed to the C function
+    as a Python int; keep: objects that must live as long as the callable, such as its code.
     """
     method = _MethodDef(name.encode(), code, flags, None)
     address = _RecordAddress(record)
-    address.kept = (keep, method)  # CPython keeps the method definition by address only
+    address.kept = (keep, method)  # CPython stores only the address of the method definition
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object
     new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]

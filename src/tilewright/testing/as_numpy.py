@@ -1,7 +1,7 @@
-"""Turns what users hold - arrays of any library, lists, scalars - into NumPy arrays to compare.
+"""Conversion of arrays of any library, lists and scalars to NumPy arrays, for comparisons.
 
-Libraries are recognised by protocol, so none but NumPy is imported. Types that NumPy cannot compute
-with become float64, which holds every value of bfloat16, fp8 and the other small formats exactly.
+Libraries are recognized by protocol, so only NumPy is imported. Types that NumPy cannot compute
+with become float64, which represents bfloat16, fp8 and the other small formats exactly.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tilewright.support.torch_tensor import TorchTensor
 
 Comparable = NDArray[np.generic]
-"""What comparisons compute with: bool, any integer, float64 or complex128."""
+"""Types in which comparisons compute: bool, any integer, float64 or complex128."""
 
 _COMPARED_AS_IS = "biu"
 """Kinds of NumPy dtypes: bool, signed, unsigned."""
@@ -22,7 +22,7 @@ _COMPARED_AS_IS = "biu"
 
 @runtime_checkable
 class DeviceArray(Protocol):
-    """A CuPy array: in device memory, `get` copies it to the host."""
+    """A CuPy array, which is in device memory; `get` copies it to the host."""
 
     @property
     def __cuda_array_interface__(self) -> object: ...
@@ -31,7 +31,7 @@ class DeviceArray(Protocol):
 
 
 def dtype_of(value: object) -> object:
-    """The array's own dtype; NumPy's for lists and scalars."""
+    """The dtype of the array; that of NumPy for lists and scalars."""
     return getattr(value, "dtype", None) or _host_array(value).dtype
 
 
@@ -39,7 +39,7 @@ def to_comparable(value: object) -> Comparable:
     """The value as an array of bool, integers, float64 or complex128; on the host, without
     gradient.
 
-    Raises TypeError for what holds no numbers.
+    Raises TypeError for a value that holds no numbers.
     """
     array = _host_array(value)
     if array.dtype.kind in _COMPARED_AS_IS:
@@ -59,12 +59,12 @@ def _host_array(value: object) -> NDArray[np.generic]:
         return cast("NDArray[np.generic]", value)
     if isinstance(value, TorchTensor):
         host = value.detach().cpu()
-        # NumPy has no bfloat16 or fp8 of its own; float64 holds all of torch's floats.
+        # NumPy has no bfloat16 or fp8; float64 represents all floats of torch.
         # force=True: also resolves lazy conjugation and negation of torch.
         return (host.double() if value.dtype.is_floating_point else host).numpy(force=True)
     if isinstance(value, DeviceArray):
         return value.get()
-    # `__array__` first: libraries convert by it what DLPack cannot express.
+    # `__array__` first: it also converts types that DLPack cannot express.
     if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
         return np.from_dlpack(cast("Any", value))
     return _from_sequence(value)
@@ -73,7 +73,7 @@ def _host_array(value: object) -> NDArray[np.generic]:
 def _from_sequence(value: object) -> NDArray[np.generic]:
     if isinstance(value, (list, tuple)):
         items = cast("list[object]", value)
-        # NumPy would take such items apart element by element, or refuse to copy from the device.
+        # NumPy would iterate over such items, or refuse to copy from the device.
         if any(isinstance(item, (TorchTensor, DeviceArray)) for item in items):
             return np.stack([_host_array(item) for item in items])
     try:

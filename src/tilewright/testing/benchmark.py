@@ -1,4 +1,4 @@
-"""`Benchmark` describes what a report measures and shows; `Curve` holds one measured line of it."""
+"""`Benchmark`: the description of a report; `Curve`: one measured line of it."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ Range = tuple[float, float]
 
 @dataclass
 class Benchmark:
-    """What to run and how to show it; Triton's arguments in Triton's order.
+    """The description of a benchmark and its plot; Triton's arguments in Triton's order.
 
     x_names: arguments of the benchmark function that vary along the x axis; the first one labels
         it.
     x_vals: their values: tuples or lists with one value per name, or single values given to all
         names.
-    line_arg, line_vals, line_names: the argument that tells the lines apart, its values, their
+    line_arg, line_vals, line_names: the argument that differs between lines, its values, their
         legend.
     plot_name: name of the files, without suffix; empty for no plot.
     args: the remaining arguments, the same for every point.
     xlabel, ylabel, x_log, y_log: of the plot. styles: a (colour, line style) pair for each line.
 
-    Raises ValueError where the number of values does not fit the number of names.
+    Raises ValueError if the number of values does not match the number of names.
     """
 
     x_names: Sequence[str]
@@ -41,7 +41,7 @@ class Benchmark:
     styles: Sequence[LineStyle] | None = None
 
     def __post_init__(self) -> None:
-        # A generator can be read once only, and points are read several times.
+        # Points are read several times, but a generator only once.
         self.x_vals = list(self.x_vals)
         self._require(
             len(self.line_names) == len(self.line_vals),
@@ -80,7 +80,7 @@ class Benchmark:
 
 @dataclass
 class Curve:
-    """One line: a value for each point, and a range where the function gave one."""
+    """One line: a value for each point, and a range if the function returned one."""
 
     name: str
     values: list[float] = field(default_factory=list[float])

@@ -1,7 +1,7 @@
 """`assert_close` for tests of kernels, and `relative_error` against a float64 reference.
 
-Both accept NumPy arrays (ml_dtypes' types too), torch tensors of any dtype and device, CuPy arrays,
-lists and scalars, and compute in float64, or exactly where both sides are integers.
+Both accept NumPy arrays (including ml_dtypes), torch tensors of any dtype and device, CuPy arrays,
+lists and scalars, and compute in float64, or exactly if both sides are integers.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def assert_close(
 
     atol, rtol: numbers, or functions of x's dtype that return one; None means 1e-2 and 0.
     NaN equals NaN; an infinity equals only the same infinity. Shapes must be equal, except that a
-    scalar is compared with every element of the other side. `err_msg` opens the error's text, which
-    counts the elements that differ and shows the worst of them with its index.
+    scalar is compared with every element of the other side. The error starts with `err_msg`, counts
+    the elements that differ, and shows the worst of them with its index.
     Raises TypeError for values that are not numbers.
     """
     limits = _Limits(
@@ -53,10 +53,10 @@ def assert_close(
 def relative_error(actual: object, reference64: object) -> float:
     """The largest relative error of `actual`, measured against a reference in float64.
 
-    An element's error is |actual - reference| / max(|reference|, mean of |reference|). The mean
-    keeps elements that cancel to almost nothing, for which no computation has a relative accuracy,
-    from deciding. Where only one side is finite, or the infinities differ, the result is infinity;
-    NaN matches NaN. Returns 0.0 for empty arrays. Raises ValueError where the shapes differ.
+    An element's error is |actual - reference| / max(|reference|, mean of |reference|). With the
+    mean, elements that cancel to almost zero, for which no computation has a relative accuracy, do
+    not decide. If only one side is finite, or the infinities differ, the result is infinity; NaN
+    matches NaN. Returns 0.0 for empty arrays. Raises ValueError if the shapes differ.
     """
     left, right = to_comparable(actual), to_comparable(reference64)
     if left.shape != right.shape:
@@ -68,9 +68,9 @@ def relative_error(actual: object, reference64: object) -> float:
         return float("inf")
     magnitude = _magnitude(right)
     finite = np.isfinite(magnitude)
-    # Infinities are left out of the mean, which they would make infinite.
+    # without infinities, which would make the mean infinite
     scale = np.maximum(magnitude, magnitude[finite].mean())
-    # Where both are 0 the quotient would be 0 / 0.
+    # If both are 0, the quotient would be 0 / 0.
     wrong = difference > 0
     with np.errstate(divide="ignore"):
         return float((difference[wrong] / scale[wrong]).max())
@@ -82,7 +82,7 @@ class _Limits:
     rtol: float
 
     def allowed(self, right: Comparable) -> Floats:
-        """The tolerated difference for each element; where y is not finite, none."""
+        """The tolerated difference of each element; none if y is not finite."""
         magnitude = _magnitude(right)
         # An infinite y would allow any difference.
         relative = np.where(np.isfinite(magnitude), magnitude, 0.0) * self.rtol
@@ -104,7 +104,7 @@ def _close(right: Comparable, difference: Floats, limits: _Limits) -> Bools:
 
 
 def _difference(left: Comparable, right: Comparable) -> Floats:
-    """|left - right|; 0 for equal infinities and two NaN, infinity where one is not finite."""
+    """|left - right|; 0 for equal infinities and two NaN, infinity if only one is finite."""
     if left.dtype.kind in "biu" and right.dtype.kind in "biu":
         return _integer_difference(left, right)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -115,8 +115,8 @@ def _difference(left: Comparable, right: Comparable) -> Floats:
 
 
 def _integer_difference(left: Comparable, right: Comparable) -> Floats:
-    """For equal signs exact until the last step, since uint64 wraps; else the sum of both."""
-    # The difference of opposite signs may need 65 bits; the sum of sizes is taken in float64.
+    """|left - right| of integers: exact up to the last step for equal signs, since uint64 wraps."""
+    # The difference of opposite signs may need 65 bits: add the magnitudes in float64.
     opposite = np.less(left, 0) != np.less(right, 0)
     with np.errstate(over="ignore"):
         forward = np.subtract(left.astype(np.uint64), right.astype(np.uint64))
@@ -135,7 +135,7 @@ def _magnitude(values: Comparable) -> Floats:
 def _explain(
     left: Comparable, right: Comparable, difference: Floats, bad: Bools, limits: _Limits
 ) -> str:
-    # The element that exceeds its own limit most, which need not have the largest difference.
+    # The element that exceeds its limit most, which need not have the largest difference.
     excess = np.where(bad, difference - limits.allowed(right), -np.inf)
     worst = np.unravel_index(int(excess.argmax()), excess.shape)
     first = np.unravel_index(int(bad.argmax()), bad.shape)

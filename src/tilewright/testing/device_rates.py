@@ -1,6 +1,6 @@
-"""What a device can do at most, by Triton's names: programs prune configurations by these.
+"""Peak rates of a device, under Triton's names: programs prune configurations by them.
 
-All are computed from the properties of `driver.active`; where these are 0, as on CPUs, so are they.
+All are computed from the properties of `driver.active`, and are 0 if these are, as on CPUs.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from tilewright.runtime import driver
 from tilewright.support import errors
 
 _SUBCORES = 4
-"""Of a multiprocessor."""
+"""Subcores of a multiprocessor."""
 _PRODUCTS = {
     **dict.fromkeys(("float32", "int32"), 256),
     **dict.fromkeys(("float16", "bfloat16", "int16"), 512),
     **dict.fromkeys(("int8", "float8e4nv", "float8e4b15", "float8e5"), 1024),
 }
-"""Multiplications and additions of the tensor cores of one subcore in a cycle, of Ampere's; as in
-`triton.testing`, so that the same configurations are kept."""
+"""Operations of the tensor cores of one subcore of Ampere in a cycle; as in `triton.testing`, so
+that pruning keeps the same configurations."""
 _VECTORS = {"float32": 32, "float16": 64, "bfloat16": 64}
-"""Those of its other units."""
+"""Operations of the other units of a subcore in a cycle."""
 
 
 def nvsmi(attrs: Iterable[str]) -> list[int]:
-    """What `nvidia-smi --query-gpu` tells of device 0. Errors: FileNotFoundError where there is no
-    such program."""
+    """The output of `nvidia-smi --query-gpu` for device 0. Errors: FileNotFoundError if the program
+    is missing."""
     query = ["nvidia-smi", "-i", "0", "--query-gpu=" + ",".join(attrs)]
     told = subprocess.run(
         [*query, "--format=csv,noheader,nounits"], check=True, capture_output=True, text=True
@@ -37,7 +37,7 @@ def nvsmi(attrs: Iterable[str]) -> list[int]:
 def get_dram_gbps(device: int | None = None) -> float:
     """GB/s of a device's memory."""
     properties = _properties(device)
-    # Two transfers in a cycle; kHz and bits.
+    # two transfers in a cycle; kHz and bits
     return properties["mem_clock_rate"] * properties["mem_bus_width"] * 2 / 1e6 / 8
 
 

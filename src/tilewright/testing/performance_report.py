@@ -13,8 +13,8 @@ The interface, the file names and the meaning of every option are Triton's:
 
     bench.run(print_data=True, save_path="out")     # out/add.csv, out/add.png, out/results.html
 
-pandas and matplotlib come with the extra `[plot]`; they are imported when `run` starts, so that a
-missing one is reported before anything is measured.
+The extra `[plot]` installs pandas and matplotlib; they are imported when `run` starts, so that a
+missing one is reported before the measurement.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def perf_report(benchmarks: Benchmark | Sequence[Benchmark]) -> Callable[[BenchF
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a run does with its results."""
+    """Options for the results of a run."""
 
     show_plots: bool
     print_data: bool
@@ -76,12 +76,12 @@ class Mark:
 
         show_plots: open a window for each plot. print_data: print each table.
         save_path: folder (made if missing) for <plot_name>.csv, <plot_name>.png and results.html.
-        return_df: return the DataFrame, or a list of them where perf_report was given a list.
-        diff_col: where there are two lines, add a column `Diff`: the second minus the first.
+        return_df: return the DataFrame, or a list of them if perf_report was passed a list.
+        diff_col: if there are two lines, add a column `Diff`: the second minus the first.
         save_precision: digits after the point in the CSV file.
         kwargs: passed on to the benchmark function.
 
-        Where a benchmark fails, what was measured before it is still on disk.
+        If a benchmark fails, earlier measurements are already on disk.
         """
         single = isinstance(self.benchmarks, Benchmark)
         benchmarks = (
@@ -97,7 +97,7 @@ class Mark:
                 curves = _measure(self.fn, benchmark, kwargs)
                 frames.append(_emit(pandas, benchmark, curves, output))
         finally:
-            # Also after a failure: plots that exist are listed.
+            # also after a failure, to list the plots that exist
             if folder is not None:
                 _write_html(folder / HTML_NAME, benchmarks[: len(frames)])
         if not return_df:
@@ -106,7 +106,7 @@ class Mark:
 
 
 def _prepare(output: Output) -> ModuleType:
-    """Find out what is missing before the first measurement; returns pandas."""
+    """Import pandas, and matplotlib if needed, before the first measurement; return pandas."""
     pandas = import_extra("pandas", "perf_report")
     if output.show_plots or output.folder is not None:
         import_extra("matplotlib", "plotting a benchmark")

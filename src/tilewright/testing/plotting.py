@@ -1,4 +1,4 @@
-"""Draws the curves of a benchmark with matplotlib, which is imported only here and only on use."""
+"""Plots of benchmarks with matplotlib, which is imported only here and only on use."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ Axes = Any
 
 
 def import_extra(module: str, purpose: str) -> ModuleType:
-    """Import a module of the `[plot]` extra; NotAvailableError says how to get it."""
+    """Import a module of the `[plot]` extra. Raises NotAvailableError with the command to install
+    it."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        # Another module is missing inside the extra itself: not what this message is for.
+        # Another module is missing in the extra itself: raise that error.
         if error.name != module.partition(".")[0]:
             raise
         raise NotAvailableError(
@@ -55,7 +56,7 @@ def _shown_figure() -> Figure:
 
 def _show(figure: Figure) -> None:
     pyplot = importlib.import_module("matplotlib.pyplot")
-    # Agg draws into memory only; show() would do nothing without a word.
+    # Agg draws into memory only; show() would silently do nothing.
     if importlib.import_module("matplotlib").get_backend().lower() == "agg":
         warnings.warn(
             "there is no display to show the plot on; save_path writes it to a file", stacklevel=5
@@ -66,7 +67,7 @@ def _show(figure: Figure) -> None:
 
 
 def draw(axes: Axes, benchmark: Benchmark, curves: Sequence[Curve]) -> None:
-    """Draw every curve over the first x name, with a band where it has ranges."""
+    """Draw every curve over the first x name, with a band for its ranges."""
     x = [point[0] for point in benchmark.points()]
     for index, curve in enumerate(curves):
         color, line = benchmark.styles[index][:2] if benchmark.styles else (None, None)
