@@ -1,13 +1,13 @@
-"""`as_triton()`: from then on `import triton`, and every module below it, is this package.
+"""`as_triton()`: `import triton`, and every submodule of it, is then this package.
 
     import tilewright
     tilewright.as_triton()
     import triton                    # Tilewright, with Triton's module tree
     import somebody_s_kernels        # unmodified
 
-`tilewright run-script FILE` does it before the first line of a script, and the package that
-`install` writes for every process. No module is copied: `module_table` says for each of Triton's
-modules which of our names it has.
+`tilewright run-script FILE` calls it before the first line of a script, and the package that
+`install` writes calls it in every process. No module is copied: `module_table` lists the names of
+each of Triton's modules.
 """
 
 from tilewright.triton_alias.alias_finder import as_triton

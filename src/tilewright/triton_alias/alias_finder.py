@@ -1,4 +1,4 @@
-"""The finder that answers `import triton`, and the modules that it makes."""
+"""The finder of `import triton`, and the modules that it creates."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _PACKAGE = Path(__file__).parent.parent
 
 
 class AliasModule(ModuleType):
-    """A module of Triton: each attribute is looked up where the table says, and then kept.
+    """A module of Triton: each attribute is looked up by the table, then stored.
 
-    A module below comes before a name: `triton.runtime.jit` is the module, which has `jit`.
+    A submodule takes precedence over a name: `triton.runtime.jit` is the module, which has `jit`.
     """
 
     def __init__(self, name: str) -> None:
         super().__init__(name, f"Tilewright's names where {name} has them.")
-        # A package, so that `from it import name` asks the finder for what is missing, whose error
-        # says why; and one without a folder, so that no other finder looks into ours.
+        # A package, so that `from it import name` calls the finder for missing names, whose error
+        # gives the reason; without a folder, so that no other finder searches ours.
         self.__path__ = []
         if name == ROOT:
             self.__file__ = str(_PACKAGE / "__init__.py")
@@ -41,7 +41,7 @@ class AliasModule(ModuleType):
         row = MODULES[self.__name__]
         found = self._find(row, name)
         if found is _MISSING and row.instance:
-            # not kept: `triton.runtime.driver.active` is another one after `set_active`
+            # not stored: `triton.runtime.driver.active` changes by `set_active`
             return getattr(attribute_late(row.instance), name)
         if found is _MISSING:
             reason = f"module '{self.__name__}' has no attribute '{name}'"
@@ -57,7 +57,7 @@ class AliasModule(ModuleType):
             return getattr(found, attribute, _MISSING) if attribute else found
         for whole in row.whole:
             module = import_late(whole)
-            # a private name only where it was asked for by itself: nothing else is meant for users
+            # a private name only if it is requested by itself: the others are not for users
             found = getattr(module, name, _MISSING) if _offers(module, name) else _MISSING
             if found is not _MISSING:
                 return found
@@ -65,7 +65,7 @@ class AliasModule(ModuleType):
 
     @property
     def __all__(self) -> list[str]:
-        """What `from module import *` imports: all names, without the modules below."""
+        """The names of `from module import *`: all but submodules."""
         return [name for name in self._names() if f"{self.__name__}.{name}" not in MODULES]
 
     def _names(self) -> list[str]:
@@ -91,17 +91,17 @@ def _public(module: ModuleType) -> Sequence[str]:
 
 
 def _offers(module: ModuleType, name: str) -> bool:
-    """Whether a name is meant for users, or a private one that they import all the same."""
+    """Whether a name is public, or a private one that users import."""
     private = name.startswith("_") and not name.startswith("__")
     return name in _public(module) or (private and name in vars(module))
 
 
 class AliasLoader(Loader):
-    """Makes the modules; they have no code to run."""
+    """Loader of the modules, which have no code to run."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """The module that a spec describes: that of ours which it is by another name, or one whose
-        attributes are found when they are looked up."""
+        """The module of a spec: one of this package under another name, or one whose attributes are
+        resolved when they are read."""
         itself = MODULES[spec.name].itself
         if not itself:
             return AliasModule(spec.name)
@@ -110,7 +110,7 @@ class AliasLoader(Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing; but the import system has given a module of ours the spec of the alias."""
+        """Restore the spec of a module of this package, which the import system has replaced."""
         own = self._own_specs.pop(module.__name__, None)
         if own is not None:
             module.__spec__ = own
@@ -119,27 +119,27 @@ class AliasLoader(Loader):
 
 
 class TritonDistribution(Distribution):
-    """What `importlib.metadata` says of the distribution triton."""
+    """The metadata of the distribution triton."""
 
     def read_text(self, filename: str) -> str | None:
-        """The metadata, which is all that it has."""
+        """The metadata, the only file."""
         if filename != "METADATA":
             return None
         return f"Metadata-Version: 2.1\nName: {ROOT}\nVersion: {TRITON_VERSION}\n"
 
     def locate_file(self, path: Any) -> Path:
-        """A path below this package."""
+        """A path in this package."""
         return _PACKAGE / str(path)
 
 
 class AliasFinder(MetaPathFinder):
-    """Finds `triton` and what is below it; first on the path, so that nothing else does."""
+    """Finder of `triton` and its submodules; first on the path, before other finders."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The spec of a module of the table. Raises MissingInTriton for others below triton,
-        where they are imported; who only asks for a spec gets None, as from any finder."""
+        """The spec of a module of the table. Raises MissingInTriton for other modules of triton in
+        imports; returns None to callers that only query a spec, as any finder does."""
         if fullname in MODULES:
             spec = ModuleSpec(fullname, AliasLoader(), origin="tilewright", is_package=True)
             return spec
@@ -151,7 +151,7 @@ class AliasFinder(MetaPathFinder):
     def find_distributions(
         context: DistributionFinder.Context | None = None,
     ) -> Iterator[Distribution]:
-        """The distribution triton, where it or all are asked for."""
+        """The distribution triton, if it or all distributions are requested."""
         if context is not None and context.name in (None, ROOT):
             yield TritonDistribution()
 
@@ -165,10 +165,10 @@ def _is_only_asked() -> bool:
 
 
 def as_triton() -> ModuleType:
-    """Make `import triton`, and every module below it, import Tilewright from now on; returns it.
+    """Make `import triton`, and every submodule of it, import Tilewright; return the module.
 
-    Errors show, below their own text, Triton's place and words too, and have causes as Triton's.
-    Errors: TritonIsImported where the other triton has been imported already.
+    Errors also show Triton's location and words, and have causes as Triton's.
+    Errors: TritonIsImported if the other triton has been imported already.
     """
     with user_boundary:
         imported = sys.modules.get(ROOT)

@@ -1,6 +1,6 @@
 """`triton._utils` and small functions of `triton.runtime` that other packages import.
 
-A path is a tuple of indices that leads into nested tuples and lists.
+A path is a tuple of indices into nested tuples and lists.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ def validate_block_shape(shape: Sequence[int]) -> int:
 
 
 class _TypeNames(dict[str, str]):
-    """Name of a dtype -> its name in signatures, found when it is asked for."""
+    """Name of a dtype -> its name in signatures, resolved at each lookup."""
 
     def __missing__(self, name: str) -> str:
-        """As a dictionary: KeyError for what is no dtype."""
+        """Look a name up. Raises KeyError for a name that is no dtype."""
         type_ = find_type(name)
         if type_ is None:
             raise KeyError(name)
@@ -76,7 +76,7 @@ def canonicalize_dtype(dtype: Any) -> str:
 
 
 def canonicalize_ptr_dtype(dtype: Any, is_const: bool) -> str:
-    """The same for a pointer to elements of a dtype: "*fp16", "*kfp16" for what is only read."""
+    """The name of a pointer to elements of a dtype: "*fp16"; "*kfp16" if they are only read."""
     return f"{'*k' if is_const else '*'}{canonicalize_dtype(dtype)}"
 
 

@@ -1,4 +1,4 @@
-"""`triton.backends`: the back ends by name, and the classes that they are of for other packages."""
+"""`triton.backends`: the back ends by name, and their classes for other packages."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ __all__ = [
 ]
 
 Benchmarker = Callable[..., Any]
-"""do_bench, or what is like it."""
+"""The type of `do_bench`."""
 GPUDriver = DriverBase
 
 
 class BaseBackend(ABC):
-    """What compiles for a target: a view of one of our back ends, by Triton's names."""
+    """The compiler for a target: a view of one of our back ends, with Triton's names."""
 
     backend_name = ""
 
@@ -52,12 +52,12 @@ class BaseBackend(ABC):
         """Whether code can be made for a target."""
 
     def hash(self) -> str:
-        """What differs between back ends that may make different code."""
+        """A text that differs between back ends that may generate different code."""
         return f"{backend_named(self.target.backend).version(self.target)}-{self.target}"
 
     def parse_options(self, opts: Mapping[str, Any]) -> Any:
-        """The options of a launch as attributes, defaults where nothing is given; others than the
-        back end has are left out."""
+        """The options of a launch as attributes, with defaults; options that the back end does not
+        have are ignored."""
         backend = backend_named(self.target.backend)
         known = {name: value for name, value in opts.items() if name in backend.options.names()}
         options = options_of(backend, known)
@@ -66,16 +66,16 @@ class BaseBackend(ABC):
     load_dialects = staticmethod(memory_accesses.load_dialects)
 
     def get_codegen_implementation(self, options: object) -> dict[str, object]:
-        """What Triton's front end would ask a back end for; ours asks nothing."""
+        """The functions that Triton's front end takes from a back end; ours takes none."""
         return {}
 
     def get_module_map(self) -> dict[str, object]:
-        """Modules that stand for others in kernels of this back end: none."""
+        """Modules that replace others in kernels of this back end: none."""
         return {}
 
     @staticmethod
     def parse_attr(desc: str) -> list[list[object]]:
-        """The facts of an argument that the letters of its specialization stand for."""
+        """The facts of an argument for the letters of its specialization."""
         return [["tt.divisibility", 16]] if "D" in desc else []
 
 
@@ -95,14 +95,14 @@ def _compiler_class(name: str) -> type[BaseBackend]:
 
 @dataclass(frozen=True)
 class TritonBackend:
-    """A back end: the classes of what compiles for it, and of its driver."""
+    """A back end: the classes of its compiler and its driver."""
 
     compiler: type[BaseBackend]
     driver: Callable[[], DriverBase]
 
 
 _NAMES = {"cuda": "nvidia"}
-"""What Triton calls the back end of targets that have another name."""
+"""Triton's names of back ends whose targets have another name."""
 
 backends = {
     _NAMES.get(name, name): TritonBackend(_compiler_class(name), driver_class(name))
@@ -112,7 +112,7 @@ CUDABackend, CudaDriver = _compiler_class("cuda"), driver_class("cuda")
 
 
 def make_backend(target: GPUTarget) -> BaseBackend:
-    """What compiles for a target. Errors: UnknownTarget."""
+    """The compiler for a target. Errors: UnknownTarget."""
     if target.backend not in backend_names():
         raise errors.UnknownTarget(str(target), backend_names())
     return _compiler_class(target.backend)(target)
@@ -134,6 +134,6 @@ def CudaUtils() -> Any:
 
 
 def min_dot_size(target: GPUTarget) -> Callable[[Any, Any], tuple[int, int, int]]:
-    """A function of two operands' types -> the least extents that `tl.dot` takes: smaller products
-    than an instruction makes are padded."""
+    """A function of two operands' types -> the minimal extents of `tl.dot`: dots smaller than an
+    instruction are padded."""
     return lambda lhs, rhs: (1, 1, 1)

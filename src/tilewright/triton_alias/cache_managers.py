@@ -1,8 +1,8 @@
-"""`triton.runtime.cache`: folders of files by key, for programs that keep their own files.
+"""`triton.runtime.cache`: folders of files by key, for programs that cache files.
 
-A manager has the folder <knobs.cache.dir>/<key>. The rules are those of this package's own cache:
-folders are made for the user alone, one that other users may write to is not used, and a file is
-there whole or not at all. Kernels are kept by this package itself, without managers.
+A manager has the folder <knobs.cache.dir>/<key>. The rules are those of this package's cache:
+folders are created for the user only, a folder that other users may write to is not used, and files
+are written atomically. Kernels are cached without managers.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _group_file(filename: str) -> str:
 class CacheManager(ABC):
     """Files by name, and groups of files by name, under one key.
 
-    override: those that replace stages of kernels; dump: those that stages are written to.
+    override: files that replace stages of kernels; dump: files to which stages are written.
     """
 
     def __init__(self, key: str, override: bool = False, dump: bool = False) -> None:
@@ -68,8 +68,8 @@ class CacheManager(ABC):
 class FileCacheManager(CacheManager):
     """Files in a folder of the disk.
 
-    Errors: InvalidOption for a key or name that leads out of the folder; BadSetting where the
-    folder cannot be used.
+    Errors: InvalidOption for a key or name outside the folder; BadSetting if the folder cannot be
+    used.
     """
 
     def __init__(self, key: str, override: bool = False, dump: bool = False) -> None:
@@ -135,12 +135,12 @@ def _children(note: str) -> Any:
         return json.loads(Path(note).read_text(encoding="utf-8")).get("child_paths")
     except synchronous(
         OSError, ValueError, AttributeError
-    ):  # gone by now, or written by something else
+    ):  # deleted, or written by another program
         return None
 
 
 class RemoteCacheBackend:
-    """A server that holds files by name, under one key."""
+    """A server of files by name, under one key."""
 
     def __init__(self, key: str) -> None:
         self.key = key
@@ -157,7 +157,7 @@ class RemoteCacheBackend:
 
 
 class RedisRemoteCacheBackend(RemoteCacheBackend):
-    """Files on a Redis server, which `knobs.redis` names. Needs the package redis."""
+    """Files on the Redis server of `knobs.redis`. Needs the package redis."""
 
     def __init__(self, key: str) -> None:
         super().__init__(key)
@@ -182,7 +182,7 @@ class RedisRemoteCacheBackend(RemoteCacheBackend):
 class RemoteCacheManager(CacheManager):
     """Files on a server, of the class `knobs.cache.remote_manager_class`, with copies on the disk.
 
-    Dumps and overrides are on the disk alone.
+    Dumps and overrides are only on the disk.
     """
 
     def __init__(self, key: str, override: bool = False, dump: bool = False) -> None:
@@ -228,17 +228,17 @@ class RemoteCacheManager(CacheManager):
 
 
 def get_cache_manager(key: str) -> CacheManager:
-    """The manager of a key, a hexadecimal text: a `knobs.cache.manager_class`, if that is set."""
+    """The manager of a key, a hexadecimal text; of `knobs.cache.manager_class` if that is set."""
     return _manager(key)
 
 
 def get_override_manager(key: str) -> CacheManager:
-    """The same for files that replace stages of kernels."""
+    """The manager of files that replace stages of kernels."""
     return _manager(key, override=True)
 
 
 def get_dump_manager(key: str) -> CacheManager:
-    """The same for files that stages of kernels are written to."""
+    """The manager of files to which stages of kernels are written."""
     return _manager(key, dump=True)
 
 
@@ -253,14 +253,15 @@ def make_so_cache_key(
     ids: object,
     **kwargs: object,
 ) -> str:
-    """A key for a launcher that is compiled from C: of types by name, pointers being alike."""
+    """A key of a launcher in C by the names of types; all pointers are equal."""
     types = ["ptr" if name.startswith("*") else name for name in signature.values()]
     parts = (version_hash, types, constants, ids, *kwargs.values())
     return path_key(sha256(repr(parts).encode()).hexdigest())
 
 
 def get_cache_key(src: Any, backend: Any, backend_options: Any, env_vars: Mapping[str, str]) -> str:
-    """What decides a compiled kernel, as a text: compiler, source, target, options, environment."""
+    """A text of all that decides a compiled kernel: compiler, source, target, options,
+    environment."""
     environment = sorted(env_vars.items())
     parts = (triton_key(), src.hash(), backend.hash(), backend_options.hash(), environment)
     return "-".join(map(str, parts))

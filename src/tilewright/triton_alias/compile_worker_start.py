@@ -1,10 +1,9 @@
-"""Makes ready the process that Inductor's compile workers are forked from.
+"""Preparation of the process from which Inductor forks its compile workers.
 
-Inductor forks all workers at once, and hands kernels to whichever is idle: mostly to one that has
-compiled none. Without this each would import the compiler with its first kernel (200 modules), and
-Inductor's own part of tuning. A worker shares what it inherits until it writes there, so each also
-compiles that kernel itself before it waits for others. First kernels of workers took 0.1 s of a
-processor, and the second 0.03.
+Inductor forks all workers at once and gives kernels to any idle one, mostly one that has compiled
+none. Without preparation, each would import the compiler (200 modules) and Inductor's tuning with
+its first kernel. Workers share inherited pages until they write to them, so each also compiles a
+kernel before it waits for others: a worker's second kernel takes a third of the time of its first.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from tilewright.triton_alias import compiled_files as compiled_files  # which wo
 from tilewright.triton_alias import knobs as knobs  # which Inductor reads for each kernel
 
 _LIKE_ANY_GPU = GPUTarget("cuda", 90, 32)
-"""Workers are not to touch the GPU, or they could not be forked: any that has all passes."""
+"""An architecture on which all passes run: workers must not use the GPU, for they are forked."""
 
 
 @jit
@@ -42,7 +41,7 @@ def sums_of_functions(
 
 @cache
 def prepare() -> None:
-    """Compile a kernel for what PyTorch was built for, and forget it."""
+    """Compile a kernel for the devices of this build of PyTorch, and drop it."""
     with suppress(ImportError):  # the place is PyTorch's own affair
         import_late("torch._inductor.runtime.triton_heuristics")
     version = getattr(sys.modules.get("torch"), "version", None)

@@ -1,7 +1,7 @@
-"""`triton.compile`: a kernel with the files that programs for Triton look for.
+"""`triton.compile`: a kernel with the files that programs for Triton read.
 
-`torch.compile` hands the cubins below TRITON_CACHE_DIR to a launcher of its own, in C++, and keeps
-them with what else it caches of a graph; kernels that it does not find there go by `run`.
+`torch.compile` passes the cubins below TRITON_CACHE_DIR to its own launcher in C++, and caches them
+with the graph; it launches kernels without such a file by `run`.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ _NEEDS = {
     "launch_cooperative_grid": "a cooperative launch",
     "launch_pdl": "a launch with a dependency",
 }
-"""Metadata of kernels whose launches need more than a grid, and what."""
+"""Metadata of kernels whose launches need more than a grid, with its description."""
 
 
 _LONGEST_NAME = 150
-"""Of a cubin's file, in characters, as Triton cuts them: names of fused kernels can be longer than
-a file system allows."""
+"""Maximal characters of a cubin's file name, as in Triton: names of fused kernels can be longer
+than a file system allows."""
 
 
 class LaunchSchema(dict[str, object]):
-    """What a launch from C++ is told of a kernel for GPUs, by PyTorch's names; or that it cannot
-    be one, by NotInLibrary, for which `obstacle` is the reason."""
+    """The description of a kernel for GPUs for launches from C++, with PyTorch's names; or
+    NotInLibrary with the reason, `obstacle`."""
 
     obstacle = ""
 
     def __getitem__(self, name: str) -> object:
-        """One of them."""
+        """An item of the description."""
         if self.obstacle:
             raise errors.NotInLibrary(self.obstacle)
         return super().__getitem__(name)
@@ -55,10 +55,10 @@ def compile(
     target: GPUTarget | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> CompiledKernel:
-    """As `tilewright.compile`; with TRITON_CACHE_DIR, the cubin of a kernel that others can launch
-    is the file <folder>/<hash in base 32>/<name>.cubin there, long names cut. One for a CPU has the
-    artifacts "so" and "launcher.so", see `shared_libraries`; one for a GPU its
-    `launch_metadata_schema`."""
+    """Compile as `tilewright.compile` does. With TRITON_CACHE_DIR, the cubin of a kernel that other
+    programs can launch is the file <folder>/<hash in base 32>/<name>.cubin there, with long names
+    cut. A kernel for a CPU has the artifacts "so" and "launcher.so", see `shared_libraries`; one
+    for a GPU has its `launch_metadata_schema`."""
     kernel = compile_kernel(src, target, options)
     if kernel.target.backend == "cpu":
         offer_libraries(kernel)
@@ -76,7 +76,7 @@ def compile(
 
 
 def launch_schema(kernel: CompiledKernel) -> LaunchSchema:
-    """What AOTInductor saves of a kernel beside its cubin. num_warps: with those that only copy."""
+    """The description that AOTInductor stores with a cubin. num_warps: including producer warps."""
     metadata = kernel.metadata.as_dict()
     threads = metadata.get("threads") or 32 * metadata["num_warps"]
     schema = LaunchSchema(
@@ -93,6 +93,6 @@ def launch_schema(kernel: CompiledKernel) -> LaunchSchema:
 
 
 def _is_plain(kernel: CompiledKernel, schema: LaunchSchema) -> bool:
-    """Whether a grid of blocks of 32 * num_warps threads that gets the arguments as they are is all
-    that a launch needs."""
+    """Whether a launch needs only a grid of blocks of 32 * num_warps threads and the unchanged
+    arguments."""
     return not schema.obstacle and schema["num_warps"] == kernel.metadata.num_warps

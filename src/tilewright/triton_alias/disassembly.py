@@ -1,10 +1,10 @@
-"""`triton.tools.disasm`: the instructions of a cubin, with what the scheduler is told of each.
+"""`triton.tools.disasm`: the instructions of a cubin with their scheduling control codes.
 
 Each line is "wait:read:write:yield:stall<tab>instruction", fields of the control code that NVIDIA's
 GPUs have had since compute capability 7.0, in the upper half of an instruction of 128 bits:
 bits 41-44 stall cycles, 45 no yield, 46-48 and 49-51 the barrier that is set when the result is
-written or the operands are read (7: none), 52-57 the barriers that are waited for. Branch targets
-are labels. Needs cuobjdump, of the CUDA toolkit.
+written or the operands are read (7: none), 52-57 the barriers to wait for. Branch targets are
+labels. Needs cuobjdump of the CUDA toolkit.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Instruction(NamedTuple):
 
     @property
     def target(self) -> int | None:
-        """The address that a branch jumps to."""
+        """The target address of a branch."""
         found = _BRANCH.search(self.text)
         return None if found is None else int(found[1] or found[2], 16)
 
@@ -50,7 +50,7 @@ def get_sass(cubin_asm: bytes, fun: str | None = None) -> str:
 
 
 def path_to_cuobjdump() -> str:
-    """The program that disassembles. Errors: ToolMissing."""
+    """The disassembler. Errors: ToolMissing."""
     return knobs.nvidia.cuobjdump.path
 
 

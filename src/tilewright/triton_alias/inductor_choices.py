@@ -1,8 +1,8 @@
-"""Which of Inductor's configurations of a template are one on a CPU.
+"""Removal of Inductor's configurations of a template that are equal on a CPU.
 
-Inductor measures products, convolutions and attention by templates, each with some twenty
-configurations. On a CPU a program is one thread, so that those with other warps or stages only are
-the same code: of the twenty of a product, five.
+Inductor measures matmuls, convolutions and attention by templates, each with some twenty
+configurations. On a CPU a program is one thread, so configurations that differ only in warps or
+stages have equal code: those of a matmul have five distinct codes.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any
 from tilewright.support import import_late
 
 _TEMPLATE = "TritonTemplateCaller"
-"""Inductor's class of a template with a configuration."""
+"""The interface of Inductor's template with a configuration."""
 
 _MEANINGLESS = re.compile(r",? *num_(?:warps|stages)=\d+")
 
 
 def distinct(choices: Sequence[Any]) -> list[Any]:
-    """The choices, of templates of a CPU the first of those that are the same code."""
+    """The choices; for templates on a CPU, the first with each code."""
     first: dict[object, Any] = {}
     for choice in choices:
         first.setdefault(_code_of(choice), choice)
@@ -36,7 +36,7 @@ def _code_of(choice: Any) -> object:
 
 
 def register() -> None:
-    """Have Inductor measure distinct choices alone, from now on. Needs torch."""
+    """Make Inductor measure only distinct choices. Needs torch."""
     selection: Any = import_late("torch._inductor.select_algorithm")
     functions = selection.get_algorithm_selector_cache().preprocessing_fns
     if distinct not in functions:

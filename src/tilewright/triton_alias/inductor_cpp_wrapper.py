@@ -1,13 +1,13 @@
-"""What Inductor's C++ around kernels lacks where Triton's kernels run on a CPU.
+"""Inductor's C++ around kernels, for Triton's kernels on a CPU.
 
-AOTInductor and `cpp_wrapper` write C++ that launches kernels. For CPUs PyTorch 2.13 does so for
-users' kernels alone, in programs of AOTInductor alone: a kernel that Inductor generates gets no
-grid, and outside such programs the loaded kernel has no place. Its hook for back ends of others
-(`register_backend_for_device`) takes the classes below instead, in which both are there.
+AOTInductor and `cpp_wrapper` write C++ that launches kernels. For CPUs, PyTorch 2.13 does so only
+for users' kernels and only in programs of AOTInductor: a kernel that Inductor generates has no
+grid, and other programs have no variable for the loaded kernel. Its hook for other back ends
+(`register_backend_for_device`) accepts the classes below instead, which have both.
 
-The C++ names the libraries of its kernels. Keys of Inductor's caches leave out the version of what
-compiles kernels where there is no GPU, so programs of an older version would be taken from there.
-They have the identity of a pass over graphs, though, which a back end may bring: ours does nothing.
+The C++ names the libraries of its kernels. Without a GPU, keys of Inductor's caches omit the
+version of the kernel compiler, so programs of an older version would be reused. They include the
+identity of a graph pass that a back end may register: ours does nothing.
 
 Needs torch.
 """
@@ -38,14 +38,15 @@ _NUMBERS = {
     **dict.fromkeys(("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"), "int64_t"),
     "i1": "bool", "u1": "bool", "fp32": "float", "fp64": "double",
 }  # fmt: skip
-"""How the launcher of a kernel takes numbers, by their types in signatures."""
+"""C++ types in which a launcher takes numbers, by their types in signatures."""
 
 
 class KernelCall(_Call):
-    """The C++ function `call_<kernel>(arguments)`: it loads the kernel once, and launches it."""
+    """The C++ function `call_<kernel>(arguments)`, which loads the kernel once and launches it."""
 
     def _resolve_arg_names(self) -> tuple[list[str], list[str], list[str]]:
-        """Names of what the function gets, of what the kernel gets of that, and of grid values."""
+        """Names of the arguments of the function, of those that the kernel takes, and of grid
+        values."""
         wrapper, kernel, grid = _Call._resolve_arg_names(self)
         if "declared_constexpr_names" in self.inductor_meta:
             return wrapper, kernel, grid
@@ -83,7 +84,8 @@ class KernelCall(_Call):
         _Call._generate_launch(self, prefix, kernel_arg_names, _GRID, self._read(prefix, signature))
 
     def _read(self, prefix: Any, signature: dict[str, str]) -> dict[str, str]:
-        """Read the numbers that come as tensors without dimensions; the signature with these."""
+        """Read the numbers that are passed as tensors without dimensions; return the new
+        signature."""
         names, _, _ = self._resolve_arg_names()
         given = dict(zip(names, self.arg_types, strict=True))
         passed: dict[str, str] = {}
@@ -98,11 +100,11 @@ class KernelCall(_Call):
 
 
 class CppWrapper(_Wrapper):
-    """Writes the C++ around the kernels of a graph."""
+    """The C++ around the kernels of a graph."""
 
     def __init__(self) -> None:
-        # The kernels must be there when the C++ is written. Inductor's only default for
-        # AOTInductor; who made this object restores what is set here.
+        # The kernels must be compiled when the C++ is written. Inductor does so by default only
+        # for AOTInductor; the creator of this object restores what is set here.
         if _config.cpu_backend == "triton":
             _config.triton.autotune_at_compile_time = True
         _Wrapper.__init__(self)
@@ -126,7 +128,7 @@ class CppWrapper(_Wrapper):
 
     def generate_and_run_autotune_block(self) -> None:
         """Compile and tune the kernels, by a program that lacks a name if they have a workspace,
-        and keep what was chosen."""
+        and store the choices."""
         self.kernel_autotune_defs.splice(
             "from torch._C._dynamo.guards import _empty_strided_cpu as empty_strided_cpu"
         )
@@ -139,7 +141,7 @@ _tuned: dict[str, Any] = {}
 
 
 def keep(names: dict[str, Any]) -> None:
-    """Note the configurations of the kernels among the names of a program that has tuned them."""
+    """Record the configurations of the kernels among the names of a program that tuned them."""
     for value in names.values():
         if isinstance(value, _heuristics.CachingAutotuner):
             _tuned[value.inductor_meta["kernel_name"]] = value.launchers[0].config
@@ -157,7 +159,7 @@ class CompilerVersion(_passes.CustomGraphModulePass):
 
 
 def register() -> None:
-    """Have Inductor write C++ for CPUs by `CppWrapper`, all else as before."""
+    """Make Inductor write C++ for CPUs by `CppWrapper`."""
     _common.init_backend_registration()
     cpu = _common.device_codegens["cpu"]
     _common.register_backend_for_device(

@@ -1,8 +1,8 @@
-"""Which of a tuned kernel's configurations Inductor measures on a CPU: one of those of one code.
+"""Removal of configurations of a tuned kernel with equal code, for Inductor on a CPU.
 
-Inductor compiles all configurations of a kernel, users' autotuned ones among them, and measures
-each. On a CPU those that differ in warps or stages only have the same hash: all but the first are
-read from the cache. Before it measures, it asks its plugins, which may leave out launchers.
+Inductor compiles all configurations of a kernel, including users' autotuned ones, and measures
+each. On a CPU those that differ only in warps or stages have equal hashes: all but the first are
+read from the cache. Before it measures, it calls its plugins, which may remove launchers.
 
 Needs torch.
 """
@@ -17,10 +17,10 @@ _Plugin: Any = _heuristics.CachingAutotunerPlugin
 
 
 class MeasureOnce(_Plugin):
-    """Leaves of the launchers of a kernel for a CPU the first of those with the same code."""
+    """A plugin that keeps, of the launchers of a kernel for a CPU, the first with each code."""
 
     def pre_autotune(self, autotuner: Any, *_arguments: object, **_named: object) -> object:
-        """Called where several launchers are to be measured."""
+        """Called before several launchers are measured."""
         if autotuner.device_props.type == "cpu":
             first: dict[str, Any] = {}
             for launcher in autotuner.launchers:
@@ -38,6 +38,6 @@ def plugins_of(autotuner: Any) -> list[Any]:
 
 
 def register() -> None:
-    """Have Inductor ask this plugin, too, of kernels that are made from now on: it has a function
-    that lists them, and no other way to add one."""
+    """Add this plugin to those of Inductor for kernels created later, by replacing the function
+    that lists them: there is no other way to add one."""
     _heuristics.get_caching_autotuner_plugins = plugins_of

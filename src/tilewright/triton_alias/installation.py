@@ -1,8 +1,8 @@
 """A package `triton` in a folder of packages: `import triton` is Tilewright in every process.
 
-`as_triton()` answers for its own process. Processes that this one starts by their own command, as
-`torch.compile` does for its workers, find the package: its only file calls `as_triton()`. The
-folder of metadata beside it lets pip list and uninstall it.
+`as_triton()` affects its own process. Processes that are started with a command of their own, as
+the workers of `torch.compile` are, import the package, whose only file calls `as_triton()`. The
+metadata folder next to it lets pip list and uninstall it.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class FoundTriton:
 
 
 def install(folder: Path) -> None:
-    """Write the package into a folder of packages, which is made if it is missing.
+    """Write the package into a folder of packages, which is created if it is missing.
 
-    Errors: TritonIsInstalled where another triton is in this folder, or, if Python imports from
-    this folder already, in any of its folders.
+    Errors: TritonIsInstalled if another triton is in this folder or, if Python imports from this
+    folder, in any folder that Python imports from.
     """
     searched = {Path(place) for place in sys.path}
     for found in installed([folder, *searched] if folder in searched else [folder]):
@@ -71,7 +71,7 @@ def install(folder: Path) -> None:
 
 
 def uninstall(folder: Path) -> bool:
-    """Remove the package from a folder; returns whether it was there. Another triton stays."""
+    """Remove the package from a folder, but no other triton; return whether it was installed."""
     ours = [found for found in installed([folder]) if found.is_ours]
     for found in ours:
         shutil.rmtree(folder / ROOT)

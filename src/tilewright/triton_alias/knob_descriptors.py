@@ -1,11 +1,11 @@
-"""How the attributes of `triton.knobs` work: descriptors on groups, and groups.
+"""The attributes of `triton.knobs`: descriptors on groups, and groups.
 
-A knob is what was assigned last; if nothing was, what the environment says; else its default. What
-is assigned is written into the environment too, for processes that are started from then on.
+The value of a knob is the last assigned one, otherwise that of the environment, otherwise the
+default. An assignment also writes the environment, for processes that are started later.
 
-Programs replace a group by a copy, and put it back: `knobs.cache = knobs.cache.copy()`. Knobs that
-are settings of this package, and hooks that it calls, are those of the group that is in place, the
-active one; another group holds what was assigned to it until it becomes active.
+Programs replace a group by a copy, and restore it: `knobs.cache = knobs.cache.copy()`. Knobs that
+are settings of this package, and hooks that it calls, are those of the active group; another group
+holds its assignments until it becomes active.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ __all__ = [
 
 
 class Env:
-    """Assigned to a knob, stands for "as the environment says"."""
+    """Assigned to a knob: use the value of the environment."""
 
 
 env = Env()
@@ -70,7 +70,7 @@ def setenv(key: str, value: str | None) -> None:
 
 
 def toenv(val: object) -> tuple[str | None] | None:
-    """The text of a value in the environment, in a tuple; None for what cannot be there."""
+    """The text of a value in the environment, in a tuple; None for a value that cannot be in it."""
     if isinstance(val, bool):
         return (str(int(val)),)
     if isinstance(val, str | int):
@@ -92,7 +92,7 @@ class env_base:
         return cls
 
     def without_effect(self, since: str) -> Self:
-        """The knob is there for programs that set it; `since` says why it does nothing."""
+        """Declare a knob without effect, which programs may set; `since`: the reason."""
         self.no_effect_since = since
         return self
 
@@ -118,7 +118,7 @@ class env_base:
         vars(group).pop(self.name, None)
 
     def assign(self, group: base_knobs, value: object) -> None:
-        """Keep a value."""
+        """Store a value."""
         vars(group)[self.name] = value
 
     def get(self) -> Any:
@@ -126,7 +126,7 @@ class env_base:
         return environment_text(self.key, self.default)  # pyright: ignore[reportArgumentType]
 
     def transform(self, val: Any) -> Any:
-        """What a look at the knob shows of a value that was assigned."""
+        """The value of the knob for an assigned value."""
         return val
 
 
@@ -139,7 +139,7 @@ class env_opt_str(env_base):
 
 
 class env_str_callable_default(env_base):
-    """A knob with a text whose default is computed when it is looked at."""
+    """A knob with a text whose default is computed when it is read."""
 
     def __init__(self, key: str, default_factory: Callable[[], str]) -> None:
         super().__init__(key)
@@ -212,7 +212,7 @@ def _same(value: Any) -> Any:
 
 
 class Shared(env_base):
-    """A knob that is a setting of this package. to_triton, from_triton: of its values."""
+    """A knob that is a setting of this package. to_triton, from_triton: convert its values."""
 
     def __init__(
         self,
@@ -229,7 +229,7 @@ class Shared(env_base):
 
     @property
     def assigned(self) -> dict[str, Any]:
-        """All that is assigned to settings of the same subject."""
+        """The assignments to settings of the same group."""
         return vars(self._settings)
 
     def __get__(self, group: base_knobs | None, owner: type | None = None) -> Any:
@@ -256,19 +256,18 @@ class Shared(env_base):
         return (self.assigned, self._setting) if active else (vars(group), self._slot)
 
     def withdraw(self, group: base_knobs) -> None:
-        """Take the value from the setting into the group, which was active."""
+        """Copy the value of the setting into the group, which becomes inactive."""
         if self._setting in self.assigned:
             vars(group)[self._slot] = self.assigned.pop(self._setting)
 
     def apply(self, group: base_knobs) -> None:
-        """Take the value from the group, which becomes active, into the setting."""
+        """Copy the value of the group, which becomes active, into the setting."""
         if self._slot in vars(group):
             self.assigned[self._setting] = vars(group).pop(self._slot)
 
 
 class Hook:
-    """A hook that is called by this package. holder.attribute: where that of the active group is
-    kept."""
+    """A hook that this package calls. holder.attribute: stores that of the active group."""
 
     def __init__(self, holder: object, attribute: str) -> None:
         self._holder, self._attribute = holder, attribute
@@ -296,8 +295,7 @@ class Hook:
 
 
 class Chain:
-    """A chain of hooks that is called by this package, and is that of all groups; None stands for
-    an empty one."""
+    """A chain of hooks that this package calls, shared by all groups; None is an empty one."""
 
     def __init__(self, chain: HookChain[...]) -> None:
         self._chain = chain
@@ -315,7 +313,7 @@ class base_knobs:
 
     @property
     def is_active(self) -> bool:
-        """Whether its values are in effect."""
+        """Whether the group is active."""
         return _active.get(type(self)) is self
 
     @property
@@ -331,7 +329,7 @@ class base_knobs:
     def copy(self) -> Self:
         """A group with the same assignments."""
         made = type(self)()
-        if self.is_active:  # its values come back after they have been copied
+        if self.is_active:  # the values are restored after they have been copied
             for member in _in_effect(self):
                 member.withdraw(self)
         vars(made).update(vars(self))
@@ -348,7 +346,7 @@ class base_knobs:
 
     @contextmanager
     def scope(self) -> Generator[None]:
-        """A block after which assignments, hooks and environment are as before."""
+        """A block after which assignments, hooks and environment are restored."""
         texts = {knob.key: environment_text(knob.key) for knob in self.knob_descriptors.values()}
         shared = [knob for knob in self.knob_descriptors.values() if isinstance(knob, Shared)]
         assigned = [knob.assigned for knob in shared if self.is_active]
@@ -360,7 +358,7 @@ class base_knobs:
         finally:
             for name, hook in hooks.items():
                 setattr(self, name, hook)
-            # in place: launches hold these dictionaries
+            # in place, since launches hold references to these dictionaries
             for values, old in before:
                 values.clear()
                 values.update(old)
@@ -372,7 +370,7 @@ _active: dict[type[base_knobs], base_knobs] = {}
 
 
 def activate(group: base_knobs) -> None:
-    """Put the values of a group into effect, in the place of those of another of its class."""
+    """Activate a group instead of another of its class."""
     before = _active.get(type(group))
     if before is group:
         return

@@ -1,7 +1,7 @@
 """`triton.knobs`: Triton's switches as attributes, in groups, over the settings of this package.
 
-The module itself is `triton.knobs`. Assigning a group puts its values into effect; assigning
-`propagate_env` decides whether assignments to knobs are written into the environment.
+The module itself is `triton.knobs`. Assigning a group activates it; assigning `propagate_env`
+decides whether assignments to knobs are written into the environment.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ __all__ = [
 ]
 
 propagate_env: bool
-"""Whether what is assigned to a knob is written into the environment."""
+"""Whether assignments to knobs are written into the environment."""
 
 _NO_C = "nothing is compiled by a C compiler"
 _OWN_IR = "there is no MLIR; `tilewright compile --print-after` shows what each pass does"
@@ -89,7 +89,7 @@ _OF_ASM = "the texts of all stages are in kernel.asm, and in TRITON_DUMP_DIR"
 
 
 class build_knobs(base_knobs):
-    """How a C compiler would be called, which never happens."""
+    """Commands of a C compiler, which is never called."""
 
     cc = env_opt_str("CC").without_effect(_NO_C)
     cudacrt_path = env_opt_str("TRITON_CUDACRT_PATH").without_effect(_NO_C)
@@ -98,12 +98,12 @@ class build_knobs(base_knobs):
 
     @property
     def backend_dirs(self) -> set[str]:
-        """The folders of CUDA that are named."""
+        """Folders of CUDA that are set."""
         return {path for path in (self.cudacrt_path, self.cudart_path) if path is not None}
 
 
 class redis_knobs(base_knobs):
-    """The server that `triton.runtime.cache.RedisRemoteCacheBackend` keeps files on."""
+    """The server of `triton.runtime.cache.RedisRemoteCacheBackend`."""
 
     key_format = env_str("TRITON_REDIS_KEY_FORMAT", "triton:{key}:{filename}")
     host = env_str("TRITON_REDIS_HOST", "localhost")
@@ -115,15 +115,15 @@ def _triton_folder(name: str) -> str:
 
 
 class _Folder(Shared):
-    """A folder that is a setting; where that has no value, one below Triton's home."""
+    """A folder that is a setting; if that has no value, one below Triton's home."""
 
     def __init__(self, key: str, setting: str, name: str) -> None:
         super().__init__(key, setting, lambda path: str(path or _triton_folder(name)), Path)
 
 
 class _CacheFolder(_Folder):
-    """The folder of cache managers, and of kernels where it is set. If neither it nor the setting
-    is, kernels are where the platform keeps caches."""
+    """The folder of cache managers and, if it is set, of kernels. If neither it nor the setting is
+    set, kernels are in the cache folder of the platform."""
 
     def get(self) -> Any:
         """The value without assignments."""
@@ -132,7 +132,7 @@ class _CacheFolder(_Folder):
 
 
 class cache_knobs(base_knobs):
-    """Where files are cached, and where kernels are dumped to, and replaced from."""
+    """Folders of cached files, and of dumps and overrides of kernels."""
 
     home_dir = env_str("TRITON_HOME", os.path.expanduser("~/"))
     dir = _CacheFolder("TRITON_CACHE_DIR", "cache.dir", "cache")
@@ -147,7 +147,7 @@ class cache_knobs(base_knobs):
 
 
 class compilation_knobs(base_knobs):
-    """How kernels are compiled."""
+    """Options of compilation."""
 
     dump_ir = env_bool("TRITON_KERNEL_DUMP")
     override = env_bool("TRITON_KERNEL_OVERRIDE")
@@ -220,7 +220,7 @@ class NvidiaTool:
 
     @classmethod
     def from_path(cls, path: str) -> Self | None:
-        """A program that says its release; None for what does not."""
+        """A program that prints its release; None for others."""
         try:
             said = subprocess.run([path, "--version"], capture_output=True, text=True, check=True)
         except synchronous(OSError, subprocess.CalledProcessError):
@@ -230,8 +230,8 @@ class NvidiaTool:
 
 
 class env_nvidia_tool(env_base):
-    """A knob with a program of the CUDA toolkit, which a path is assigned to; by default it is
-    searched for as ptxas is."""
+    """A knob with a program of the CUDA toolkit, assigned by its path; the default is searched like
+    ptxas."""
 
     def __init__(self, binary: str) -> None:
         super().__init__(f"TRITON_{binary.upper().replace('-', '_')}_PATH")
@@ -251,7 +251,7 @@ class env_nvidia_tool(env_base):
 
 
 def _assembler(chosen: Path | None) -> NvidiaTool:
-    """The ptxas that is used, or would be with a choice. Errors: ToolMissing."""
+    """The ptxas in use, or the one for a choice. Errors: ToolMissing."""
     ptxas = import_late("tilewright.backends.nvidia.assemble.ptxas")
     path = chosen if chosen is not None and chosen.is_file() else ptxas.find_ptxas()
     major, minor, *_ = ptxas.version(path).split(".")
@@ -283,7 +283,7 @@ class nvidia_knobs(base_knobs):
 
 
 class amd_knobs(base_knobs):
-    """The back end for AMD, of which there is none: the knobs hold what is assigned."""
+    """The back end for AMD, which does not exist: the knobs only hold assigned values."""
 
     use_buffer_ops = env_bool("AMDGCN_USE_BUFFER_OPS", True).without_effect(_NO_AMD)
     use_buffer_atomics = env_bool("AMDGCN_USE_BUFFER_ATOMICS", True).without_effect(_NO_AMD)
@@ -301,7 +301,7 @@ class amd_knobs(base_knobs):
 
 
 class proton_knobs(base_knobs):
-    """The profiler, of which there are only names."""
+    """The profiler, which has only names."""
 
     disable = env_bool("TRITON_PROTON_DISABLE").without_effect(_NO_PROTON)
     cupti_lib_dir = env_str("TRITON_CUPTI_LIB_PATH", "").without_effect(_NO_PROTON)
@@ -321,11 +321,11 @@ proton = proton_knobs()
 
 
 def refresh_knobs() -> None:
-    """Read the environment anew, which every look at a knob does."""
+    """Read the environment again, which every read of a knob does."""
 
 
 class _Module(ModuleType):
-    """This module, whose groups are in effect."""
+    """This module, whose groups are the active ones."""
 
     @property
     def propagate_env(self) -> bool:
@@ -343,7 +343,7 @@ class _Module(ModuleType):
 
 
 def _activate_all() -> None:
-    # a function, so that no group has a second name here: programs look through this module's
+    # a function, so that no group has a second name here: programs iterate over this module's
     for group in [value for value in globals().values() if isinstance(value, base_knobs)]:
         activate(group)
 

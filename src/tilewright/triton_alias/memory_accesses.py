@@ -1,9 +1,9 @@
-"""What memory a kernel accesses, in the form in which `torch.compile` asks for it.
+"""The memory accesses of a kernel, in the form that `torch.compile` expects.
 
-For a kernel that a user's function launches, PyTorch wants to know which tensors it stores to. It
-has the kernel lowered to Triton's IR, walks the operations, and follows the pointers of loads and
-stores back to the arguments. Ours are found by `accessed_arguments`, so the module that is walked
-has one load or store of an argument itself for each, and nothing else.
+For a kernel that a user's function launches, PyTorch determines the tensors that it stores to: it
+lowers the kernel to Triton's IR, walks the operations, and follows the pointers of loads and stores
+back to the arguments. `accessed_arguments` finds them here, so the module that PyTorch walks has
+only a load or store of each accessed argument itself.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ class Identified:
 
 @dataclass(frozen=True)
 class Block(Identified):
-    """The body of the function, which has the arguments."""
+    """The body of the function, whose arguments are those of the kernel."""
 
     arguments: Sequence[Identified]
     region: Identified
 
     def get_num_arguments(self) -> int:
-        """How many there are."""
+        """The number of items."""
         return len(self.arguments)
 
     def get_argument(self, index: int) -> Identified:
-        """One of them."""
+        """The item at an index."""
         return self.arguments[index]
 
     def get_parent(self) -> Identified:
@@ -65,7 +65,7 @@ class Operation:
     symbol: str = ""
 
     def get_name(self) -> str:
-        """As Triton's dialect has it."""
+        """The name in Triton's dialect."""
         return self.name
 
     def get_block(self) -> Block | None:
@@ -73,23 +73,23 @@ class Operation:
         return self.block
 
     def get_num_operands(self) -> int:
-        """How many there are."""
+        """The number of items."""
         return len(self.operands)
 
     def get_operand(self, index: int) -> Identified:
-        """One of them."""
+        """The item at an index."""
         return self.operands[index]
 
     def get_num_results(self) -> int:
-        """None: what is loaded matters to nobody."""
+        """None: loaded values are not used."""
         return 0
 
     def get_num_regions(self) -> int:
-        """One of a function."""
+        """An attribute of the function."""
         return len(self.regions)
 
     def get_region(self, index: int) -> Identified:
-        """One of them."""
+        """The item at an index."""
         return self.regions[index]
 
     def get_str_attr(self, name: str) -> str:
@@ -99,12 +99,12 @@ class Operation:
 
 @dataclass(frozen=True)
 class AccessModule:
-    """The operations in the order of a walk: what is inside comes first."""
+    """The operations in post-order."""
 
     operations: Sequence[Operation] = field(default_factory=list[Operation])
 
     def verify(self) -> bool:
-        """The kernel has been lowered, so it is one."""
+        """True: the kernel has been lowered."""
         return True
 
     def walk(self, visit: Callable[[Operation], None]) -> None:
@@ -114,8 +114,8 @@ class AccessModule:
 
 
 def access_module(function: Function, places: Sequence[int], arguments: int) -> AccessModule:
-    """The module of a kernel. places: of its arguments among those that it would have in Triton's
-    IR, which are so many."""
+    """The module of a kernel. places: the positions of its arguments in Triton's IR, and the number
+    of arguments there."""
     values = [Identified(number) for number in range(arguments)]
     region = Identified(arguments)
     block = Block(arguments + 1, values, region)
@@ -149,8 +149,8 @@ class ASTSource(KernelOfTypes):
 
 
 def _places_in_triton(source: KernelOfTypes) -> tuple[list[int], int]:
-    """The positions that our run-time arguments have in Triton's IR, and how many are there: of a
-    descriptor all strides and extents, of which ours has no last stride, after its pointer."""
+    """The positions of our run-time arguments in Triton's IR, and their number there. A descriptor
+    has its pointer, all strides and all extents there; ours has no last stride."""
     places: list[int] = []
     end = 0
     for spec in source.arguments.args:
@@ -164,18 +164,18 @@ def _places_in_triton(source: KernelOfTypes) -> tuple[list[int], int]:
 
 
 class context:
-    """A context of MLIR, which holds nothing."""
+    """An empty context of MLIR."""
 
 
 def load_dialects(context: object) -> None:
-    """Nothing: there are no dialects."""
+    """Do nothing: there are no dialects."""
 
 
 def native_specialize_impl(
     backend: object, arg: Any, is_const: bool, specialize_value: bool, align: bool
 ) -> Specialized:
-    """The type of an argument, and what a kernel is specialized for: "D" for 16 divides it, and the
-    value of a constant."""
+    """The type of an argument and its specialization: "D" for a multiple of 16, or the value of a
+    constant."""
     key, value = argument_key(arg)
     if not isinstance(key, Spec):
         if isinstance(arg, TensorDescriptor):

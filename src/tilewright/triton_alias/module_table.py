@@ -1,8 +1,8 @@
-"""Which of our names each of Triton's modules has, and why the others are missing.
+"""The table of Triton's modules: their names in this package, and why others are missing.
 
-A row is made of texts: "package.module" gives all public names of one of our modules, and
-"package.module: name other=ours" some of them, `other` being what Triton calls `ours`. A name that
-our module does not have yet is missing; it may stand in a row already.
+A row consists of texts: "package.module" means all public names of one of our modules, and
+"package.module: name other=ours" some of them, `other` being Triton's name of `ours`. A name that
+our module does not have is missing, even if a row contains it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from tilewright.support.data_class import dataclass
 
 ROOT = "triton"
 TRITON_VERSION = "3.6.0"
-"""What `triton.__version__` is: programs compare it, as text and as numbers."""
+"""`triton.__version__`, which programs compare as text and as numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a module has. names: name -> "module:attribute"; whole: modules all of whose public
-    names it has too; instance: "module:attribute" of an object all of whose attributes it has;
-    itself: our module that it is, so that what is assigned to it has an effect."""
+    """The contents of a module. names: name -> "module:attribute"; whole: modules all of whose
+    public names it has; instance: "module:attribute" of an object all of whose attributes it has;
+    itself: the module of ours that it is, so that assignments to it have an effect."""
 
     names: Mapping[str, str]
     whole: tuple[str, ...]
@@ -205,7 +205,7 @@ _REFUSED = (
     ("triton.language.extra", "Triton 3.6 has cuda and hip, of which hip is in tier C"),
     ("triton.language", "the language has no such name (yet)"),
 )  # fmt: skip
-"""Beginnings of names, and the row of Triton's surface that they belong to; the first that fits."""
+"""Prefixes of names, and their row of Triton's surface; the first match counts."""
 
 
 def refusal(wanted: str) -> errors.MissingInTriton:

@@ -11,14 +11,14 @@ from typing import Any, cast
 from tilewright.support import errors, import_late
 
 _MAGNITUDES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
-"""Of the e2m1 codes 0 to 7; bit 3 is the sign."""
+"""Values of the e2m1 codes 0 to 7; bit 3 is the sign."""
 
 _BIAS, _NAN = 127, 255
 """Of e8m0."""
 
 
 class _Codes:
-    """Codes as uint8 in `data`, made from floats or, by `random`, of a size."""
+    """Codes as uint8 in `data`, created from floats or, by `random`, of a shape."""
 
     def __init__(self, data: Any = None, size: Any = None, device: Any = None) -> None:
         self.torch: Any = import_late("torch")
@@ -40,7 +40,7 @@ class MXFP4Tensor(_Codes):
     """e2m1 numbers, one a byte in `data`. Floats round to nearest even, beyond 6 to 6."""
 
     def random(self) -> MXFP4Tensor:
-        """All codes alike."""
+        """Random codes, uniformly distributed."""
         self.data = self.torch.randint(0, 16, self.size, dtype=self.torch.uint8, device=self.device)
         return self
 
@@ -52,7 +52,7 @@ class MXFP4Tensor(_Codes):
 
     def _codes(self, values: Any) -> Any:
         torch = self.torch
-        # Ties lie between two codes, of which the even one is nearest: 0.25 is 0, 0.75 is 1.
+        # Ties round to the even code: 0.25 to 0, 0.75 to 1.
         middles = [(a + b) / 2 for a, b in zip(_MAGNITUDES, _MAGNITUDES[1:], strict=False)]
         size = torch.nan_to_num(values.abs(), nan=_MAGNITUDES[-1])
         codes = torch.zeros_like(values, dtype=torch.uint8)
@@ -82,7 +82,7 @@ class MXScaleTensor(_Codes):
     """e8m0 scales: powers of two from 2^-127 on, 255 a NaN. Floats round down."""
 
     def random(self, low: float | None = None, high: float | None = None) -> MXScaleTensor:
-        """Powers of two from `low` to `high`, all alike."""
+        """Random powers of two from `low` to `high`, uniformly distributed."""
         least = 0 if low is None else self._exponent(low)
         most = _NAN - 1 if high is None else self._exponent(high)
         if least > most:

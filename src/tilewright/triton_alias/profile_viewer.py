@@ -1,4 +1,5 @@
-"""`triton.profiler.viewer`: what would show profiles, so that programs go on."""
+"""`triton.profiler.viewer`: the names of the viewer of profiles, so that programs run without
+it."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ def parse(
     exclude: str | None = None,
     threshold: float | None = None,
 ) -> tuple[None, list[str]]:
-    """No tree, and the metrics that were asked for; a warning says that nothing was measured."""
+    """No tree, and the requested metrics, with a warning that nothing was measured."""
     warnings.warn(
         f"triton.profiler measures nothing in Tilewright: there is no profile '{filename}'",
         TilewrightWarning,
@@ -31,5 +32,5 @@ def print_tree(
     format: str | None = None,
     print_sorted: bool = False,
 ) -> None:
-    """Say that there is nothing to show."""
+    """Warn that there is nothing to show."""
     print(f"nothing was measured: {', '.join(metrics)}")

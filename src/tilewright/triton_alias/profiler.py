@@ -1,7 +1,7 @@
 """`triton.profiler`: the names of Proton, so that programs that may profile run without it.
 
-Nothing is measured: `start` says so once. `tilewright.runtime.launch_hooks` calls functions around
-every launch, for profilers that do.
+Nothing is measured, of which `start` warns once. `tilewright.runtime.launch_hooks` calls hooks
+around every launch, for profilers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ DEFAULT_PROFILE_NAME = "proton"
 
 
 def start(name: str | None = None, **options: object) -> int:
-    """Begin a session, which measures nothing; a warning says so. Returns its number, 0."""
+    """Start a session, which measures nothing, with a warning. Returns its number, 0."""
     warnings.warn(
         f"triton.profiler measures nothing in Tilewright: no profile "
         f"'{name or DEFAULT_PROFILE_NAME}' will be written",
@@ -28,11 +28,11 @@ def start(name: str | None = None, **options: object) -> int:
 
 
 def activate(session: int | None = None) -> None:
-    """Go on with a session."""
+    """Resume a session."""
 
 
 def deactivate(session: int | None = None, flushing: bool = False) -> None:
-    """Interrupt a session."""
+    """Pause a session."""
 
 
 def finalize(session: int | None = None, output_format: str = "") -> None:
@@ -40,7 +40,7 @@ def finalize(session: int | None = None, output_format: str = "") -> None:
 
 
 def enter_scope(name: str, *, metrics: Mapping[str, float] | None = None) -> int:
-    """Begin a part of a profile. Returns its number, 0."""
+    """Start a part of a profile. Returns its number, 0."""
     return 0
 
 

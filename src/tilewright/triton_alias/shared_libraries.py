@@ -1,14 +1,14 @@
 """Kernels for CPUs as shared libraries, which AOTInductor's programs call without Python.
 
 PyTorch 2.13 (`aoti_runtime/cpu_triton_runtime_wrappers.h`) loads two libraries for each kernel: one
-that has the kernel under its name, and one with a function of C that launches it,
+with the kernel under its name, and one with a C function that launches it,
 
     run_from_nativert(uint32 x, uint32 y, uint32 z, int threads, void **args, void *kernel)
 
 args has an entry for each parameter of the source: a pointer itself; the address of a number, which
 is an int64_t, bool, double (of a float64) or float (of others); null for a constant. They are the
-artifacts "so" and "launcher.so" of a kernel, made at their first use; a linker of the system is
-needed then.
+artifacts "so" and "launcher.so" of a kernel, created at their first use, which needs a linker of
+the system.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class LibraryJob(ctypes.Structure):
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What launches a kernel.
+    """The launcher of a kernel.
 
-    title: of the kernel, for people; parameters: types of the run-time arguments; places: where
-    they are among all parameters of the source, None if some have no place of their own; scratch:
+    title: of the kernel, for messages; parameters: types of the run-time arguments; places: their
+    positions among all parameters of the source, None if some have no own position; scratch:
     bytes for each thread; alone: programs of the largest grid that one thread runs; together:
     whether programs wait for each other.
     """
@@ -73,7 +73,7 @@ class Launch:
             "alone": self.alone,
             "together": int(self.together),
         }
-        # the defaults serve Windows only, where PyTorch refuses such libraries
+        # the defaults are for Windows only, where PyTorch refuses such libraries
         flags = getattr(os, "RTLD_NOLOAD", 4) | getattr(os, "RTLD_LAZY", 1)
         return NativeProgram(
             source=Path(__file__).with_name("library_launcher.c"),
@@ -89,7 +89,7 @@ class Launch:
 
 
 def offer_libraries(kernel: CompiledKernel) -> None:
-    """Have a kernel for a CPU make its libraries when they are asked for."""
+    """Make a kernel for a CPU create its libraries at their first use."""
     metadata = kernel.metadata.as_dict()
     places = kernel.src.run_time_places()
     launch = Launch(
@@ -109,10 +109,10 @@ def _linked(artifacts: Mapping[str, Any]) -> bytes:
 
 
 _STORED = {"i1": "i8", "f32": "float", "f64": "double"}
-"""Types of numbers in slots; all others are whole words."""
+"""C types of numbers in slots; all others are whole words."""
 
 _NARROW = {"f16": "half", "bf16": "bfloat"}
-"""Those that are passed as float32."""
+"""Types that are passed as float32."""
 
 
 def _pack_function(parameters: Sequence[str], places: Sequence[int]) -> str:
@@ -129,7 +129,7 @@ def _pack_function(parameters: Sequence[str], places: Sequence[int]) -> str:
 
 
 def _stored(i: int, parameter: str) -> list[str]:
-    """Lines that store what argument i points to, or the pointer that it is."""
+    """Lines that store the value that argument i points to, or the pointer itself."""
     if parameter.startswith("ptr"):
         return [f"store ptr %given{i}, ptr %slot{i}"]
     if parameter in _NARROW:

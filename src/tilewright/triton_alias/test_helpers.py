@@ -1,4 +1,4 @@
-"""`triton._internal_testing`: what tests written for Triton ask of targets, dtypes and arrays.
+"""`triton._internal_testing`: targets, dtypes and arrays for tests that were written for Triton.
 
 Arrays need torch, `requires_tma` and fresh knobs need pytest, as those tests do.
 """
@@ -82,22 +82,22 @@ def is_ampere_or_newer() -> bool:
 
 
 def is_hopper() -> bool:
-    """Whether it is one of compute capability 9."""
+    """Whether it is an NVIDIA GPU of compute capability 9."""
     return _generation() == 9
 
 
 def is_hopper_or_newer() -> bool:
-    """Whether it is one of compute capability 9 or higher."""
+    """Whether it is an NVIDIA GPU of compute capability 9 or higher."""
     return _generation() >= 9
 
 
 def is_blackwell() -> bool:
-    """Whether it is one of compute capability 10."""
+    """Whether it is an NVIDIA GPU of compute capability 10."""
     return _generation() == 10
 
 
 def is_sm12x() -> bool:
-    """Whether it is one of compute capability 12."""
+    """Whether it is an NVIDIA GPU of compute capability 12."""
     return _generation() == 12
 
 
@@ -139,13 +139,13 @@ def supports_ws() -> bool:
 
 
 def tma_skip_msg(byval_only: bool = False) -> str:
-    """Why a test with tensor descriptors is skipped."""
+    """The reason to skip a test with tensor descriptors."""
     toolkit = "12.0" if byval_only else "12.3"
     return f"tensor descriptors need compute capability 9 or higher, and CUDA {toolkit} or higher"
 
 
 requires_tma: Any
-"""A mark of tests that are skipped where tensor descriptors do not work."""
+"""A mark that skips tests if tensor descriptors do not work."""
 
 
 def __getattr__(name: str) -> Any:
@@ -190,7 +190,7 @@ def numpy_random(
 
 
 def to_triton(x: Array, device: Any, dst_type: str | None = None) -> Any:
-    """An array as a tensor of torch, or a wrapper of one where torch lacks the dtype.
+    """An array as a tensor of torch, or a wrapper of one if torch lacks the dtype.
 
     dst_type: its dtype, if that is one that NumPy lacks: "bfloat16", "float8e5" ...
     """
@@ -262,7 +262,7 @@ def _fresh_knobs_impl(  # pyright: ignore[reportUnusedFunction]
     def fresh() -> Any:
         for name, group in groups.items():
             for knob in group.knob_descriptors.values():
-                # set before it is deleted, so that what a test sets in its place is undone
+                # set before it is deleted, so that the value that a test sets is undone
                 patch.setenv(knob.key, "")
                 patch.delenv(knob.key)
             setattr(knobs, name, group.copy().reset())

@@ -1,7 +1,7 @@
-"""Which PyTorch has the Inductor whose interface to Triton is met here.
+"""Versions of PyTorch whose Inductor is supported.
 
-It is no public interface and changes with each minor version, so that others would fail somewhere
-in the middle, or worse, compute something else.
+Inductor's interface to Triton is not public and changes with each minor version: other versions
+would fail later or compute wrong results.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from tilewright.support import errors, import_late
 _WORKERS = ("torch", "_inductor", "compile_worker", "__main__.py")
 
 SUPPORTED = ("2.11", "2.12", "2.13")
-"""Minor versions of PyTorch: tests pass with all on CPUs, and with 2.11 on GPUs."""
+"""Minor versions of PyTorch: tests pass with all of them on CPUs, and with 2.11 on GPUs."""
 
 REGISTERED = ("2.13",)
-"""Those whose hooks `register_with_inductor` knows."""
+"""Versions whose hooks `register_with_inductor` supports."""
 
 
 def check_torch(supported: Sequence[str] = SUPPORTED) -> None:
-    """Errors: UnsupportedTorch, if another version has been imported."""
+    """Check the imported version. Errors: UnsupportedTorch."""
     version = str(getattr(sys.modules.get("torch"), "__version__", ""))
     if version and ".".join(version.split(".")[:2]) not in supported:
         raise errors.UnsupportedTorch(version, supported)
 
 
 def triton_key() -> str:
-    """What changes with the compiler: a part of the keys of Inductor's caches, which is the first
-    that it asks for, and the last before it forks compile workers. Errors: UnsupportedTorch."""
+    """A key of the compiler's version, part of the keys of Inductor's caches. Inductor calls it
+    first, and before it forks compile workers. Errors: UnsupportedTorch."""
     check_torch()
     if is_parent_of_workers():
         import_late("tilewright.triton_alias.compile_worker_start").prepare()
@@ -39,19 +39,19 @@ def triton_key() -> str:
 
 
 def is_parent_of_workers() -> bool:
-    """Whether this process is the one that Inductor starts to fork its compile workers."""
+    """Whether this process is the one from which Inductor forks its compile workers."""
     file = str(getattr(sys.modules.get("__main__"), "__file__", None) or "")
     return PurePath(file).parts[-len(_WORKERS) :] == _WORKERS
 
 
 def register_with_inductor() -> None:
-    """Tell Inductor, by its hooks, what it lacks for kernels of a CPU.
+    """Register support for kernels on a CPU with Inductor's hooks.
 
-    AOTInductor, and `torch.compile` with `cpp_wrapper`, call them from C++ then, and are compiled
-    anew by another version of Tilewright; and configurations of templates and of users' kernels are
-    measured once that differ in warps or stages only, which mean nothing there.
-    Needs torch, and for C++ its compiler. Where Inductor's `cpu_backend` is not "triton", C++ is
-    written as before. Errors: UnsupportedTorch.
+    AOTInductor, and `torch.compile` with `cpp_wrapper`, then call kernels from C++, and recompile
+    with another version of Tilewright. Configurations of templates and of users' kernels that
+    differ only in warps or stages, which a CPU ignores, are measured once.
+    Needs torch and, for C++, a compiler. If Inductor's `cpu_backend` is not "triton", its C++ is
+    unchanged. Errors: UnsupportedTorch.
     """
     import_late("torch")
     check_torch(REGISTERED)

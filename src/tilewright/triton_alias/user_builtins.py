@@ -4,8 +4,8 @@
     def is_known(value, _semantic=None):
         return isinstance(value, tl.constexpr)
 
-The function sees tensors, and compile-time values as constexprs. Language functions that it calls
-become a part of the kernel. `_semantic` is None: there is no builder of MLIR to emit with.
+The function is passed tensors, and compile-time values as constexprs. Language functions that it
+calls become part of the kernel. `_semantic` is None: there is no MLIR builder.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tilewright.language import base_value, constexpr
 
 
 def builtin(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a function one that kernels call at compile time."""
+    """Make a function callable by kernels at compile time."""
 
     @wraps(fn)
     def called(*args: Any, **kwargs: Any) -> Any:
