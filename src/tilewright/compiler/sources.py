@@ -30,7 +30,13 @@ from tilewright.frontend.python import (
 )
 from tilewright.ir import Module
 from tilewright.ir.types import PointerType, Type
-from tilewright.language import DeviceFunction, TensorDescriptor, constexpr
+from tilewright.language import (
+    DeviceFunction,
+    TensorDescriptor,
+    constexpr,
+    constexpr_function,
+    is_builtin,
+)
 from tilewright.support import ask, errors
 
 Place = int | str | tuple[int | str, ...]
@@ -383,8 +389,11 @@ def _value_text(value: object) -> str:
     """Text that differs between compile-time values of different meaning."""
     if isinstance(value, constexpr):
         return _value_text(cast("object", value.value))
-    if isinstance(value, DeviceFunction):
-        return f"function {dependencies(value).hash}"
+    if isinstance(value, DeviceFunction | constexpr_function):
+        return f"function {dependencies(cast('DeviceFunction', value)).hash}"
+    if is_builtin(value):
+        # by name: its address differs between processes
+        return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}"
     if isinstance(value, tuple | list):
         items = cast("Sequence[object]", value)
         return f"{type(items).__name__}({', '.join(map(_value_text, items))})"

@@ -179,6 +179,13 @@ def test_every_function_of_libdevice_is_implemented_and_documented() -> None:
         assert len(stub.__doc__) > 8, name
 
 
+def test_every_stub_is_found_by_its_name() -> None:
+    """Cache keys and pickles name a function by its module and qualified name."""
+    for name in libdevice.__all__:
+        stub = getattr(libdevice, name)
+        assert getattr(sys.modules[stub.__module__], stub.__qualname__) is stub, name
+
+
 def test_modules_of_libdevice_are_imported_at_the_first_use() -> None:
     program = """
 import sys

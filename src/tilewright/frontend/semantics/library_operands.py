@@ -38,11 +38,11 @@ LibraryFunction = tl.library_functions.LibraryFunction
 
 
 class Call(NamedTuple):
-    """The arguments of the body, the dtype that its result is rounded to, and the form to run."""
+    """Arguments of the body, the dtype to which its result is rounded, and the form that runs."""
 
     args: Sequence[Any]
     result: dtype | None = None
-    form: Any = None
+    form: Form | None = None
 
 
 Prepare = Callable[[Context, str, tuple[object, ...]], Call]
@@ -115,7 +115,7 @@ def _integers(ctx: Context, function: str, operands: tuple[object, ...]) -> Call
 def _given(
     dtypes: Sequence[dtype], ctx: Context, function: str, operands: tuple[object, ...]
 ) -> Call:
-    """Operands of given dtypes; an integer that is no literal is not taken for a float."""
+    """Operands of given dtypes. Errors: InvalidValue for an integer tensor instead of a float."""
     for operand, kind in zip(operands, dtypes, strict=True):
         number = materialize(ctx, operand)
         if number.dtype.is_floating() != kind.is_floating():
@@ -125,8 +125,8 @@ def _given(
 
 
 _PRODUCTS, _NARROW_PRODUCTS = 8, 64
-"""Greatest size of a literal exponent that is computed by products: within 4 ulp of fp32, and an
-ulp of floats of 16 bits."""
+"""Largest literal exponents that are computed by products, within 4 ulp of fp32 and within an ulp
+of 16-bit floats."""
 
 
 def _power(ctx: Context, function: str, operands: tuple[object, ...]) -> Call:
@@ -144,7 +144,7 @@ def _power(ctx: Context, function: str, operands: tuple[object, ...]) -> Call:
     return _accumulated(ctx, function, operands)
 
 
-_PREPARE: dict[Any, Prepare] = {
+_PREPARE: dict[Operands, Prepare] = {
     Operands.FLOATS: _accumulated,
     Operands.FP64: partial(_floats, lambda own: f64, True),
     Operands.FLOATS_UNROUNDED: partial(_floats, accumulator_dtype, False),
@@ -180,7 +180,7 @@ def _called(
     kinds = declared.operands
     prepare = partial(_given, kinds) if isinstance(kinds, tuple) else _PREPARE[kinds]
     args, result, form = prepare(ctx, name, operands)
-    body = declared.forms.get(form, declared.body)
+    body = declared.body if form is None else declared.forms.get(form, declared.body)
     found = evaluate(ctx, lambda: body(*args))
     return found if result is None else cast_to(ctx, found, result)
 

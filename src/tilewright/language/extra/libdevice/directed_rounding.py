@@ -169,7 +169,7 @@ def _rounded(operation: Callable[..., Rounded], mode: str, meaning: str) -> Body
     def body(*x: tensor) -> Any:
         return MODES[mode](operation(*x))
 
-    body.__name__ = f"{operation.__name__[1:]}_{mode}"
+    body.__name__ = body.__qualname__ = f"{operation.__name__[1:]}_{mode}"
     body.__doc__ = f"{meaning}, {MODE_NAMES[mode]}."
     return library_function(Operands.FLOATS)(body)
 
