@@ -467,3 +467,59 @@ def test_bytes_of_two_weights_end_at_half_of_the_rows(
     rows = np.pad(rows, ((0, 1), (0, 0)))[:k]
     np.testing.assert_array_equal(promoted, values[:, :k] @ rows)
     assert promoted_loads(device, kernels) in (2, None)
+
+
+@jit
+def prefetched_operand(a, b, c, K, stride_a, stride_b, LEFT: tl.constexpr):
+    """One operand is loaded an iteration ahead by hand; its last tile is used after the loop."""
+    i, k = tl.arange(0, 64), tl.arange(0, 64)
+    at_a = a + i[:, None] * stride_a + k[None, :]
+    at_b = b + k[:, None] * stride_b + i[None, :]
+    x, y = tl.load(at_a), tl.load(at_b)
+    acc = tl.zeros((64, 64), tl.float32)
+    for step in range(0, K - 64, 64):
+        if LEFT:
+            y = tl.load(at_b + step * stride_b)
+            acc = tl.dot(x, y, acc)
+            x = tl.load(at_a + step + 64)
+        else:
+            x = tl.load(at_a + step)
+            acc = tl.dot(x, y, acc)
+            y = tl.load(at_b + (step + 64) * stride_b)
+    if LEFT:
+        y = tl.load(at_b + (K - 64) * stride_b)
+    else:
+        x = tl.load(at_a + K - 64)
+    tl.store(c + i[:, None] * 64 + i[None, :], tl.dot(x, y, acc))
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_an_operand_that_is_loaded_ahead_by_hand(device: Device, left: bool):
+    a, b = random_of(np.float16, 64, 256), random_of(np.float16, 256, 64)
+    c = device.empty((64, 64), np.float32)
+    device.run(
+        prefetched_operand, (1,), device.array(a), device.array(b), c, 256, 256, 64, LEFT=left
+    )
+    assert_product(c, a, b)
+
+
+@jit
+def carried_operand(a, b, c, K, stride_a, stride_b):
+    """The last tile that the loop loads is multiplied once more."""
+    i, k = tl.arange(0, 64), tl.arange(0, 64)
+    at_a = a + i[:, None] * stride_a + k[None, :]
+    at_b = b + k[:, None] * stride_b + i[None, :]
+    x, y = tl.load(at_a), tl.load(at_b)
+    acc = tl.zeros((64, 64), tl.float32)
+    for step in range(0, K - 64, 64):
+        x = tl.load(at_a + step)
+        acc = tl.dot(x, y, acc)
+        y = tl.load(at_b + (step + 64) * stride_b)
+    tl.store(c + i[:, None] * 64 + i[None, :], tl.dot(x, y, acc))
+
+
+def test_an_operand_that_a_loop_carries_to_its_end(device: Device):
+    a, b = random_of(np.float16, 64, 256), random_of(np.float16, 256, 64)
+    c = device.empty((64, 64), np.float32)
+    device.run(carried_operand, (1,), device.array(a), device.array(b), c, 256, 256, 64)
+    assert_product(c, np.concatenate([a[:, :192], a[:, 128:192]], 1), b)

@@ -127,7 +127,7 @@ def bulk_buffer(op: Load) -> BufferType | None:
     found = readers(AheadLoad(op, 0))
     users = set[Op](reader.op for reader in found)
     through = [u for u in op.result.uses if u not in users]
-    if not found or any(user not in users for op_ in through for user in op_.results[0].uses):
+    if not found or not all(_is_read_by(u, users) for u in through):
         return None
     types: set[BufferType] = set()
     for reader in found:
@@ -139,3 +139,8 @@ def bulk_buffer(op: Load) -> BufferType | None:
             type_ = transposed_buffer(type_, inverse)
         types.add(type_)
     return types.pop() if len(types) == 1 else None
+
+
+def _is_read_by(op: Op, users: set[Op]) -> bool:
+    """Whether an op only passes a load on to its readers: a loop that carries it does not."""
+    return len(op.results) == 1 and all(user in users for user in op.results[0].uses)
