@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import astuple
 from typing import cast
 
+from tilewright.backends.explanation import Resources
 from tilewright.backends.manifest import GPUTarget, StageContext
 from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.assemble.call_chains import add_call_chains
@@ -129,7 +130,7 @@ def _register_limit(report: Report, ptx: str, context: StageContext) -> int | No
     """A limit with which ptxas may do better than without.
 
     Where registers do not suffice, ptxas may give up and use 32, but not with an explicit limit.
-    Otherwise a limit may let one more program run on a multiprocessor. MMAs hide latency by
+    Otherwise a limit may let more programs run on a multiprocessor. MMAs hide latency by
     themselves: a kernel with MMAs keeps its registers.
     """
     if ".maxnreg" in ptx:
@@ -137,26 +138,36 @@ def _register_limit(report: Report, ptx: str, context: StageContext) -> int | No
     if _spilled(report):
         most = _most_registers(context)
         return most if report.registers < most else None
-    return None if "mma." in ptx else _registers_for_one_more(report.registers, context)
+    return None if "mma." in ptx else _limit_for_more_programs(report.registers, context)
 
-
-_MOST_PROGRAMS = 4
-"""Programs of a multiprocessor: one more adds at least a quarter."""
 
 _LEAST_REGISTERS = 0.8
 """The lowest limit, as a fraction of the registers in use: a lower one costs spills, or loads in
 flight."""
 
+_LEAST_GAIN = 1.25
+"""Programs of a multiprocessor with a limit, as a multiple of those without."""
 
-def _registers_for_one_more(registers: int, context: StageContext) -> int | None:
-    """Registers of a thread with which one more program runs on a multiprocessor."""
+_FEW_PROGRAMS, _LOW_OCCUPANCY = 4, 0.5
+"""A limit may pay where so few programs run on a multiprocessor, or so few of its warps."""
+
+
+def _limit_for_more_programs(registers: int, context: StageContext) -> int | None:
+    """Registers of a thread with which more programs run on a multiprocessor."""
     arch, threads = _arch(context), _threads(context)
     shared = int(context.metadata.get("shared") or 0)
-    resources = resources_of(arch, threads // arch.warp_size, registers, 0, shared)
-    if resources.limit != "registers" or resources.programs > _MOST_PROGRAMS:
+
+    def resources(number: int) -> Resources:
+        return resources_of(arch, threads // arch.warp_size, number, 0, shared)
+
+    before = resources(registers)
+    many = before.programs > _FEW_PROGRAMS and before.occupancy >= _LOW_OCCUPANCY
+    if before.limit != "registers" or many:
         return None
-    limit = arch.registers_sm // (threads * (resources.programs + 1)) // 8 * 8
-    return limit if limit >= _LEAST_REGISTERS * registers else None
+    programs = resources(-(-int(_LEAST_REGISTERS * registers) // 8) * 8).programs
+    if programs < _LEAST_GAIN * before.programs:
+        return None
+    return arch.registers_sm // (threads * programs) // 8 * 8
 
 
 def _threads(context: StageContext) -> int:

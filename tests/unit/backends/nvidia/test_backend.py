@@ -148,14 +148,15 @@ def test_code_comes_from_ptxas_where_there_is_one_for_the_gpu(
     [
         (39, 16, "", 32),  # four programs of 512 threads instead of three
         (72, 8, "", 64),
+        (80, 4, "", 64),  # eight of 128 instead of six
         (64, 8, "", None),  # a fifth program would take a quarter of the registers
-        (40, 4, "", None),  # more than four programs run anyway
+        (40, 4, "", None),  # twelve programs have three quarters of all warps
         (39, 16, "wgmma.mma_async", None),
         (39, 16, ".maxnreg 40", None),
     ],
 )
 @pytest.mark.parametrize("spilled", [0, 8])
-def test_a_limit_lets_one_more_program_run(
+def test_a_limit_lets_more_programs_run(
     monkeypatch: pytest.MonkeyPatch,
     registers: int,
     warps: int,
