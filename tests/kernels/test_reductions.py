@@ -120,6 +120,25 @@ def test_sum_of_every_type(device: Device, rng: np.random.Generator, axis: Any, 
         assert_same(found, x.sum(axis, dtype=sum_type(dtype)))
 
 
+@pytest.mark.parametrize("dtype", FLOATS[:2], ids=str)
+@pytest.mark.parametrize("axis", [0, 1, None])
+def test_sums_of_long_rows_of_16_bits(
+    device: Device, rng: np.random.Generator, axis: Any, dtype: Any
+):
+    """A GPU adds them by matrix instructions; those of large numbers that cancel are exact."""
+    x = normals(rng, (8, 512), dtype)
+    x[2, ::2], x[2, 1::2] = 1024, -1024
+    found = reduced(device, total, x, axis, sum_type(dtype))
+    assert_close_sums(found, x.astype(np.float64).sum(axis), x, axis)
+    x[0, 3], x[1, 4], x[3, 5], x[3, 6] = np.inf, np.nan, np.inf, -np.inf
+    found = reduced(device, total, x, axis, sum_type(dtype))
+    with np.errstate(invalid="ignore"):
+        expected = x.astype(np.float64).sum(axis)
+    special = ~np.isfinite(expected)
+    np.testing.assert_array_equal(found.astype(np.float64)[special], expected[special])
+    assert np.isfinite(found[~special].astype(np.float64)).all()
+
+
 @pytest.mark.parametrize("dtype", NUMBERS, ids=str)
 @pytest.mark.parametrize("axis", [0, 1, None])
 def test_extrema_of_every_type(device: Device, rng: np.random.Generator, axis: Any, dtype: Any):

@@ -254,3 +254,41 @@ def test_error_free_transformations_are_not_fused() -> None:
     """The result and what its product lacks; a sum that took the product in would lack other."""
     ptx = compiled(fused_toward_zero, "*fp64 *fp64 *fp64 *fp64").asm["ptx"]
     assert ptx.count("fma.rn.f64") == 2
+
+
+# --- sums -----------------------------------------------------------------------------------------
+
+
+@jit
+def sums(x, out, AXIS: tl.constexpr, WIDE: tl.constexpr):
+    i = tl.arange(0, 16)[:, None] * 256 + tl.arange(0, 256)[None, :]
+    value = tl.load(x + i)
+    if WIDE:
+        value = value.to(tl.float32)
+        tl.store(out + i, value)
+    if AXIS is None:
+        tl.store(out, tl.sum(value))
+    else:
+        tl.store(out + tl.arange(0, 16), tl.sum(value, AXIS))
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "fp16"])
+def test_floats_of_16_bits_are_added_by_matrix_instructions(dtype: str) -> None:
+    kernel = compiled(sums, f"*{dtype}/16 *{dtype}/16", AXIS=None, WIDE=False)
+    assert count(kernel, "mma.sync.aligned.m16n8k16") == 4096 // 128 // 8
+    assert count(kernel, "shfl") == 3 * 4  # rows of a warp
+    assert count(kernel, "add") < 32  # of addresses, too
+
+
+@pytest.mark.parametrize(
+    "types, capability, words",
+    [
+        ("*fp32/16 *fp32/16", 90, {"AXIS": None, "WIDE": False}),
+        ("*bf16/16 *fp32/16", 90, {"AXIS": None, "WIDE": True}),  # converted anyway
+        ("*bf16/16 *bf16/16", 75, {"AXIS": None, "WIDE": False}),
+    ],
+)
+def test_other_sums_are_added_by_elements(
+    types: str, capability: int, words: dict[str, Any]
+) -> None:
+    assert count(compiled(sums, types, capability, **words), "mma") == 0

@@ -62,7 +62,7 @@ class _Step:
     ) -> None:
         """Add to the sums."""
         a, b = [left[i] for i in self.a], [right[i] for i in self.b]
-        products = _mma(state, self.text, a, b, [sums[i] for i in self.sums])
+        products = mma(state, self.text, a, b, [sums[i] for i in self.sums])
         for i, value in zip(self.sums, products, strict=True):
             sums[i] = value
 
@@ -155,7 +155,7 @@ def as_mma_register(state: GpuLowering, packed_register: Val, element: DType) ->
     return packed_register
 
 
-def _mma(
+def mma(
     state: GpuLowering, text: str, a: Sequence[Val], b: Sequence[Val], sums: Sequence[Val]
 ) -> list[Val]:
     """d = a @ b + d, the sums tied to the results."""

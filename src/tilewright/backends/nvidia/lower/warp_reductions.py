@@ -1,4 +1,5 @@
-"""Reductions within a warp: registers, then lanes by butterfly shuffles.
+"""Reductions within a warp: registers, then lanes by butterfly shuffles; sums of 16-bit floats by
+MMAs (mma_sums.py).
 
 The order of each stage is fixed by the layout: registers in their order, lane bits from the lowest.
 So a result does not change from run to run. Those over warps are two (split_reductions.py).
@@ -6,13 +7,16 @@ So a result does not change from run to run. Those over warps are two (split_red
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tilewright.backends.nvidia.layouts.tile_layout import layout_of
 from tilewright.backends.nvidia.lower.combine_regions import apply_region
 from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, lowering
 from tilewright.backends.nvidia.lower.lane_exchange import shuffle_packed
 from tilewright.backends.nvidia.lower.literal_folding import is_literal
+from tilewright.backends.nvidia.lower.mma_sums import LANES, sum_by_mma, summed_by_mma
 from tilewright.backends.nvidia.lower.register_packing import pack, unpack
-from tilewright.ir.types import element_of
+from tilewright.ir.types import dtype_of, element_of
 from tilewright.layout import LANE, REGISTER, WARP, LinearLayout
 from tilewright.llvm import Val, integer_literal
 from tilewright.ops import ReduceOp
@@ -21,20 +25,33 @@ from tilewright.ops import ReduceOp
 @lowering(ReduceOp)
 def _reduce(state: GpuLowering, op: ReduceOp) -> None:
     layout, axis = layout_of(op.inputs[0]), op.axis
-    columns = [state.registers_of(v) for v in op.inputs]
     groups = _registers_by_kept_coords(layout, axis)
     assert not any(basis[axis] for basis in layout.bases(WARP)), f"{op} is to be split"
+    source = summed_by_mma(state, op)
+    columns = [state.registers_of(v) for v in (op.inputs if source is None else (source,))]
     lanes = [bit for bit, basis in enumerate(layout.bases(LANE)) if basis[axis]]
     rows: list[list[Val]] = []
     for registers in groups.values():
-        running = [column[registers[0]] for column in columns]
-        for r in registers[1:]:
-            running = apply_region(state, op.combine, [*running, *(c[r] for c in columns)])
+        if source is None:
+            running = _over_registers(state, op, columns, registers)
+        else:
+            values = [columns[0][r] for r in registers]
+            running = [sum_by_mma(state, dtype_of(source.type), values)]
         # A butterfly: afterwards each lane has the result of all.
-        for bit in lanes:
+        for bit in lanes if source is None else LANES:
             running = _across_lanes(state, op, running, bit)
         rows.append(running)
     _finish(state, op, list(groups), rows)
+
+
+def _over_registers(
+    state: GpuLowering, op: ReduceOp, columns: Sequence[Sequence[Val]], registers: Sequence[int]
+) -> list[Val]:
+    """The elements of a thread combined, in order."""
+    running = [column[registers[0]] for column in columns]
+    for r in registers[1:]:
+        running = apply_region(state, op.combine, [*running, *(c[r] for c in columns)])
+    return running
 
 
 def _registers_by_kept_coords(layout: LinearLayout, axis: int) -> dict[tuple[int, ...], list[int]]:
