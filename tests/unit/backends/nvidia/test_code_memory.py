@@ -2,6 +2,7 @@
 
 # pyright: reportOptionalOperand=none
 
+import re
 from typing import Any
 
 import pytest
@@ -46,7 +47,7 @@ def test_aligned_accesses_take_16_bytes(dtype: str) -> None:
     found = instructions(compiled(copy, f"*{dtype}/16 *{dtype}/16 i32/16", BLOCK=2048))
     assert found[f"ld.global.{SUFFIXES[dtype]}"] == found[f"st.global.{SUFFIXES[dtype]}"] > 0
     assert (
-        sum(n for name, n in found.items() if ".global." in name)
+        sum(n for name, n in found.items() if name.startswith(("ld.global", "st.global")))
         == 2 * found[f"ld.global.{SUFFIXES[dtype]}"]
     )
 
@@ -84,7 +85,7 @@ def test_32_bytes_where_the_architecture_has_them(capability: int, dtype: str, s
 
 def test_a_mask_is_a_predicate_and_not_a_branch() -> None:
     kernel = compiled(copy, "*fp32/16 *fp32/16 i32/16", BLOCK=1024)
-    lines = [line for line in kernel.asm["ptx"].splitlines() if ".global." in line]
+    lines = [line for line in kernel.asm["ptx"].splitlines() if re.search(r"(ld|st)\.global", line)]
     assert lines and all(line.strip().startswith("@%p") for line in lines)
     assert count(kernel, "bra") == 0
 
@@ -196,3 +197,21 @@ def test_a_gather_has_the_layout_of_what_is_computed_with_it() -> None:
     found = instructions(kernel)
     assert found["ld.global.v4.b32"] == found["st.global.v4.b32"] == 1
     assert count(kernel, "bar") == count(kernel, "ld.shared") == 0
+
+
+@jit
+def add_one(x, out, n, DIMS: tl.constexpr):
+    i = tl.program_id(0) * 4096 + tl.arange(0, 4096)
+    if DIMS == 2:
+        i = tl.program_id(0) * 16 + tl.arange(0, 16)[:, None]
+        i = i * n + tl.arange(0, 256)[None, :]
+    tl.store(out + i, tl.load(x + i) + 1)
+
+
+@pytest.mark.parametrize("dims, rows", [(1, 1), (2, 4)])
+def test_addresses_of_a_run_differ_by_constants(dims: int, rows: int) -> None:
+    """One offset of each run becomes 64 bits wide: the others are immediate offsets."""
+    kernel = compiled(add_one, "*fp32/16 *fp32/16 i32/16", DIMS=dims)
+    assert count(kernel, "ld.global") == 8
+    wide = ("mul.wide", "cvt.s64", "cvt.u64")
+    assert sum(count(kernel, name) for name in wide) <= rows

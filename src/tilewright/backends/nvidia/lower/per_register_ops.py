@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Sequence
+from functools import lru_cache, partial
 
 from tilewright.backends.nvidia.layouts.layout_propagation import registers_between
 from tilewright.backends.nvidia.layouts.tile_layout import layout_of
@@ -26,7 +27,7 @@ from tilewright.ir.types import (
     shape_of,
     u8,
 )
-from tilewright.layout import REGISTER, LinearLayout
+from tilewright.layout import LANE, REGISTER, WARP, LinearLayout
 from tilewright.llvm import (
     Code,
     Val,
@@ -225,19 +226,63 @@ def _offset(state: GpuLowering, op: OffsetOp) -> None:
     assert isinstance(element, PointerType)
     memory = "i8" if element.element.is_bool else llvm_type(element.element)
     signed = dtype_of(op.operands[1].type).is_signed
+    places = _places_in_runs(state, op)
     emitted: dict[tuple[str, str], Val] = state.emitted_of(op)
+    bases: dict[tuple[str, int], tuple[Val, int]] = state.emitted_of(op)
     results: list[Val] = []
-    for pointer, offset in zip(
-        state.registers_of(op.operands[0]), state.registers_of(op.operands[1]), strict=True
+    for number, (pointer, offset) in enumerate(
+        zip(state.registers_of(op.operands[0]), state.registers_of(op.operands[1]), strict=True)
     ):
         key = pointer.text, offset.text
         if key not in emitted:
-            wide = _wide(state, offset, signed)
+            group, step = places[number]
+            base = bases.get((pointer.text, group))
+            start, index = (
+                (pointer, _wide(state, offset, signed))
+                if base is None
+                else (base[0], integer_literal(step - base[1], "i64"))
+            )
             # Not inbounds: elements that are masked off may point anywhere.
-            text = f"getelementptr {memory}, ptr {pointer}, i64 {wide}"
+            text = f"getelementptr {memory}, ptr {start}, i64 {index}"
             emitted[key] = state.code.let_here(text, "ptr")
+            bases.setdefault((pointer.text, group), (emitted[key], step))
         results.append(emitted[key])
     state.set_registers(op.results[0], results)
+
+
+def _places_in_runs(state: GpuLowering, op: OffsetOp) -> Sequence[tuple[int, int]]:
+    """For each register the run of addresses that it is in, and its place there.
+
+    Addresses of a run differ by constants. Computed from one offset each, they would be a chain of
+    64-bit arithmetic each, since to LLVM the sum of an offset and a constant may wrap.
+    """
+    if not isinstance(op.results[0].type, TileType):
+        return [(0, 0)]
+    runs = state.alignments[op.results[0]].contiguity
+    dim = max(range(len(runs)), key=runs.__getitem__)
+    places = places_in_runs(layout_of(op.results[0]), dim, runs[dim])
+    return places if state.vectors is None else places[state.vectors.start :]
+
+
+@lru_cache(maxsize=256)
+def places_in_runs(layout: LinearLayout, dim: int, run: int) -> list[tuple[int, int]]:
+    """(run, coordinate) of each register along a dim, for runs of so many elements.
+
+    Registers of one run differ by a constant in all threads.
+    """
+    moving = 0
+    for name in (LANE, WARP):
+        for basis in layout.bases(name):
+            moving |= basis[dim]
+    found: dict[tuple[int, ...], int] = {}
+    places: list[tuple[int, int]] = []
+    for register in range(layout.in_size(REGISTER)):
+        coordinates = layout.apply(register=register)
+        step = coordinates[dim]
+        # bits that threads change as well are not added, but XORed
+        key = (*coordinates[:dim], *coordinates[dim + 1 :], step // run, step & moving)
+        places.append((found.setdefault(key, register), step))
+    return places
 
 
 def _wide(state: GpuLowering, offset: Val, signed: bool) -> Val:
