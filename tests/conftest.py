@@ -1,4 +1,4 @@
-"""What every test gets: no writes to the user's cache, repeatable properties, skips by need."""
+"""Set-up of every test: its own disk cache, repeatable properties, skips by need."""
 
 import ctypes
 import gc
@@ -14,7 +14,7 @@ from tests.with_small_caches import SMALL
 from tilewright.backends.nvidia.driver import driver_library
 from tilewright.runtime.bench import cpu_caches
 
-# The last tests the others.
+# the last one tests the others
 pytest_plugins = (
     "tests.golden_runner",  # collects tests/golden/**/*.tile, adds --bless
     "tests.tiers",
@@ -30,8 +30,11 @@ hypothesis_settings.load_profile("repeatable")
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Tests are kept to the end: no search for garbage while they are made, nor in them later; and
-    full searches are rarer, since what modules keep of compiled kernels grows with the tests."""
+    """Disable garbage collection during collection of tests, and freeze the tests afterwards.
+
+    Tests live until the end, so no search for garbage needs to walk them. Full searches are rarer,
+    since modules hold more compiled kernels with each test.
+    """
     gc.disable()
     try:
         return (yield)
@@ -54,7 +57,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _check_that_files_name_torch(paths: set[Path]) -> None:
-    """`.ci/run` collects only files that do, for the tests with torch."""
+    """Check that files with tests marked `torch` name it: `.ci/run` collects no others."""
     silent = [str(path) for path in paths if "torch" not in path.read_text("utf-8").lower()]
     if silent:
         raise pytest.UsageError(f"has tests marked `torch`, and does not name it: {silent}")
@@ -62,8 +65,10 @@ def _check_that_files_name_torch(paths: set[Path]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """What names no target is compiled for the CPU, on machines with a GPU too. No fixture, since
-    those that each test has cost the most of what pytest adds to it."""
+    """Compile for the CPU if a test names no target, on machines with a GPU as well.
+
+    Not a fixture, since fixtures of each test are most of pytest's overhead.
+    """
     if item.get_closest_marker("gpu") is not None:
         return (yield)
     has_driver, driver_library.has_driver = driver_library.has_driver, lambda: False
@@ -75,7 +80,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 @pytest.fixture(scope="session", autouse=True)
 def _verified_passes() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
-    """Each pass is held to the invariants of the IR, also in subprocesses."""
+    """Verify the invariants of the IR after each pass, in subprocesses as well."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TILEWRIGHT_VERIFY", "1")
         yield
@@ -83,7 +88,9 @@ def _verified_passes() -> Iterator[None]:  # pyright: ignore[reportUnusedFunctio
 
 @pytest.fixture(scope="session", autouse=True)
 def _small_caches() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
-    """No test needs exact timings, and to empty the caches of a large server takes seconds."""
+    """Pretend to have small caches: no test needs exact timings, and flushing large ones takes
+    seconds.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cpu_caches, "read_caches", lambda: SMALL)
         yield
@@ -91,7 +98,7 @@ def _small_caches() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:  # pyright: ignore[reportUnusedFunction]
-    """A disk cache of the run's own; subprocesses inherit it."""
+    """Use a disk cache of the run's own; subprocesses inherit it."""
     folder = tmp_path_factory.mktemp("tilewright-cache")
     before = os.environ.get("TILEWRIGHT_CACHE_DIR")
     os.environ["TILEWRIGHT_CACHE_DIR"] = str(folder)

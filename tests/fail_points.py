@@ -1,4 +1,4 @@
-"""Runs writers of files up to a named point and no further."""
+"""Runs writers of files up to a named point and stops them there."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ from tilewright.support.disk_cache.fail_points import FailPoints
 
 
 def reached_points(work: Callable[[], object]) -> list[str]:
-    """The points that `work` gets to, in order."""
+    """The points that `work` reaches, in order."""
     reached: list[str] = []
     FailPoints.hook = reached.append
     try:

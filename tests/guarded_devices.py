@@ -1,7 +1,7 @@
-"""Where kernels are tested: each device takes NumPy arrays and brings results back.
+"""Devices for tests of kernels: each takes NumPy arrays and returns results.
 
 `device.run(kernel, grid, *args, **words)` launches a kernel whose array arguments were made by
-`device.array(...)` or `device.empty(...)` (or are views of such arrays). Such arrays lie between
+`device.array(...)` or `device.empty(...)` (or are views of such arrays). Such arrays are between
 guard bytes that are checked after every launch, and those of `empty` hold poison: NaN, or a pattern
 that no test computes.
 """
@@ -26,18 +26,18 @@ from tilewright.support import settings
 GUARD_BYTES = 256
 GUARD = 0xDB
 ALIGNMENT = 64
-"""Bytes; kept by copies on a device, so that views are as aligned there as here."""
+"""Guard bytes; copies on a device keep them, so that views have the same alignment there."""
 POISON = 0xCD
 
 Array = np.ndarray[Any, Any]
 
 
 class Device:
-    """A way to run kernels.
+    """A device to run kernels on.
 
     is_slow: programs take milliseconds each, so tests choose few of them (see `pick`);
     is_approximate: fp32 quotients and functions are within a few ulp, and 0 below 2^-126; seed: of
-    a random order of what runs at once, where a device has a choice.
+    the random order of concurrent work, where a device has a choice
     """
 
     name: str
@@ -69,7 +69,7 @@ class Device:
         return array
 
     def pick(self, slow: Any, fast: Any) -> Any:
-        """The sizes for this device."""
+        """The size for this device."""
         return slow if self.is_slow else fast
 
     def run(self, kernel: Any, grid: Any, *args: Any, **words: Any) -> Any:
@@ -83,17 +83,17 @@ class Device:
 
     @staticmethod
     def give_up_early() -> None:
-        """In this process, end small programs without end soon; compiled ones cannot be ended."""
+        """End programs without end soon; only a device in this process can."""
 
     def check_guards(self) -> None:
-        """Fail if something was written right before or after an array."""
+        """Fail if an element right before or after an array was written."""
         for i, (memory, edge) in enumerate(self._guarded):
             guard = memory[edge : edge + GUARD_BYTES] if i % 2 else memory[:edge]
             assert (guard == GUARD).all(), "a kernel wrote outside its arrays"
 
 
 def poison(array: Array) -> None:
-    """Fill with what no kernel should leave."""
+    """Fill an array with poison."""
     if array.dtype.kind == "b":
         array[...] = True
     elif array.dtype.kind in "iu":
@@ -113,7 +113,7 @@ class Cpu(Device):
 
 @cache
 def interpreted(kernel: Any) -> Any:
-    """The kernel as the interpreter runs it."""
+    """The kernel as an interpreted one."""
     return jit(kernel.fn, interpret=True)
 
 
@@ -128,12 +128,12 @@ class Interpreter(Device):
 
 
 def exact_products() -> AbstractContextManager[Any]:
-    """A block in which products of fp32 are exact unless they say otherwise."""
+    """A block in which fp32 matmuls are exact unless they specify otherwise."""
     return settings().compilation.scope(f32_default="ieee")
 
 
 class OnGpu:
-    """An array in the memory of a GPU, as kernels take it."""
+    """An array in the memory of a GPU, as a kernel argument."""
 
     is_cpu = False
     dtype: Any = None
@@ -182,7 +182,7 @@ class Nvidia(Device):
 
 
 def moved(args: Any, move: Callable[[Array], Any]) -> list[Any]:
-    """Arguments with what `move` makes of their arrays, in tuples and descriptors too."""
+    """Arguments with `move` applied to their arrays, including those in tuples and descriptors."""
 
     def one(arg: Any) -> Any:
         if isinstance(arg, tuple):
@@ -199,12 +199,12 @@ def moved(args: Any, move: Callable[[Array], Any]) -> list[Any]:
 
 
 def address(array: Array) -> int:
-    """Where the first element is."""
+    """Address of the first element."""
     return array.__array_interface__["data"][0]
 
 
 def whole(array: Array) -> Array:
-    """All the bytes that an array is a view of."""
+    """All bytes of the array that an array is a view of."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array.reshape(-1).view(np.uint8)
@@ -215,20 +215,20 @@ DEVICES: dict[str, Callable[[], Device]] = {
     "cpu": Cpu,
     "nvidia": Nvidia,
 }
-"""`emulated` is added by the tests of this project, which hold the emulator."""
+"""Factories of devices; the tests of this project add `emulated`, since they hold the emulator."""
 
 _EMULATED = "tests.kernels.devices"
 
 
 def device_class(name: str) -> Callable[[], Device]:
-    """What makes devices of a name. Raises KeyError."""
+    """The factory of a device. Errors: KeyError."""
     if name == "emulated" and name not in DEVICES:
         importlib.import_module(_EMULATED)
     return DEVICES[name]
 
 
 def available_devices() -> tuple[str, ...]:
-    """Names of the devices that there are: `emulated` from the root of this project's source."""
+    """Names of the available devices; `emulated` from the root of this project's source only."""
     has_emulator = find_spec(_EMULATED.partition(".")[0]) and find_spec(_EMULATED)
     emulated = ("emulated",) if has_emulator else ()
     nvidia = ("nvidia",) if backend_named("cuda").available() else ()

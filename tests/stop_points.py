@@ -1,15 +1,15 @@
-"""Stops a function where a signal handler could raise: as it is called, and after calls of C."""
+"""Stops a function where a signal handler could raise: at its call, and after calls of C."""
 
 import sys
 from collections.abc import Callable
 
 
 class Stopped(TimeoutError, ValueError):
-    """Raised at the chosen point; of the kinds that are caught most often."""
+    """Raised at the chosen point; of the classes that are caught most often."""
 
 
 def count_points(work: Callable[[], object]) -> int:
-    """How many points `work` reaches."""
+    """The number of points that `work` reaches."""
     reached = 0
 
     def count(frame: object, event: str, _: object) -> None:
@@ -21,7 +21,7 @@ def count_points(work: Callable[[], object]) -> int:
 
 
 def is_stopped_at(nth: int, work: Callable[[], object]) -> bool:
-    """Call `work`, stopped at its nth point, from 0; whether it got there."""
+    """Call `work`, stopped at its nth point, from 0; returns whether it got there."""
     left = iter(range(nth))
 
     def stop(frame: object, event: str, _: object) -> None:

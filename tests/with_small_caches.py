@@ -1,5 +1,8 @@
-"""Runs a script that may measure, without emptying all that a large server has of caches, which
-takes a second for each call that is timed: `python with_small_caches.py SCRIPT ARGUMENT...`."""
+"""Run a script that may measure as if the machine had small caches.
+
+Flushing all caches of a large server takes a second for each timed call: `python
+with_small_caches.py SCRIPT ARGUMENT...`.
+"""
 
 import runpy
 import sys

@@ -17,20 +17,20 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a gate is content, and what it says."""
+    """The result of a gate and its report."""
 
     passed: bool
     report: str
 
 
 def run_module(*command: str, cwd: Path = ROOT) -> Verdict:
-    """`python -m command` in `cwd`."""
+    """Run `python -m command` in `cwd`."""
     need_module(command[0])
     return _python("-m", *command, cwd=cwd)
 
 
 def _python(*arguments: str, cwd: Path) -> Verdict:
-    """Python in `cwd`; it finds the sources there before the installed package."""
+    """Run Python in `cwd`; it finds the sources there before the installed package."""
     done = subprocess.run(
         [sys.executable, *arguments],
         cwd=cwd,
@@ -58,7 +58,7 @@ def types(root: Path) -> Verdict:
 
 
 def spelling(root: Path) -> Verdict:
-    """Codespell on what people read; tests are left out, since they misspell on purpose."""
+    """Codespell on texts for people; tests are left out, since they misspell on purpose."""
     places = [name for name in READ_BY_PEOPLE if (root / name).exists()]
     return run_module("codespell_lib", *places, cwd=root)
 
@@ -86,8 +86,8 @@ def configuration() -> dict[str, Any]:
 def planted(folder: Path, files: dict[str, str]) -> Path:
     """A checkout in `folder` with this project's rules, empty packages and the given files.
 
-    Every package of this project and every module that a contract names is there, and empty, so
-    that the contracts apply.
+    It has every package of this project and every module that a contract names, all empty, so that
+    the contracts apply.
     """
     shutil.copy(ROOT / "pyproject.toml", folder)
     shutil.copytree(ROOT / "typings", folder / "typings")
@@ -97,7 +97,7 @@ def planted(folder: Path, files: dict[str, str]) -> Path:
     for module in _modules_in_contracts():
         if (ROOT / module).exists():
             _write(folder / module, '"""Empty."""\n')
-    # A contract on a library is an error where nothing imports it.
+    # a contract on a library is an error if nothing imports it
     _write(folder / "src/tilewright/llvm/native.py", '"""LLVM."""\n\nimport llvmlite as llvmlite\n')
     for folder_name in ("tests", "scripts"):
         _write(folder / folder_name / "__init__.py", '"""Empty."""\n')
@@ -107,7 +107,7 @@ def planted(folder: Path, files: dict[str, str]) -> Path:
 
 
 def _modules_in_contracts() -> list[str]:
-    """The files that the layers of contracts name, as far as they are files."""
+    """The modules among the layers of contracts, as files."""
     contracts = configuration()["tool"]["importlinter"]["contracts"]
     return [
         f"src/{container.replace('.', '/')}/{name.strip(' ()')}.py"

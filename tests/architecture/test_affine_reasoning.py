@@ -1,6 +1,6 @@
-"""Backends query `analysis.affine`: none looks itself for sums and products among ops.
+"""Backends query `analysis.affine` instead of searching ops for sums and products.
 
-A lowering table may, since it emits those ops.
+A lowering table may test for such ops, since it emits code for them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LOWERING_TABLES = {
 
 
 def walks(source: str) -> Iterator[int]:
-    """Lines that ask whether an op is a sum or a product."""
+    """Lines that test whether an op is a sum or a product."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Call(func=ast.Name(id="isinstance"), args=[_, tested]):

@@ -1,4 +1,4 @@
-"""Each test shows what it asserts: a reader need not know what its helpers check."""
+"""Each test has an assertion in its own body: a reader need not know the checks of its helpers."""
 
 import ast
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
-"""Handlers that a signal handler's exception could end in are written `except synchronous(...)`.
+"""Handlers that could catch a signal handler's exception are written `except synchronous(...)`.
 
-The command line and the testing tools run no code of users beside them.
+The command line and the testing tools do not run user code next to them.
 """
 
 import ast
@@ -15,7 +15,7 @@ APART = ("tools", "testing")
 
 
 def broad_handlers(text: str) -> Iterator[tuple[int, str]]:
-    """Line and type of each handler that names a broad kind."""
+    """Line and type of each handler for a broad class of exceptions."""
     for node in ast.walk(ast.parse(text)):
         if not isinstance(node, ast.ExceptHandler):
             continue

@@ -1,4 +1,4 @@
-"""The budget script sees what is too large, and holds its own exceptions to their word."""
+"""The budget script finds files and functions that are too large, and stale exceptions."""
 
 from pathlib import Path
 

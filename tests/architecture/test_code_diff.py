@@ -1,4 +1,4 @@
-"""scripts/code_diff.py: finds changes of generated code, and nothing else."""
+"""`scripts/code_diff.py` finds changes of generated code, and nothing else."""
 
 import shutil
 import subprocess
@@ -104,7 +104,7 @@ def test_a_kernel_on_one_side_only_is_reported_and_does_not_count(tmp_path: Path
 
 
 def test_kernels_of_one_name_are_compared_as_a_set(tmp_path: Path) -> None:
-    """As dumps have them: tests compile in any order."""
+    """Dumps have an arbitrary order, since tests compile in any order."""
     for number, text in enumerate(["b", "a", "b"]):
         kept(tmp_path / f"part{number}", "k", ptx=text)
     code = code_diff.read(tmp_path, "/")

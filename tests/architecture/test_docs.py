@@ -1,8 +1,8 @@
-"""Documents say what is true: code runs, what is quoted is current, links lead to files.
+"""Documents are true: their code runs, quoted output is current, links lead to files.
 
 All Python blocks of a page run as one program, in order, in a process of their own. A block that
-needs more than the package says so after the language: ```` ```python torch ````. A block of
-output, ```` ```output ````, must be printed by the program, in that order.
+needs more than the package states it after the language: ```` ```python torch ````. The program
+must print the blocks of output, ```` ```output ````, in their order.
 """
 
 import importlib.util
@@ -36,7 +36,7 @@ _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)$", re.MULT
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block. line: of its first line of text, from 1."""
+    """A fenced block. line: number of its first line of text, from 1"""
 
     language: str
     needs: frozenset[str]
@@ -64,7 +64,9 @@ def blocks(page: str) -> list[Block]:
 
 
 def program(page: list[Block], lacking: frozenset[str]) -> str:
-    """The Python of a page, each line where the page has it, so that tracebacks name its lines."""
+    """The Python program of a page, with the page's line numbers, so that tracebacks name its
+    lines.
+    """
     lines: list[str] = []
     for block in page:
         if block.language == "python" and not block.needs & lacking:
@@ -74,23 +76,23 @@ def program(page: list[Block], lacking: frozenset[str]) -> str:
 
 
 def lacking_here() -> frozenset[str]:
-    """What blocks may need and this environment has not."""
+    """The needs of blocks that this environment lacks."""
     return frozenset(name for name in NEEDS if importlib.util.find_spec(name) is None)
 
 
 def needed(path: Path) -> frozenset[str]:
-    """What some block of a page needs beside the package."""
+    """All needs of a page's blocks beyond the package."""
     return frozenset[str]().union(*(b.needs for b in blocks(path.read_text("utf-8"))))
 
 
 def runnable(path: Path) -> bool:
-    """Whether a page has Python that is not a doctest (those are run where they are tested)."""
+    """Whether a page has Python blocks other than doctests (which are run elsewhere)."""
     found = blocks(path.read_text("utf-8"))
     return any(b.language == "python" and ">>>" not in b.text for b in found)
 
 
 def run_page(path: Path, folder: Path, lacking: frozenset[str]) -> subprocess.CompletedProcess[str]:
-    """Run a page's program in `folder`, without the blocks that lack a need."""
+    """Run a page's program in `folder`, without the blocks that need any of `lacking`."""
     script = folder / f"{path.stem.replace('-', '_')}_page.py"
     script.write_text(program(blocks(path.read_text("utf-8")), lacking), "utf-8")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), *sys.path])}
@@ -115,7 +117,7 @@ def assert_page_runs(path: Path, folder: Path, lacking: frozenset[str]) -> None:
 @pytest.mark.parametrize(
     "path", [p for p in PAGES if runnable(p)], ids=lambda p: str(p.relative_to(ROOT))
 )
-def test_code_runs_and_prints_what_the_page_says(path: Path, tmp_path: Path):
+def test_code_runs_and_prints_the_output_of_the_page(path: Path, tmp_path: Path):
     assert_page_runs(path, tmp_path, lacking_here() | {"torch", "matplotlib"})
 
 
@@ -137,11 +139,11 @@ def test_code_that_needs_matplotlib_runs_too(path: Path, tmp_path: Path):
 
 GUIDES = [p for p in PAGES if p.parent.name in ("tutorial", "howto")]
 INSTALLS = {"torch": "pip install torch", "matplotlib": "[plot]"}
-"""The command that brings what blocks may need, as a page has to name it."""
+"""The command that installs a need of blocks, as a page has to name it."""
 
 
 @pytest.mark.parametrize("path", GUIDES, ids=lambda p: p.name)
-def test_guides_say_at_their_top_what_they_need(path: Path):
+def test_guides_start_with_their_needs(path: Path):
     title, empty, *rest = path.read_text("utf-8").splitlines()
     assert title.startswith("# ")
     assert not empty
@@ -180,7 +182,7 @@ def test_files_that_pages_name_exist(page: str):
 
 
 def test_few_files_share_a_name():
-    """Only what is the same in both backends, or in both front ends; `core` is Triton's."""
+    """Only files with the same role in both backends, or in both front ends; `core` is Triton's."""
     source = ROOT / "src" / "tilewright"
     stems = Counter(path.stem for path in source.rglob("*.py") if not path.stem.startswith("__"))
     shared = {stem for stem, count in stems.items() if count > 1}
@@ -190,8 +192,8 @@ def test_few_files_share_a_name():
     assert shared <= parallel | {"core"}, shared - parallel
 
 
-def test_decisions_have_numbers_of_their_own_which_links_may_name():
-    """Also in the titles, and in the texts that say ADR and a number."""
+def test_decisions_have_unique_numbers_that_links_use():
+    """Also in titles, and in texts with "ADR" and a number."""
     titles = {path: path.read_text()[2:6] for path in (ROOT / "docs/adr").glob("[0-9]*.md")}
     assert all(path.name.startswith(number) for path, number in titles.items())
     assert len(set(titles.values())) == len(titles)
@@ -229,7 +231,7 @@ _READ = re.compile(r"`(\w+)`\s+in\s+`(src/[\w/]+\.py)`")
 
 
 def unknown_places(page: str) -> list[str]:
-    """The functions and classes that a page says to read in files that do not define them."""
+    """The functions and classes that a page names for reading, and that their files lack."""
     return [
         f"{path}: {name}"
         for name, path in _READ.findall(page)

@@ -1,4 +1,4 @@
-"""Each gate passes on this checkout and fails on a mistake of the kind that it is there for."""
+"""Each gate passes on this checkout and fails on a mistake of its kind."""
 
 from pathlib import Path
 
@@ -193,7 +193,7 @@ def test_layers_finds_each_mistake(tmp_path: Path) -> None:
         assert f"{nvidia}.{room} is not allowed to import {nvidia}.{other}" in report
 
 
-def test_layers_wants_a_place_for_each_new_package(tmp_path: Path) -> None:
+def test_layers_require_a_place_for_each_new_package(tmp_path: Path) -> None:
     root = gates.planted(tmp_path, {"src/tilewright/misplaced/__init__.py": DOC})
     verdict = gates.layers(root)
     assert not verdict.passed

@@ -1,4 +1,4 @@
-"""Handlers register when their module is imported: each backend names all such modules."""
+"""Handlers register when their module is imported: each backend lists all such modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each file in a folder `passes` is a pass that is named as the file, or starts with `_`."""
+"""Each file in a folder `passes` is a pass with the file's name, or starts with `_`."""
 
 import ast
 import re
@@ -13,7 +13,7 @@ FOLDERS = sorted(path for path in PACKAGE.rglob("passes") if path.is_dir())
 
 
 def other_files(folder: Path) -> list[str]:
-    """The files of a folder that are no pass of their name and do not start with `_`."""
+    """The files of a folder that are neither a pass of their name nor start with `_`."""
     return [
         path.name
         for path in sorted(folder.glob("*.py"))
@@ -22,7 +22,7 @@ def other_files(folder: Path) -> list[str]:
 
 
 def pass_names(path: Path) -> set[str]:
-    """The classes of passes of a file, as names of files."""
+    """The classes of passes in a file, as file names."""
     return {
         re.sub(r"(?<!^)(?=[A-Z])", "_", node.name).lower()
         for node in ast.parse(path.read_text("utf-8")).body

@@ -1,4 +1,4 @@
-"""The budgets on the size of rooms and pipelines: they hold here, and planted faults break them."""
+"""The budgets on the size of rooms and pipelines hold here, and planted faults exceed them."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The stubs of llvmlite name only what llvmlite has, with the parameters that it takes."""
+"""The stubs of llvmlite name only existing functions, with their parameters."""
 
 import ast
 import inspect

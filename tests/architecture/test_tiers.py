@@ -55,7 +55,7 @@ def test_every_function_has_a_case_in_the_guard_tier(tier_of: dict[str, str]) ->
     assert [name for name in without if share_of(name, read_shares())] == []
 
 
-def test_every_row_names_tests_that_would_else_all_be_in_the_guard_tier(
+def test_every_row_of_the_table_matches_tests(
     tier_of: dict[str, str],
 ) -> None:
     shares = read_shares()

@@ -204,7 +204,7 @@ MISTAKES: dict[str, tuple[Callable[..., object], type[Exception], str]] = {
         launch(X, X, X, 64, BLOCK=64, grid=(64 / 32,)),
         ValueError,
         """
-        the grid (2.0,) holds a float, which is no integer [TW204]
+        the grid (2.0,) holds a float, which is not an integer [TW204]
           hint: a grid is 1 to 3 integers, none of them negative, or a function that returns them
         """,
     ),

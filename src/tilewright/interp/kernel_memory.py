@@ -207,7 +207,7 @@ class Memory:
         if mapped is None:
             return None
         # a kernel may follow a pointer that it has loaded; the system reports mapped memory
-        span = Span("memory that is no argument", *mapped)
+        span = Span("memory that is not an argument", *mapped)
         self._foreign.append(span)
         return span
 

@@ -204,4 +204,4 @@ def _plain_name(symbol: str) -> str:
     for candidate in (name, name[:-1]):
         if candidate in LIBRARY or candidate in PREDICATES or candidate in ("fma", "nextafter"):
             return candidate
-    raise errors.InterpreterError(f"the interpreter does not know the library function '{symbol}'")
+    raise errors.InterpreterError(f"the interpreter has no library function '{symbol}'")

@@ -55,7 +55,7 @@ def _extent(extent: object, grid: object) -> int:
         number = index(extent)  # pyright: ignore[reportArgumentType]
     except TypeError:
         kind = type(extent).__name__
-        raise errors.BadGrid(grid, f"holds a {kind}, which is no integer") from None
+        raise errors.BadGrid(grid, f"holds a {kind}, which is not an integer") from None
     if number < 0:
         raise errors.BadGrid(grid, f"holds {number}")
     if number > MAX_EXTENT:

@@ -115,7 +115,7 @@ def test_the_folder_may_be_a_link_but_what_is_in_it_may_not(root: Path, tmp_path
     assert cache_folder("autotune") == root / "autotune"
     (real / "elsewhere").mkdir(mode=0o700)
     (real / "kernels").symlink_to(real / "elsewhere")
-    assert_refused("it is no folder")
+    assert_refused("it is not a folder")
 
 
 @needs_owners

@@ -27,7 +27,7 @@ def unsealed(text: bytes) -> dict[str, Any]:
     rest_start = digest_end + len(_AFTER)
     head, digest, rest = text[: len(_HEAD)], text[len(_HEAD) : digest_end], text[rest_start:]
     if head != _HEAD or text[digest_end:rest_start] != _AFTER:
-        raise ValueError("its head is not as it was written")
+        raise ValueError("its head is invalid")
     if hashlib.sha256(rest).hexdigest().encode() != digest:
         raise ValueError("its checksum differs")
     try:

@@ -114,7 +114,7 @@ def _problem(folder: Path, linked: bool) -> str | None:
 
 def _distrust_folder(folder: Path, status: os.stat_result) -> str | None:
     if not stat.S_ISDIR(status.st_mode):
-        return "it is no folder; set TILEWRIGHT_CACHE_DIR to another"
+        return "it is not a folder; set TILEWRIGHT_CACHE_DIR to another"
     link = _link_of_another(folder.absolute())
     if link is not None:
         return f"{link} is a link of another user; set TILEWRIGHT_CACHE_DIR to a folder of your own"
@@ -151,7 +151,7 @@ def _make(folder: Path) -> None:
 
 def _warn(folder: Path, problem: str) -> None:
     warnings.warn(
-        f"nothing is kept on disk, since {folder} cannot be used: {problem}",
+        f"nothing is cached on disk, since {folder} cannot be used: {problem}",
         TilewrightWarning,
         stacklevel=2,
     )

@@ -84,7 +84,7 @@ class Documents:
 
 
 def _discard(file: Path, problem: object) -> None:
-    _warn(f"{file} is damaged ({problem}); it is made again")
+    _warn(f"{file} is damaged ({problem}); it is rebuilt")
     remove(file)
 
 

@@ -100,7 +100,7 @@ class OpenFolder:
         with open(handle, "rb", buffering=0) as file:
             status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode):
-                raise ValueError(f"{name} is no plain file")
+                raise ValueError(f"{name} is not a plain file")
             reason = distrust(status)
             if reason is not None:
                 raise ValueError(f"{name}: {reason}")
