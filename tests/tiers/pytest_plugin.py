@@ -31,7 +31,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     """Choose the tier and the processes."""
     option = config.option
     if hasattr(config, "workerinput"):
-        option.tier = config.workerinput["tier"]
+        option.tier = vars(config)["workerinput"]["tier"]
         return
     if option.slice is not None:
         _parse(option.slice)
