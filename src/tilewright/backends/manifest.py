@@ -150,12 +150,12 @@ class DirectLaunch:
 
 
 @dataclass(frozen=True, slots=True)
-class WordLaunch:
-    """How machine code launches a kernel whose arguments are 64-bit words; a Launcher whose method
-    `by_words()` returns one is launched so.
+class PackedLaunch:
+    """A launch from machine code, with the arguments packed into 64-bit words. Native dispatch uses
+    it where a Launcher has a method `launch_packed()` that returns one.
 
     function: address of int(void *record, int x, int y, int z, uint64_t *values), which may write
-    behind the values; slots: of each value what its word holds (`SLOT_KINDS` of native dispatch);
+    after the values; slots: the kind of each value's word (`SLOT_KINDS` of native dispatch);
     check(status): called after a launch whose status is not 0, or while `failures` is not empty
     """
 

@@ -11,7 +11,7 @@ from math import prod
 from typing import Any, cast
 
 from tilewright.analysis import Sum
-from tilewright.backends import DirectLaunch, WordLaunch
+from tilewright.backends import DirectLaunch, PackedLaunch
 from tilewright.ir.types import PointerType
 from tilewright.runtime.arguments.descriptor_arguments import DescriptorKey
 from tilewright.runtime.arguments.specialization import Spec
@@ -160,8 +160,8 @@ def _target(
 ) -> dict[str, int]:
     """The fields for the callee of an entry: the machine code of the backend, or the launcher if
     there is none or no array decides the device."""
-    by_words = getattr(variant.kernel.launcher, "by_words", None) if with_arrays else None
-    launch = cast("WordLaunch | None", by_words() if by_words is not None else None)
+    launch_packed = getattr(variant.kernel.launcher, "launch_packed", None) if with_arrays else None
+    launch = cast("PackedLaunch | None", launch_packed() if launch_packed is not None else None)
     if launch is not None:
         values = zip(launch.slots, sources, strict=True)
         return {

@@ -21,7 +21,7 @@ typedef struct {
 } GlobalCheck;
 
 // int words(record, x, y, z, values)
-typedef int32_t WordLaunch(void *record, int32_t x, int32_t y, int32_t z, uint64_t *values);
+typedef int32_t PackedLaunch(void *record, int32_t x, int32_t y, int32_t z, uint64_t *values);
 
 // Whether there are no hooks around launches, and no options that the program has set.
 static bool is_nothing_assigned(const DispatchRecord *record) {
@@ -126,7 +126,7 @@ static PyObject *call_with_words(Call *call, const CacheEntry *entry) {
     const uint64_t *sources = entry->sources, *slots = entry->slots, *constants = entry->constants;
     for (uint64_t i = 0; i < entry->values; i++)
         words[i] = is_item(sources[i]) ? item_word(call, sources[i], slots[i]) : constants[i];
-    WordLaunch *launch = entry->words;
+    PackedLaunch *launch = entry->words;
     uint32_t status = launch(entry->words_record, x, y, z, words);
     if (PyList_Size(entry->failures) == 0 && status == 0) {
         Py_IncRef(call->known->one);

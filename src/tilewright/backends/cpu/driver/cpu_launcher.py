@@ -14,7 +14,7 @@ from tilewright.backends.cpu.driver.kernel_record import LaunchRecord, kernel_re
 from tilewright.backends.cpu.driver.thread_pool import NativePool, Pool, WaitedInVain, shared_pool
 from tilewright.backends.cpu.driver.thread_pool_program import MAX_THREADS
 from tilewright.backends.cpu.program_waits import ALL_AT_ONCE
-from tilewright.backends.manifest import Metadata, WordLaunch
+from tilewright.backends.manifest import Metadata, PackedLaunch
 from tilewright.llvm import load_object
 from tilewright.support import SourceLoc, cached_property, errors, settings, thread_count
 from tilewright.support.asynchronous_exceptions import synchronous
@@ -92,14 +92,14 @@ class CpuLauncher:
         record = ctypes.addressof(self._record)
         self._words = LaunchRecord(record, self._scratch, self._console.address, len(parameters))
 
-    def by_words(self) -> WordLaunch | None:
+    def launch_packed(self) -> PackedLaunch | None:
         """The launch for native dispatch; None for parameters that Python has to convert, and where
         the pool is Python's."""
         slots = [_SLOTS.get(parameter, "word") for parameter in self._parameters]
         if not isinstance(self._pool, NativePool) or "f16" in slots or self._together:
             return None
-        return WordLaunch(
-            self._pool.launch_words,
+        return PackedLaunch(
+            self._pool.launch_packed,
             ctypes.addressof(self._words),
             slots,
             self._check,

@@ -185,8 +185,8 @@ static int32_t launch_with_gil(const KernelRecord *kernel, const void *args, int
 }
 
 // Launch for native dispatch. words: the arguments, with room for one more.
-int32_t tw_launch_words(const LaunchRecord *record, int32_t x, int32_t y, int32_t z,
-                        uint64_t *words) {
+int32_t tw_launch_packed(const LaunchRecord *record, int32_t x, int32_t y, int32_t z,
+                         uint64_t *words) {
     words[record->count] = record->console;
     return launch_with_gil(record->kernel, words, x, y, z, record->scratch);
 }

@@ -897,7 +897,7 @@ define internal fastcc i32 @launch_and_unlock(ptr %0, ptr %1, i32 %2, i32 %3, i3
   ret i32 %318
 }
 
-define i32 @tw_launch_words(ptr %0, i32 %1, i32 %2, i32 %3, ptr %4) nounwind {
+define i32 @tw_launch_packed(ptr %0, i32 %1, i32 %2, i32 %3, ptr %4) nounwind {
   %6 = getelementptr inbounds nuw i8, ptr %0, i64 16
   %7 = load i64, ptr %6, align 8
   %8 = getelementptr inbounds nuw i8, ptr %0, i64 24

@@ -126,7 +126,7 @@ class NativePool:
     """Native threads that wait for work; each instance has its own. Its code is never unloaded,
     since a thread could be in it until the process ends.
 
-    launch_words: address of the launch for native dispatch, int(LaunchRecord *, x, y, z, words);
+    launch_packed: address of the launch for native dispatch, int(LaunchRecord *, x, y, z, words);
     start: see `Pool`
     """
 
@@ -138,7 +138,7 @@ class NativePool:
         self._launch = _LAUNCH(code["tw_launch"])
         start = builtin_function("start", code["tw_start"], METH_FASTCALL, 0, keep=code)
         self.start: Callable[..., int] = start
-        self.launch_words = code["tw_launch_words"]
+        self.launch_packed = code["tw_launch_packed"]
         self._configure = _CONFIGURE(code["tw_configure"])
         self._stop = _ACTION(code["tw_stop"])
         self._reset = _ACTION(code["tw_reset"])

@@ -57,7 +57,7 @@ NO_MEMORY, RAISED, NESTED, WAITED = 1, 2, 3, 4
 """Statuses of a launch other than 0, which is success."""
 
 _SYMBOLS = (
-    "tw_launch", "tw_launch_words", "tw_start", "tw_configure", "tw_stop", "tw_reset", "tw_pause",
+    "tw_launch", "tw_launch_packed", "tw_start", "tw_configure", "tw_stop", "tw_reset", "tw_pause",
     "tw_workers", "tw_raised", "tw_report_crashes", "tw_limit_waits", "tw_waited",
 )  # fmt: skip
 _PAUSE = "define internal void @pause_once() alwaysinline nounwind {{\n{}  ret void\n}}"

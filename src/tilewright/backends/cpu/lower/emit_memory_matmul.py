@@ -27,10 +27,10 @@ from itertools import product
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering
 from tilewright.backends.cpu.lower.evaluate_lanes import Environment, Evaluator
 from tilewright.backends.cpu.lower.gemm_groups import (
+    emit_group_query,
     kept_panels,
     multiply_group,
     note_failure,
-    store_operands_if_queried,
     unless_failed,
 )
 from tilewright.backends.cpu.lower.lane_values import Address, Lanes, literal, uniform
@@ -100,7 +100,7 @@ class MemoryMatmulEmitter:
         rows, columns = (code.convert("sext", n, "i64") for n in self.kept)
         operands = [rows, a, a_row, b, b_row, depth, columns]
         if self.grouped:
-            store_operands_if_queried(self.state, fits, operands)
+            emit_group_query(self.state, fits, operands)
         then, other, filled, done = (code.label(n) for n in ("whole", "other", "filled", "rest"))
         code.line(f"br i1 {fits}, label %{then}, label %{other}")
         code.line(f"{other}:")

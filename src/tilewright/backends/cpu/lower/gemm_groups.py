@@ -135,7 +135,7 @@ def _branch(state: CpuLowering, number: Val, some: str, none: str) -> None:
     state.code.line(f"br {is_some.typed}, label %{some}, label %{none}")
 
 
-def store_operands_if_queried(state: CpuLowering, fits: Val, operands: Sequence[Val]) -> None:
+def emit_group_query(state: CpuLowering, fits: Val, operands: Sequence[Val]) -> None:
     """Store the operands of the matmul, rows first; return from the program here if this is a
     query."""
     code, asked = state.code, _loaded(state, "asked")
