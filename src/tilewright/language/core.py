@@ -21,7 +21,7 @@ Literal = constexpr | int | float | bool
 Operand = tensor | Literal
 """An operand of arithmetic."""
 Shape = Sequence[int | constexpr] | constexpr
-"""Extents, each at least 1."""
+"""A shape; each extent is at least 1."""
 
 TRITON_MAX_TENSOR_NUMEL = 1048576
 """Most elements that one tile may have (Triton's limit)."""
@@ -114,7 +114,7 @@ def cast(
 @member
 @builtin
 def broadcast_to(input: Operand, *shape: Any) -> tensor:
-    """`input` broadcast to `shape` (extents, or one sequence). Errors: ShapeMismatch."""
+    """`input` broadcast to `shape` (one sequence, or its items). Errors: ShapeMismatch."""
     ...
 
 

@@ -17,7 +17,7 @@ def map_elementwise(scalar_fn: DeviceFunction, *args: Operand, pack: int | const
     """`scalar_fn`, a @jit function of scalars, applied to each element of `args`, which broadcast.
 
     It may branch and loop for each element by itself. Its result is one scalar, or a tuple, and so
-    is that of `map_elementwise` of tiles. pack: elements for one call, neighbours along the last
+    is that of `map_elementwise` of tiles. pack: elements for one call, adjacent along the last
     dimension: it takes `pack` scalars of the first argument, then those of the second, and so on,
     and returns `pack` of each result. It has no effects on memory.
     """

@@ -15,7 +15,7 @@ ALIGNMENT = 16
 `cuTensorMapEncodeTiled`: globalAddress and globalStrides)."""
 _MAX_RANK = 5
 _MAX_EXTENT = (1 << 31) - 1
-"""Kernels have extents and offsets in int32."""
+"""Shapes and offsets are int32 in kernels."""
 _MAX_STRIDE_BYTES = 1 << 40
 """The limit of `cuTensorMapEncodeTiled`."""
 _PADDINGS = ("zero", "nan")
@@ -85,7 +85,7 @@ class TensorDescriptor:
         return tuple(self.shape), tuple(self.strides), tuple(self.block_shape), reads
 
     def parts(self) -> list[Any]:
-        """The run-time values of a launch: array, extents, strides but the last, which is 1."""
+        """The run-time values of a launch: array, shape, strides but the last, which is 1."""
         return [self.base, *self.shape, *self.strides[:-1]]
 
 

@@ -256,7 +256,7 @@ def dot(
     max_num_imprecise_acc: int | constexpr | None = None,
     out_dtype: dtype | None = None,
 ) -> tensor:
-    """Matrix product (M, K) x (K, N), plus `acc`, for each index of leading extents.
+    """Matrix product (M, K) x (K, N), plus `acc`, for each index of the leading dimensions.
 
     Operands have one dtype out of int8, uint8, fp16, bf16, fp32, fp64, or are any two fp8 types.
     Result: int8 gives int32, or int8 that wraps if acc is int8; fp32 and bf16 fp32; fp64 fp64; fp16

@@ -83,7 +83,7 @@ class tensor_descriptor_base(aggregate_value):
 
     @property
     def block_shape(self) -> tuple:
-        """Extents of a block, as constexprs."""
+        """Shape of a block, as constexprs."""
         return tuple(constexpr(extent) for extent in self.block_extents)
 
     @property
@@ -92,7 +92,7 @@ class tensor_descriptor_base(aggregate_value):
         return tensor_descriptor_type(self.block_type)
 
     def parts(self) -> list[tensor]:
-        """The run-time values: base, extents, strides but the last, which is 1."""
+        """The run-time values: base, shape, strides but the last, which is 1."""
         return [self.base, *self.shape, *self.strides[:-1]]
 
     def rebuild(self, parts: Sequence[tensor]) -> tensor_descriptor_base:

@@ -122,7 +122,7 @@ class tensor(base_value):
 
     @property
     def shape(self) -> tuple:
-        """Extents as constexprs; empty for a scalar."""
+        """Shape as constexprs; empty for a scalar."""
         type_ = self.handle.type
         return _shape_as_constexprs(shape_of(type_)) or _NO_EXTENTS[isinstance(type_, PointerType)]
 
@@ -293,11 +293,11 @@ class block_pointer(aggregate_value):
 
     @property
     def shape(self) -> tuple:
-        """Extents of the window, as constexprs."""
+        """Shape of the window, as constexprs."""
         return _shape_as_constexprs(self.block_shape)
 
     def parts(self) -> list[tensor]:
-        """The run-time values: base, extents, strides, offsets."""
+        """The run-time values: base, shape, strides, offsets."""
         return [self.base, *self.whole, *self.strides, *self.offsets]
 
     def rebuild(self, parts: Sequence[tensor]) -> block_pointer:

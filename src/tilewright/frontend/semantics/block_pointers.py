@@ -52,7 +52,7 @@ def make_block_ptr(
         actual = describe(base)
         ctx.fail(errors.InvalidValue, "make_block_ptr", "base", "a scalar pointer", actual)
     window = constant_arguments.shape(ctx, "make_block_ptr", block_shape)
-    # Extents and strides of 64 bits: a product of index and stride may leave int32.
+    # Shape and strides of 64 bits: a product of index and stride may exceed int32.
     whole = _scalars(ctx, "shape", shape, tl.int64)
     steps = _scalars(ctx, "strides", strides, tl.int64)
     start = _scalars(ctx, "offsets", offsets, tl.int32)

@@ -3,7 +3,7 @@
 The region of a reduction has no effects: a backend chooses how often it runs, and on which lanes.
 A function with effects is called on tiles instead, once for each pair of elements that it combines:
 
-    reduction of 8       pairs of neighbours: 4 pairs, then 2, then 1
+    reduction of 8       adjacent pairs: 4 pairs, then 2, then 1
     scan of 8            the last of each first half with all of its second half: halves of 1, 2, 4
 """
 

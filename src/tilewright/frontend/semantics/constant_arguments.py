@@ -71,7 +71,7 @@ def shape(ctx: Context, function: str, value: object) -> tuple[int, ...]:
 
 
 def variadic_items(values: Sequence[Any]) -> Any:
-    """`*shape` parameters: extents one by one, or one sequence."""
+    """`*shape` parameters: a sequence, or its items as arguments."""
     # tl.reshape(x, 4, 8) and tl.reshape(x, (4, 8)) are both written in Triton kernels.
     if len(values) == 1 and not isinstance(unwrap(values[0]), int | tensor):
         return values[0]

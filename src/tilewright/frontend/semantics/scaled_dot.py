@@ -30,7 +30,7 @@ _BF16_MANTISSA = 7
 class ScaledOperand(NamedTuple):
     """One side: its tile with K last for the left one, first for the right; and its scales.
 
-    k_pack: whether the two e2m1 numbers of a byte are neighbours along K
+    k_pack: whether the two e2m1 numbers of a byte are adjacent along K
     """
 
     name: str
