@@ -40,7 +40,7 @@ class HandlerTable(dict[type[Any], Handler], Generic[Handler]):
 
 
 _DEEPEST_RECURSION = 100
-"""Of one function. Each level is inlined into the one around it."""
+"""Most levels of calls of one function: each is inlined into the one around it."""
 
 
 @dataclass(slots=True)
