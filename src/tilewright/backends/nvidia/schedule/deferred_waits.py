@@ -1,4 +1,4 @@
-"""Which wgmma dots of a loop may go on while the next iteration starts.
+"""Wgmma dots of a loop whose wait is deferred to the next iteration.
 
     cf.for ... (%k, %acc: tile<128x256xf32>) {
       %a = nvidia.share %x                          %x, %y: copied ahead
@@ -7,10 +7,10 @@
       cf.yield %c
     }
 
-Tensor cores then have the next dot before the last one ends. Only sums that nothing reads in
-the loop but in branches, which wait then, and of operands that nothing writes before the dot
-ends: those in registers must not change at all (PTX ISA, wgmma.fence). An operand that is computed
-in the loop and written to shared memory needs two slots there.
+The tensor cores then have the next dot before the last one completes. Nothing in the loop may read
+the accumulator, except in branches, which wait; nothing may write the operands before the dot
+completes: those in registers must not change at all (PTX ISA, wgmma.fence). An operand that is
+computed in the loop and written to shared memory needs two slots there.
 
     %c = nvidia.wgmma %a, %b, %acc                    %c = nvidia.wgmma %a, %b, %acc
     cf.if %last {                                     %d = cf.if %last {
@@ -37,17 +37,16 @@ REGISTER_BITS = 32
 
 
 def deferred_dots(schedule: LoopSchedule) -> list[WgmmaOp]:
-    """The dots of a loop in order, if all of them may go on; else none.
+    """The dots of a loop in order, if the waits of all can be deferred; otherwise none.
 
-    One that waits for its own end waits for those before it.
+    A dot that is waited for in its iteration completes those before it as well.
     """
     loop = schedule.loop
     dots = [op for op in loop.walk() if isinstance(op, WgmmaOp)]
     if not dots or not all(_only_accumulates(op, loop) for op in dots):
         return []
     parts = dot_parts(schedule, dots)
-    # Operands that are computed and shared are in order one behind the dot that reads them,
-    # those in registers one ahead.
+    # Computed operands in shared memory are one dot late, those in registers one early.
     if parts is None or (computed_operands(dots, schedule) and (parts or not schedule.doubles)):
         return []
     in_turn = {(part.dot, part.operand.value) for part in parts if part.operand is not None}
@@ -56,7 +55,7 @@ def deferred_dots(schedule: LoopSchedule) -> list[WgmmaOp]:
 
 
 def computed_operands(dots: list[WgmmaOp], schedule: LoopSchedule) -> list[ShareOp]:
-    """The operands of deferred dots that each iteration computes and shares."""
+    """The operands of deferred dots that each iteration computes and writes to shared memory."""
     copied = {ahead.tile for ahead in schedule.copies}
     operands = dict.fromkeys(value.op for dot in dots for value in (dot.a, dot.b))
     return [
@@ -67,8 +66,8 @@ def computed_operands(dots: list[WgmmaOp], schedule: LoopSchedule) -> list[Share
 
 
 def _only_accumulates(op: WgmmaOp, loop: ForOp) -> bool:
-    """Whether a dot adds to its sum of the last iteration, or to what another one has added,
-    and nothing else uses these."""
+    """Whether a dot adds to its accumulator of the last iteration, or to that of another dot, and
+    nothing else uses these."""
     acc, result = carried_accumulator(op), op.result
     if op.parent is not loop.body or acc.owner is not loop.body or acc is loop.index:
         return False
@@ -83,49 +82,49 @@ def _only_accumulates(op: WgmmaOp, loop: ForOp) -> bool:
 
 
 def carried_accumulator(op: WgmmaOp) -> Value:
-    """What the first of some dots that add up adds to."""
+    """The accumulator of the first dot in a chain of dots."""
     while isinstance(op.acc.op, WgmmaOp):
         op = op.acc.op
     return op.acc
 
 
 def last_of_chains(dots: Sequence[WgmmaOp]) -> list[WgmmaOp]:
-    """Those whose sums no other dot goes on with."""
+    """The last dot of each chain."""
     return [dot for dot in dots if not _is_added_to(dot)]
 
 
 def _is_added_to(op: WgmmaOp) -> bool:
-    """Whether another dot of the same block goes on with the sums of one."""
+    """Whether another dot of the same block adds to the result of a dot."""
     users = list(op.result.uses)
     user = users[0] if len(users) == 1 else None
     return isinstance(user, WgmmaOp) and user.acc is op.result and user.parent is op.parent
 
 
 def wait_in_branches(dot: WgmmaOp, loop: ForOp) -> None:
-    """Let the branches that read a deferred sum wait for it."""
-    sums, value = dot.result, dot.result
-    branches = dict.fromkeys(_branch_around(user, loop) for user in sums.uses)
+    """Make the branches that read a deferred accumulator wait for it."""
+    accumulator = value = dot.result
+    branches = dict.fromkeys(_branch_around(user, loop) for user in accumulator.uses)
     for branch in [op for op in loop.body if op in branches]:
         assert isinstance(branch, IfOp)
-        value = add_choice(branch, [_waited(sums, value, block) for block in branch.regions])
+        value = add_choice(branch, [_waited(accumulator, value, block) for block in branch.regions])
     slot = carried_accumulator(dot).index - 1
     loop.body.terminator.set_operand(slot, value)
 
 
-def _waited(sums: Value, value: Value, block: Block) -> Value:
-    """What a block of a branch leaves of sums, which are `value` in front of the branch."""
+def _waited(accumulator: Value, value: Value, block: Block) -> Value:
+    """The accumulator at the end of a block of a branch; `value` is it before the branch."""
     inside = {region for op in block for inner in op.walk() for region in inner.regions} | {block}
-    readers = [user for user in sums.uses if user.parent in inside]
+    readers = [user for user in accumulator.uses if user.parent in inside]
     if not readers:
         return value
     ended = Builder(block, block.first).value(WgmmaWaitOp(value))
     for user in readers:
-        Rewriter.replace_operand(user, sums, ended)
+        Rewriter.replace_operand(user, accumulator, ended)
     return ended
 
 
 def _branch_around(op: Op, loop: ForOp) -> IfOp | None:
-    """The branch in the body of a loop that an op is in."""
+    """The branch in the body of a loop that contains an op."""
     block = op.parent
     while block is not None and block is not loop.body and isinstance(block.owner, Op):
         op, block = block.owner, block.owner.parent
@@ -133,9 +132,9 @@ def _branch_around(op: Op, loop: ForOp) -> IfOp | None:
 
 
 def _is_stable(value: Value, loop: ForOp) -> bool:
-    """Whether an operand stays, or can stay, as it is for another iteration."""
+    """Whether an operand is unchanged, or can be kept, for another iteration."""
     if isinstance(value.type, TileType) and dtype_of(value.type).bits < REGISTER_BITS:
-        # Elements that share a register are packed anew for each dot, which writes registers.
+        # Elements that share a register are packed for each dot, which writes registers.
         return False
     inside = {region for op in loop.walk() for region in op.regions}
     where = value.owner if value.op is None else value.op.parent
@@ -143,5 +142,5 @@ def _is_stable(value: Value, loop: ForOp) -> bool:
 
 
 def _source(op: ShareOp) -> Value:
-    """The tile that is shared, in front of a transposition."""
+    """The tile that is written to shared memory, before a transposition."""
     return op.x.op.x if isinstance(op.x.op, TransposeOp) else op.x

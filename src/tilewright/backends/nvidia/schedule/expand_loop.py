@@ -1,7 +1,7 @@
-"""Rewrites a loop by its schedule: buffers, copies before the loop, and copies ahead in its body.
+"""Rewrite a loop by its schedule: buffers, copies before the loop, and copies ahead in its body.
 
-Copies of iteration i go to slot i mod S of a buffer, S - 1 iterations ahead. An iteration waits for
-its copies, makes those ahead, and reads:
+Copies of iteration i fill slot i mod S of a buffer, S - 1 iterations ahead. An iteration waits for
+its copies, issues those ahead, and reads:
 
     cf.for %k = %lo, %hi, %s (%p) {          copy iterations 0 .. S-2 to slots 0 .. S-2
       %a = mem.load (address of %k, %p)      cf.for %k = %lo, %hi, %s (%p, %slot ...) {
@@ -14,8 +14,8 @@ its copies, makes those ahead, and reads:
                                              }
                                              nvidia.wait {pending = 0}
 
-A tile that the source itself loads for the next iteration is no carried value any more: it is what
-the slot of that iteration holds, and its initial value goes to the first slot:
+A tile that the source itself loads for the next iteration is no longer a carried value: the slot of
+that iteration holds it, and its initial value fills the first slot:
 
     %x = mem.load ...                        nvidia.async_copy ..., slot 0
     cf.for %k = ... (%a = %x) {       ->     cf.for %k = ... (%slot ...) {
@@ -24,15 +24,15 @@ the slot of that iteration holds, and its initial value goes to the first slot:
       cf.yield %b                              nvidia.async_copy %b, %free
     }                                        }
 
-Wgmma dots that only sum up go on while the next iteration starts. Then the dot comes
-first, ends the one before, and what follows waits for the copies of the *next* iteration: so the
-barrier behind that wait, which the copies need since they overwrite what the last dot read,
-stands while the tensor cores work. Of three slots the copies come first, and have a barrier of
-their own.
+Waits of wgmma dots that only accumulate are deferred to the next iteration. The dot is then first
+in the body and completes the previous one, and the wait that follows is for copies of the *next*
+iteration. The barrier after that wait, which the copies need before they overwrite the operands of
+the previous dot, then overlaps with the dot. With three slots the copies are first, and have their
+own barrier.
 
-%e is the index of the first iteration that has none S - 1 later, from their number: so a copy is
-made only for an iteration that takes place, however near to the ends of its type an index comes.
-Elements that are masked off become zeros.
+%e is the index of the first iteration without one S - 1 later, computed from the trip count: a copy
+is issued only for an iteration that exists, however close an index is to the limits of its type.
+Masked elements become zeros.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ from tilewright.backends.nvidia.schedule.loop_buffers import (
     buffer_of,
     deferred_in,
     doubled_buffer,
-    share_behind,
+    share_after,
 )
 from tilewright.backends.nvidia.schedule.register_operands import (
     DotPart,
@@ -80,7 +80,7 @@ from tilewright.backends.nvidia.schedule.schedule_loop import (
     inputs,
     readers,
 )
-from tilewright.backends.nvidia.schedule.slot_barriers import BulkBarriers
+from tilewright.backends.nvidia.schedule.slot_barriers import SlotBarriers
 from tilewright.ir import Block, Builder, Op, Rewriter, Value
 from tilewright.ir.types import TileType, i1, i32
 from tilewright.ops import (
@@ -95,17 +95,16 @@ from tilewright.support.data_class import dataclass
 from tilewright.transforms import trip_count
 
 _FEW_SLOTS = 3
-"""Of which a dot reads one and another arrives: what is copied once that one is there has one
-iteration to arrive, and two if it is copied before. That takes a second barrier."""
+"""A dot reads one slot while another one is filled. Copies that are issued after the wait have one
+iteration to arrive, those issued before it two, at the price of a second barrier."""
 
 
 @dataclass(slots=True)
 class _Stage:
-    """What is computed some iterations ahead: `distance`, in `ops` of the body, of which `loads`
-    are to be made.
+    """The part of the body that is computed `distance` iterations ahead: `ops`, among them `loads`.
 
-    carried: positions of the carried values that it computes, too; index, values: of the iteration
-    that it makes next, these in the order of `carried`.
+    carried: positions of the carried values that it computes as well; index, values: of its next
+    iteration, the values in the order of `carried`
     """
 
     distance: int
@@ -117,15 +116,15 @@ class _Stage:
 
     @property
     def needed(self) -> list[int]:
-        """How many iterations ahead those are that need the loads (`AheadLoad.needed`)."""
+        """Distances of the iterations that need the loads (`AheadLoad.needed`)."""
         return sorted({ahead.needed for ahead in self.loads})
 
 
 class LoopExpansion:
-    """Rewrites one loop.
+    """The rewrite of one loop.
 
-    loaded: the registers of each load into such, for iterations that were made but not yet used,
-    the oldest first.
+    loaded: by load into registers, its values for iterations that are loaded but not yet used, the
+    oldest first
     """
 
     def __init__(self, schedule: LoopSchedule) -> None:
@@ -135,16 +134,16 @@ class LoopExpansion:
         self.loaded: dict[Load, list[Value]] = {
             ahead.load: [] for ahead in schedule.loads if not ahead.is_copied
         }
-        self.barriers = BulkBarriers(schedule.copies, self.slots)
-        # Waits count groups of copies that threads make.
+        self.barriers = SlotBarriers(schedule.copies, self.slots)
+        # Waits count groups of copies that threads issue.
         self.has_groups = any(ahead.vector for ahead in schedule.copies)
         self.in_slots = {a.carried: a for a in schedule.copies if a.carried is not None}
         self.distance = {ahead.load: ahead.distance for ahead in schedule.loads}
         self.deferred = deferred_in(schedule)
         self.parts = (dot_parts(schedule, self.deferred) or []) if self.deferred else []
-        # What reads sums has them from the last of the dots that add up.
-        self.summing = last_of_chains(self.deferred)
-        for dot in self.summing:
+        # Accumulators are read from the last dot of each chain.
+        self.chain_ends = last_of_chains(self.deferred)
+        for dot in self.chain_ends:
             wait_in_branches(dot, self.loop)
         self.computed: dict[Op, Value] = {}
         is_plain = self.has_groups and bool(self.deferred) and not self.parts
@@ -173,9 +172,9 @@ class LoopExpansion:
     # ---- before the loop ----------------------------------------------------------------------
 
     def _before(self, before: Builder, trips: Value, step: int) -> None:
-        """Make what iteration `step`, which is negative, would make ahead."""
+        """Issue the loads that iteration `step`, which is negative, would issue ahead."""
         group = step + self.slots - 1
-        # The nearest first: it uses what further ones loaded before, not now.
+        # The nearest first: it uses earlier loads of further stages, not those of this step.
         for stage in reversed(self.stages):
             if step + stage.distance < 0:
                 continue
@@ -191,14 +190,14 @@ class LoopExpansion:
             before.emit(CommitOp())
 
     def _initialize(self, before: Builder) -> None:
-        """What the source itself loads before the loop goes to the first slots."""
+        """Fill the first slots with the tiles that the source itself loads before the loop."""
         for ahead, buffer in self.buffers.items():
             if ahead.carried is None:
                 continue
             init, slot = self.loop.inits[ahead.carried.index - 1], before.constant(0, i32)
             view = before.value(ViewOp(buffer, slot))
             vector = self.schedule.initial.get(ahead.load, 0)
-            # It is loaded there, so also in loops without iterations: no address is new.
+            # The source loads it even if the loop has no iterations: no address is new.
             if ahead.is_bulk:
                 self.barriers.fill_with_zeros(before, ahead, view, slot)
             elif vector:
@@ -209,9 +208,9 @@ class LoopExpansion:
     def _make(
         self, builder: Builder, stage: _Stage, slot: Value, runs: Mapping[int, Value]
     ) -> None:
-        """Make the loads of a stage for its next iteration; slot: of its copies.
+        """Issue the loads of a stage for its next iteration.
 
-        runs: whether iterations that need these take place.
+        slot: of its copies; runs: by distance, whether the iteration that needs the load exists
         """
         mapping: dict[Value, Value] = {self.loop.index: stage.index}
         for i, value in zip(stage.carried, stage.values, strict=True):
@@ -250,19 +249,19 @@ class LoopExpansion:
     # ---- the loop -----------------------------------------------------------------------------
 
     def _end(self, builder: Builder, trips: Value, distance: int) -> Value:
-        """The index of the first iteration that no other follows `distance` later."""
+        """The index of the first iteration without another one `distance` later."""
         made = builder.sub(trips, builder.min(trips, distance))
         number = builder.cast(made, self.loop.step.type)
         return builder.add(self.loop.lower, builder.mul(number, self.loop.step))
 
     def _steps(self, builder: Builder, count: int) -> Value:
-        """How far the index moves in some iterations."""
+        """The difference of the index over some iterations."""
         return builder.mul(self.loop.step, count)
 
     def _rebuild(self, before: Builder, ends: Mapping[int, Value], phase: Sequence[Value]) -> None:
-        """The loop with the slot to read, and what barriers and stages need."""
+        """Build the loop that carries the slot to read, and the values of barriers and stages."""
         old, far = self.loop, self.slots - 1
-        # Invariant, so computed before the loop.
+        # Loop-invariant.
         steps = {stage.distance: self._steps(before, stage.distance) for stage in self.stages}
         if self.deferred and self.has_groups:
             before.emit(WaitOp(pending=far - 1, proxy=True))
@@ -316,39 +315,39 @@ class LoopExpansion:
         ends: Mapping[int, Value],
         steps: Mapping[int, Value],
     ) -> None:
-        """Wait for the copies that are read next, and make those of later iterations."""
+        """Wait for the copies that are read next, and issue those of later iterations."""
         if not self.copies_first:
             self._wait_for_next(builder)
-        # The slot that the last iteration read.
+        # The slot that the previous iteration read.
         free = self._next_slot(builder, slot, self.slots - 1)
         for stage in reversed(self.stages):
             stage.index = builder.add(index, steps[stage.distance])
             runs = {n: builder.lt(index, ends[n]) for n in stage.needed}
             self._make(builder, stage, free, runs)
         if self.has_groups:
-            # Also where iterations do not run: waits count groups.
+            # Also for iterations that do not exist: waits count groups.
             builder.emit(CommitOp())
         if self.copies_first:
             self._wait_for_next(builder)
 
     def _wait_for_next(self, builder: Builder) -> None:
-        """Wait until the slot that is read next has arrived."""
+        """Wait for the copies to the slot that is read next."""
         if self.has_groups:
-            # S - 1 groups are out before the next ones; dots that go on have read the first.
+            # S - 1 groups are in flight before the next ones; deferred dots have read the first.
             read = 1 if self.deferred and not self.copies_first else 0
             pending = self.slots - 2 - read
             builder.emit(WaitOp(pending=pending, proxy=self._feeds_warpgroups()))
 
     def _next_parity(self, builder: Builder, parity: Value) -> list[Value]:
-        """The slot of the next iteration's computed operands, which have two."""
+        """The slot of the computed operands of the next iteration, which have two slots."""
         if not self.computed:
             return []
         return [builder.bit_xor(parity, 1)]
 
     def _finish(self, before: Builder, kept: Sequence[Value], new: ForOp) -> None:
-        """What follows the loop; kept: arguments of the old one that the new one has, too."""
-        # Copies of iterations that do not run write zeros: they must end before other ops use the
-        # bytes of the buffers (see allocate_shared.py).
+        """Emit the code after the loop. kept: arguments of the old loop that the new one keeps."""
+        # Copies of iterations that do not exist write zeros: they must complete before other ops
+        # use the bytes of the buffers (allocate_shared.py).
         last = [self.loop.results[arg.index - 1] for arg in self.in_slots]
         if self.schedule.copies:
             before.emit(WaitOp(pending=0, proxy=any(map(_is_shared, last))))
@@ -363,16 +362,16 @@ class LoopExpansion:
             if ahead.is_bulk:
                 self.barriers.wait_for(before, ahead, slot, others[bool(self.computed) :])
             view = before.value(ViewOp(self.buffers[ahead], slot))
-            share_behind(before, tile, view)
+            share_after(before, tile, view)
             if tile.uses:
                 results[tile.index] = before.value(ReadOp(view, result_type=tile.type))
-        for dot in self.summing:
+        for dot in self.chain_ends:
             number = carried_accumulator(dot).index - 1
             results[number] = before.value(WgmmaWaitOp(results[number]))
         Rewriter.replace(self.loop, results)
 
     def _feeds_warpgroups(self) -> bool:
-        """Whether wgmma dots read what threads copy."""
+        """Whether wgmma reads tiles that threads copy."""
         copied = (ahead for ahead in self.schedule.copies if ahead.vector)
         found = (reader.op for ahead in copied for reader in readers(ahead))
         return any(isinstance(op, ShareOp) for op in found)
@@ -380,14 +379,14 @@ class LoopExpansion:
     def _next_slot(self, builder: Builder, slot: Value, step: int) -> Value:
         """(slot + step) mod slots."""
         moved = builder.add(slot, step)
-        # A comparison, as S need not be a power of two, and a remainder is slow.
+        # S need not be a power of two, and a remainder is slow.
         past = builder.ge(moved, self.slots)
         return builder.select(past, builder.add(moved, -self.slots), moved)
 
 
 def _carried_by(loop: ForOp, ops: set[Op]) -> list[int]:
-    """The carried values that ops of the body use, in this iteration or in a later one: what one
-    yields for another is used by it."""
+    """Positions of the carried values that ops of the body use, in this iteration or, through the
+    values that it yields, in a later one."""
     yielded = dict(zip(loop.carried, loop.body.terminator.operands, strict=True))
     needed, new = set[Value](), {value for op in ops for value in inputs(op)}
     while new := (new & yielded.keys()) - needed:
@@ -397,7 +396,7 @@ def _carried_by(loop: ForOp, ops: set[Op]) -> list[int]:
 
 
 def _is_shared(tile: Value) -> bool:
-    """Whether wgmma dots read a tile, transposed or not."""
+    """Whether wgmma reads a tile, transposed or not."""
     return any(
         isinstance(user, ShareOp) or (isinstance(user, TransposeOp) and _is_shared(user.result))
         for user in tile.uses
@@ -405,7 +404,7 @@ def _is_shared(tile: Value) -> bool:
 
 
 class _MainOps:
-    """Copies what is left of an iteration: everything but what runs ahead."""
+    """The copy of the ops of an iteration that are not issued ahead."""
 
     def __init__(
         self,
@@ -429,13 +428,13 @@ class _MainOps:
         }
 
     def read_carried(self) -> None:
-        """What the source itself loaded an iteration before."""
+        """Read the tiles that the source itself loaded one iteration before."""
         for ahead in self.buffers:
             if ahead.carried is not None:
                 self._read(ahead)
 
     def _read(self, ahead: AheadLoad) -> None:
-        """Read a tile for those of its users that have it in registers as it was loaded."""
+        """Read a tile into registers in the layout of its load, for users in that layout."""
         if not all(self._replaces(user) for user in ahead.tile.uses):
             read = ReadOp(self._view(ahead), result_type=ahead.tile.type)
             self.mapping[ahead.tile] = self.builder.value(read)
@@ -449,7 +448,7 @@ class _MainOps:
         emit_part(part, self.builder, self.mapping, self.read)
 
     def read(self, op: Op, half: Half | None) -> Value:
-        """What reads a tile from its slot in place of a conversion, or half of it."""
+        """A read of a tile, or half of it, from its slot, in place of a conversion."""
         return self.builder.value(part_read(self._view_of(op), op, half))
 
     def copy(self, ops: Sequence[Op]) -> None:
@@ -487,7 +486,7 @@ class _MainOps:
         return self.builder.value(ViewOp(self.buffers[ahead], self.slot))
 
     def _reading(self, op: Op) -> Value:
-        """What a conversion of a load leaves: registers, or the buffer itself."""
+        """The value of a conversion of a load: registers, or the buffer itself."""
         view = self._view_of(op)
         if isinstance(op, ShareOp):
             return view
@@ -500,7 +499,7 @@ class _MainOps:
 
 
 def _guarded(load: LoadOp, runs: Value) -> LoadOp:
-    """Load only if the iteration runs."""
+    """Mask a load by whether its iteration exists."""
     builder = Builder.at(load)
     pointer, mask = load.pointer.type, runs
     if isinstance(pointer, TileType):
@@ -510,7 +509,7 @@ def _guarded(load: LoadOp, runs: Value) -> LoadOp:
     if load.mask is not None:
         load.set_operand(1, builder.bit_and(load.mask, mask))
         return load
-    # A load without a mask has no `other`: what is masked off becomes zero.
+    # A load without a mask has no `other`: masked elements become zero.
     replacement = LoadOp(load.pointer, mask, None, **load.attrs)
     replacement.results[0].type = load.result.type
     builder.emit(replacement)

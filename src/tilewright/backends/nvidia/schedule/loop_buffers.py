@@ -1,7 +1,7 @@
-"""The buffers of a loop whose loads run ahead, and which of its dots go on meanwhile.
+"""Buffers of loads that are issued ahead, and the dots of a loop whose waits are deferred.
 
-A load that wgmma dots read has the buffer that these read, in as many slots as the
-schedule says; another one the buffer that suits the copies and the layout it is read in.
+A load for wgmma has the buffer that wgmma reads, in as many slots as the schedule has; another load
+has the buffer that suits its copies and the layout in which it is read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tilewright.ops import TransposeOp
 
 
 def buffer_of(ahead: AheadLoad, slots: int) -> BufferType:
-    """The buffer of a load that is copied: as dots read it, else as its first conversion."""
+    """The buffer of a copied load: as wgmma reads it, or as its first conversion does."""
     type_ = ahead.load.type
     assert isinstance(type_, TileType) and isinstance(type_.element, DType)
     found = readers(ahead)
@@ -68,8 +68,8 @@ def replaced_exchanges(schedule: LoopSchedule) -> list[Op]:
 
 
 def deferred_in(schedule: LoopSchedule) -> list[WgmmaOp]:
-    """The dots that go on while the next iteration starts."""
-    # Of two slots one is read by the dot while the other is filled: that one must end.
+    """The dots whose waits are deferred to the next iteration."""
+    # With two slots the dot reads one while the other is filled: it must complete.
     return deferred_dots(schedule) if schedule.slots > 2 else []
 
 
@@ -78,7 +78,7 @@ def _computed(schedule: LoopSchedule) -> list[ShareOp]:
 
 
 def doubled_buffer(op: ShareOp) -> BufferType:
-    """The buffer of an operand that an iteration computes while a dot reads the last one."""
+    """The buffer of an operand that an iteration computes while a dot reads the previous one."""
     return replace_slots(buffer_type(op.result), 2)
 
 
@@ -86,13 +86,13 @@ def replace_slots(type_: BufferType, slots: int) -> BufferType:
     return BufferType(type_.shape, type_.element, type_.layout, slots)
 
 
-def share_behind(builder: Builder, tile: Value, view: Value) -> None:
-    """Let dots behind a loop read what it loaded last from the slot that holds it."""
+def share_after(builder: Builder, tile: Value, view: Value) -> None:
+    """Make dots after a loop read its last tile from the slot that holds it."""
     for user in list(tile.uses):
         if isinstance(user, ShareOp) and user.result.type is view.type:
             Rewriter.replace(user, view)
         elif isinstance(user, TransposeOp):
-            share_behind(
+            share_after(
                 builder, user.result, builder.value(TransposeViewOp(view, order=user.order))
             )
             if not user.result.uses:

@@ -1,11 +1,11 @@
-"""Carries numbers through loops in loops: which slot of a ring an iteration has, and its parity.
+"""Carry counters through nested loops: the slot of a ring and its parity.
 
     cf.for %p = ... {                        cf.for %p = ... (%s = 0) {
       cf.for %k = ... { ... }        ->        %t = cf.for %k = ... (%u = %s) { cf.yield %u + 1 }
     }                                          cf.yield %t
                                              }
 
-So they go on where the next iteration of an outer loop begins.
+So they continue across iterations of an outer loop.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from tilewright.transforms import add_choice, add_slot, yield_more
 
 @dataclass(frozen=True, slots=True)
 class LoopValues:
-    """Carried values where a loop begins, as its body has and yields them, and behind it."""
+    """Carried values: on entry to a loop, in its body, as it yields them, and after it."""
 
     entering: Sequence[Value]
     inside: Sequence[Value]
     left: Sequence[Value]
-    behind: Sequence[Value]
+    after: Sequence[Value]
 
 
 def carry_through(
@@ -34,13 +34,14 @@ def carry_through(
     values: Sequence[Value],
     following: Callable[[Builder, Sequence[Value]], Sequence[Value]],
     found: dict[Op, LoopValues],
-    behind: bool = False,
+    counts_exit: bool = False,
 ) -> Sequence[Value]:
-    """Carry values through some loops of a block one after the other, and all that is around them;
-    returns them at the end of the block.
+    """Carry values through some loops of a block, in order, and through all ops around them.
 
-    following: what an iteration of these makes of them, at its end; found: as the loops have them;
-    behind: whether what follows each of these loops counts as an iteration more
+    Returns the values at the end of the block.
+
+    following: the values after an iteration, emitted at its end; found: receives the values of each
+    loop; counts_exit: whether the exit of each of these loops counts as an iteration
     """
     for op in list(block):
         if not any(inner in loops for inner in op.walk()):
@@ -50,15 +51,17 @@ def carry_through(
             if op in loops:
                 left = following(Builder.at(op.body.terminator), inside)
             else:
-                left = carry_through(loops, op.body, inside, following, found, behind)
+                left = carry_through(loops, op.body, inside, following, found, counts_exit)
             for value in left:
                 yield_more(op, value)
             values = op.results[-len(left) :]
             found[op] = LoopValues(entering, inside, left, values)
-            if behind and op in loops:
+            if counts_exit and op in loops:
                 values = following(Builder.after(op), values)
         else:
             assert isinstance(op, IfOp), op
-            ends = [carry_through(loops, b, values, following, found, behind) for b in op.regions]
+            ends = [
+                carry_through(loops, b, values, following, found, counts_exit) for b in op.regions
+            ]
             values = [add_choice(op, pair) for pair in zip(*ends, strict=True)]
     return values

@@ -1,5 +1,4 @@
-"""A loop over programs in each block, so that the next one's copies are on their way while the last
-one is stored.
+"""Persistent loop over programs: copies of the next program overlap with stores of the last one.
 
     %i = cf.program_id {axis = 0}              %b, %n = nvidia.block ..., nvidia.blocks ...
     ...                                 ->     cf.for %p = %b, x * y * z of the grid, %n {
@@ -7,12 +6,12 @@ one is stored.
                                                  ...
                                                }
 
-What a program loads for its dots before its own loops is then copied ahead, like the operands
-of any other loop (software_pipeline.py).
+Tiles that a program loads for dots before its own loops are then copied ahead, like the operands of
+any other loop (software_pipeline.py).
 
 The grid is that of the launch, which starts no more blocks than are resident at a time. Programs
-come in the order in which the device would start them, the first axis fastest; or, where they take
-different times, in that of persistent_order.py.
+run in the order in which the device would start them, the first axis fastest; where they take
+different times, persistent_order.py has the order.
 
     cf.for %p = %b, ... {                      cf.for %p = %b, ... (%i = %b mod x) {
       %i = %p mod x                              ...
@@ -20,9 +19,8 @@ different times, in that of persistent_order.py.
     }                                            cf.yield %j
                                                }
 
-Where a program begins with tiles that were copied ahead, nothing else should keep it waiting. Three
-divisions, one after the other, take 300 clock cycles, and 60 instructions of each thread: they are
-made for the next program while the last one is stored (`divide_ahead`).
+Where a program starts with tiles that were copied ahead, three dependent divisions would delay it:
+they are computed for the next program while the last one is stored (`divide_ahead`).
 """
 
 from __future__ import annotations
@@ -50,23 +48,23 @@ from tilewright.transforms import add_slot, backward_slice, yield_more
 _AXES = range(3)
 
 PROGRAM_STAGES = 2
-"""Of what a program loads before its loops: one ahead."""
+"""Slots of the tiles that a program loads before its loops: one program ahead."""
 
 
 def may_loop(function: Function) -> bool:
-    """Whether a block may run programs one after the other: they do not wait for each other."""
+    """Whether a block may run programs in sequence: they do not wait for each other."""
     return not any(isinstance(op, WhileOp | PrintOp) for op in function.walk())
 
 
 def are_equal(loads: Sequence[DescriptorLoadOp]) -> bool:
-    """Whether no number of a program decides how long the loops of loads run."""
+    """Whether the trip counts of the loops of loads are independent of the program id."""
     loops = [op for op in backward_slice(loads) if isinstance(op, ForOp)]
     bounds = [value.op for loop in loops for value in loop.operands[:3] if value.op is not None]
     return not any(isinstance(op, ProgramIdOp) for op in backward_slice(bounds))
 
 
 def loop_over_programs(function: Function, sweep: Sweep | None = None) -> ForOp:
-    """Wrap the body of a function. sweep: of programs that are not equally long."""
+    """Wrap the body of a function. sweep: for programs of unequal length."""
     ops = [op for op in function.body if not isinstance(op, ReturnOp)]
     builder = Builder(function.body, function.body.first, function.loc)
     grid = [_unsigned(builder, NumProgramsOp(axis=axis)) for axis in _AXES]
@@ -95,11 +93,11 @@ def _unsigned(builder: Builder, op: Op) -> Value:
 
 
 def _divided_out(builder: Builder, body: Block, grid: Sequence[Value]) -> list[Value]:
-    """The places of a program in the grid, for the axes that are used."""
+    """The program ids of a linear index, for the axes in use."""
     rest, places = body.args[0], list[Value]()
     used = [op.axis for op in body.walk() if isinstance(op, ProgramIdOp)]
     for axis in range(max(used, default=-1) + 1):
-        # Behind the last axis nothing is left.
+        # The last axis has the quotient itself.
         is_last = axis == _AXES[-1]
         places.append(rest if is_last else builder.rem(rest, grid[axis]))
         rest = rest if is_last else builder.div(rest, grid[axis])
@@ -113,23 +111,23 @@ def _number_programs(builder: Builder, body: Block, places: Sequence[Value]) -> 
 
 
 def _signed(builder: Builder, place: Value) -> Value:
-    """As i32, known not to be negative (`is_place_in_grid`)."""
+    """A place as i32 that analysis proves non-negative (`is_place_in_grid`)."""
     if not isinstance(place.op, RemOp):
         place = builder.min(place, i32.max_int)
     return builder.cast(place, i32)
 
 
 def divide_ahead(loop: ForOp) -> None:
-    """Divide what only the number of a program decides for the next program, where a loop over
-    programs ends, and for the first one in front of it."""
+    """Compute divisions that derive from the index of a program one program ahead: for the next one
+    at the end of the loop, and for the first one before it."""
     own, needed = _varying(loop), _divided(loop)
     carried = [op for op in loop.body if op in own & needed and not needed >= set(_users(op))]
     end = loop.body.terminator
-    start, behind = Builder.at(loop), Builder.at(end)
+    start, tail = Builder.at(loop), Builder.at(end)
     first = dict(zip(loop.body.args, (loop.lower, *loop.inits), strict=True))
-    following = behind.add(loop.index, loop.step)
+    following = tail.add(loop.index, loop.step)
     after = dict(zip(loop.body.args, (following, *end.operands), strict=True))
-    for builder, mapping in ((start, first), (behind, after)):
+    for builder, mapping in ((start, first), (tail, after)):
         for op in [op for op in loop.body if op in needed]:
             builder.emit(op.clone(mapping))
     for op in carried:
@@ -146,7 +144,7 @@ def _users(op: Op) -> list[Op]:
 
 
 def _divided(loop: ForOp) -> set[Op]:
-    """The divisions of scalars that the number of a program tells, with what they need there."""
+    """The divisions of scalars that derive from the index of a program, with their operands."""
     own, needed = _varying(loop), set[Op]()
     pending = [op for op in own if isinstance(op, DivOp | RemOp)]
     while pending:
@@ -158,7 +156,7 @@ def _divided(loop: ForOp) -> set[Op]:
 
 
 def _varying(loop: ForOp) -> set[Op]:
-    """The scalars of a body that nothing but its index, and what does not change, tells."""
+    """The scalars of a body that derive from its index and from invariants alone."""
     varying, fixed = set[Op](), set[Op]()
     for op in loop.body:
         owners = {value.owner for value in op.operands} - fixed

@@ -1,16 +1,14 @@
-"""The order of programs that are not equally long, where blocks run one after the other.
+"""Order of programs of unequal length in the persistent loop.
 
-    for group of so many programs that blocks run some 4 each
-      for n of the axis that tells how long they take, backwards in every other group
+    for group of rows, with some 4 programs of each block
+      for n of the axis that determines the length, backwards in every other group
         for program of the group
 
-Blocks take turns, so each one's lengths rise and fall, and the sum of all is nearly the same: for
-causal attention of 1024 to 16384 keys, 16384 in all, 132 blocks, it is within 3 % of what a common
-counter would give (within 12 % for any of 500 numbers of heads and lengths). In the order of the
-device, one head after the other, it is up to 80 % more, since the same blocks may get the longest
-programs again and again. All heads at a time would be as even, but their keys leave the cache: 10 %
-slower on an H200 at 1024 keys. The last group begins with its longest programs, which end at
-different times otherwise.
+Blocks take programs in turn, so lengths rise and fall for each block, and the sums over blocks are
+nearly equal. In the order of the device, one head after the other, the same blocks may get the
+longest programs again and again; all heads at a time would be as even, but their keys would leave
+the cache. The last group starts with its longest programs, which would otherwise end at different
+times. Measured in docs/adr/0030-dependent-dots.md.
 """
 
 from __future__ import annotations
@@ -29,20 +27,20 @@ from tilewright.support.data_class import dataclass
 from tilewright.transforms import backward_slice
 
 _ROUNDS = 4
-"""Programs of a block in a group."""
+"""Programs of a block in one group."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """The axis of the grid along which programs take longer, or less long."""
+    """The axis of the grid along which programs get longer (`rises`) or shorter."""
 
     axis: int
     rises: bool
 
 
 def sweep_of(function: Function, loads: Sequence[DescriptorLoadOp]) -> Sweep | None:
-    """How the number of a program along one axis tells how long the loops of loads run, as far as
-    it and no load does; None where it does not, or there is one axis alone."""
+    """The axis whose program id alone determines the trip counts of the loops of loads; None where
+    another number or a load does, or the grid has one axis only."""
     loops = [op for op in backward_slice(loads) if isinstance(op, ForOp)]
     used = {op.axis for op in function.walk() if isinstance(op, ProgramIdOp)}
     slopes = [
@@ -60,8 +58,8 @@ def sweep_of(function: Function, loads: Sequence[DescriptorLoadOp]) -> Sweep | N
 
 @dataclass(frozen=True, slots=True)
 class RowGroups:
-    """Of rows, which are programs along the axis of a sweep: how many there are, how many a group
-    has at most, how many groups there are, and most programs of one; u32."""
+    """Groups of rows, which are programs along the axis of a sweep: number of rows, most rows of a
+    group, number of groups, most programs of a group; u32."""
 
     rows: Value
     most: Value
@@ -70,7 +68,7 @@ class RowGroups:
 
 
 def row_groups(builder: Builder, grid: Sequence[Value], blocks: Value, sweep: Sweep) -> RowGroups:
-    """The groups of a launch, which do not change in it."""
+    """The groups of a launch."""
     count = grid[sweep.axis]
     rows = builder.mul(*(grid[axis] for axis in _others(grid, sweep)))
     most = builder.min(_ceil(builder, builder.mul(blocks, _ROUNDS), count), rows)
@@ -85,12 +83,12 @@ def _others(grid: Sequence[Value], sweep: Sweep) -> list[int]:
 def number_in_sweeps(
     builder: Builder, turn: Value, grid: Sequence[Value], sweep: Sweep, of: RowGroups
 ) -> list[Value]:
-    """The places in a grid of the program of a turn, as u32."""
+    """The program ids of the program with a linear index, as u32."""
     number, rows = builder.expr(turn), builder.expr(of.rows)
     group = number // of.programs
     rest = number - group * of.programs
     first = group * of.most
-    # After the last program no number is right, but none divides by zero.
+    # Past the last program the numbers are meaningless, but no divisor is zero.
     width = builder.max(builder.min(rows - first, of.most), 1)
     place = rest // width
     row = first + rest % width
@@ -111,9 +109,9 @@ def _ceil(builder: Builder, number: Value, divisor: Value) -> Value:
 def _alternated(
     builder: Builder, place: Expr, count: Value, groups: Value, group: Expr, rises: bool
 ) -> Value:
-    """A place along an axis of `count`, counted from its end in every other group: in the last
-    one, if programs take longer along it."""
-    # The last group is 1 from the end.
+    """A place along an axis of `count`, counted from its end in every other group; in the last one
+    if programs get longer along it."""
+    # The last group counts as odd.
     is_odd = builder.cast((builder.expr(groups) - group) & 1, i1)
     reverse = builder.expr(count) - 1 - place
     choices = (reverse, place) if rises else (place, reverse)

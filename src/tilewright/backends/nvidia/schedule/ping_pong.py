@@ -1,4 +1,4 @@
-"""Groups of consumers that take turns at the programs of a block's loop.
+"""Ping-pong schedule: groups of consumers alternate between MMAs and stores.
 
     cf.for %p = %first, %n, %step {           cf.for %p = %first + %group * %step, %n, 2 * %step {
       cf.for %k ... (ring) { ... }    ->        nvidia.mbarrier_wait %turns[%group]
@@ -7,7 +7,7 @@
                                                 mem.store ...
                                               }
 
-One multiplies while the other stores. Its slots are those behind the other's.
+One group issues MMAs while the other stores; its slots follow those of the other group.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from tilewright.transforms import add_slot, trip_count, yield_more
 
 
 def take_turns(consumers: Block, schedule: LoopSchedule, turns: Value) -> None:
-    """Let each group run some programs of a block's loop: one multiplies while the other stores.
+    """Distribute the programs of a block's loop over the groups.
 
-    turns: an mbarrier for each group, whose phase ends when it may read the ring: when the group
-    before has. Otherwise it might take the phase before for the one that it waits for, as they are
-    told apart by their parity alone.
+    turns: an mbarrier for each group, whose phase completes when the group may read the ring: when
+    the previous group has. Without it a group could mistake the phase before for the one that it
+    waits for, since only their parity tells them apart.
     """
     loop, group = schedule.loop, consumers.args[0]
     programs, groups = enclosing(loop, consumers)[-1], buffer_type(turns).slots
@@ -39,7 +39,7 @@ def take_turns(consumers: Block, schedule: LoopSchedule, turns: Value) -> None:
     programs.set_operand(2, before.mul(programs.step, groups))
     programs.set_operand(0, first)
     _skip_others(loop, programs, group, schedule.slots, groups)
-    # The first group begins.
+    # The first group starts.
     number = before.cast(group, i32)
     parity = before.bit_xor(number, 1)
     (turn,) = add_slot(programs, parity, "turn")
@@ -53,13 +53,13 @@ def take_turns(consumers: Block, schedule: LoopSchedule, turns: Value) -> None:
 
 
 def _skip_others(loop: ForOp, programs: ForOp, group: Value, slots: int, groups: int) -> None:
-    """Begin behind the slots of other groups' programs: all have as many iterations."""
+    """Start after the slots of other groups' programs: all have equal numbers of iterations."""
     builder = Builder.at(loop)
     trips = builder.cast(trip_count(builder, loop), u32)
     is_first = builder.eq(programs.index, programs.lower)
     skipped = builder.mul(trips, builder.select(is_first, group, groups - 1))
     *_, slot, parity = loop.operands
-    # The trips fit into i32, and so do the slots: sums do not wrap.
+    # The trips fit into i32, and so do the slots: additions do not wrap.
     moved = builder.expr(builder.cast(slot, u32)) + skipped
     odd = (moved // slots) & 1
     start = builder.cast(moved % slots, i32)

@@ -1,8 +1,8 @@
-"""What of a function a producer runs that only asks for copies: whether there can be one.
+"""Backward slice of a function that the TMA producer warp must execute.
 
-The producer goes through the loops and branches of the function on its own, iterations and programs
-ahead of those who multiply. So it must find out from scalars alone what to copy, and nothing that
-the others do may decide what the copies read.
+The producer runs the loops and branches of the function by itself, iterations and programs ahead of
+the MMA warps. So scalars alone must determine its loads, and no store of the others may affect
+them.
 """
 
 from __future__ import annotations
@@ -18,17 +18,19 @@ from tilewright.transforms import backward_slice
 
 
 def has_producer(function: Function, loads: Sequence[DescriptorLoadOp]) -> bool:
-    """Whether a producer can make loads of loops that nothing but scalars decides."""
+    """Whether scalars alone determine the loads, and no store precedes them."""
     if any(isinstance(op, AssertOp) for op in function.walk()):
-        # Threads end there that the producer would wait for.
+        # A failed assertion ends threads that the producer would wait for.
         return False
     needed = backward_slice(loads) - set[Op](loads)
     return all(_is_scalar(op) for op in needed) and all(_is_free(load, function) for load in loads)
 
 
 def is_nested(function: Function, loads: Sequence[DescriptorLoadOp]) -> bool:
-    """Whether a loop of loads is in another loop, or in a branch: then there is a producer, as
-    barriers are made once."""
+    """Whether a loop of loads is nested in another loop or a branch.
+
+    It then needs a producer, since barriers are allocated once.
+    """
     return any(len(enclosing(load, function.body)) > 1 for load in loads)
 
 
@@ -39,11 +41,11 @@ def _is_scalar(op: Op) -> bool:
 
 
 def _is_free(load: DescriptorLoadOp, function: Function) -> bool:
-    """Whether no store and no fence comes before a load, in its loops but to other arrays."""
+    """Whether no store or fence precedes a load; stores in its loops may be to other arrays."""
     outermost = enclosing(load, function.body)[0]
     starts, op = roots(load.pointer), outermost.prev
     while op is not None:
-        # Others' stores are no matter of the copy engine without a fence of its own.
+        # TMA does not see stores of threads without a proxy fence.
         if any(is_fence(inner) or isinstance(inner, STORES) for inner in op.walk()):
             return False
         op = op.prev
@@ -54,7 +56,7 @@ def _is_free(load: DescriptorLoadOp, function: Function) -> bool:
 
 
 def enclosing(op: Op, block: Block) -> list[Op]:
-    """The ops of a block, and of blocks inside of it, that an op is in; the outermost first."""
+    """The ops in a block, and in blocks nested in it, that contain an op; the outermost first."""
     found: list[Op] = []
     while op.parent is not block:
         assert op.parent is not None and isinstance(op.parent.owner, Op)

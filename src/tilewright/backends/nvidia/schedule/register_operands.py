@@ -1,4 +1,4 @@
-"""Operands in registers of dots that go on: computed part by part while tensor cores work.
+"""Register operands of deferred dots: computed part by part while the tensor cores work.
 
     cf.for ... (%k, %acc) {                   cf.for ... (%k, %acc) {
       %x = nvidia.convert %w                    %y = nvidia.read %w {axis = 0, start = 0}
@@ -10,10 +10,10 @@
                                                 cf.yield %d
                                               }
 
-What a dot reads must not change before it ends (PTX ISA, wgmma.fence). So the operand has two
-parts: halves along K, or the operands of two dots. While one is multiplied, and no longer the
-other, that is computed: the first part while the second one of the last iteration is multiplied. It
-takes no more registers than the whole operand, and no loop carries it.
+The operand of a dot must not change before the dot completes (PTX ISA, wgmma.fence). So there are
+two parts: halves along K, or the operands of two dots. While the tensor cores read one part,
+threads compute the other: the first part of an iteration during the second dot of the previous one.
+This takes no more registers than the whole operand, and the loop does not carry it.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from tilewright.ops import ForOp, JoinOp, LoadOp, ReshapeOp, TransposeOp
 from tilewright.support.data_class import dataclass
 
 Half = tuple[int, int]
-"""An axis of a tile, and which half along it."""
+"""An axis of a tile, and the number of the half along it."""
 
 Read = Callable[[ConvertOp, Half | None], Value]
-"""What reads a tile that was copied, or a half of it, in place of a conversion."""
+"""Emits a read of a copied tile, or of half of it, in place of a conversion."""
 
 
 @dataclass(frozen=True, slots=True)
 class RegisterOperand:
-    """What a loop computes of tiles that are copied ahead.
+    """An operand that a loop computes from tiles that are copied ahead.
 
-    index: of the operand; reads: the conversions of those tiles; made: what depends on them; ops:
-    with all else of the body that it needs, in order.
+    index: of the operand; reads: the conversions of those tiles; made: the ops that depend on them;
+    ops: `made` and all other ops of the body that it needs, in order
     """
 
     dot: WgmmaOp
@@ -60,13 +60,13 @@ class RegisterOperand:
 
     @property
     def k_axis(self) -> int:
-        """Its axis that is summed."""
+        """The axis along which the dot reduces."""
         return 1 - self.index
 
 
 @dataclass(frozen=True, slots=True)
 class DotPart:
-    """A dot, or half of one along K; operand: None if none is computed in registers."""
+    """A dot, or half of one along K. operand: None if none is computed in registers."""
 
     dot: WgmmaOp
     operand: RegisterOperand | None
@@ -74,8 +74,8 @@ class DotPart:
 
 
 def dot_parts(schedule: LoopSchedule, dots: Sequence[WgmmaOp]) -> list[DotPart] | None:
-    """The parts in which operands are computed in turn; [] if none is computed in registers, None
-    if they cannot be computed so."""
+    """The alternating parts of the operands; [] if none is computed in registers, None if they
+    cannot be computed so."""
     loop = schedule.loop
     found = [_computed_in_registers(dot, loop) for dot in dots]
     if not any(found):
@@ -98,7 +98,7 @@ def dot_parts(schedule: LoopSchedule, dots: Sequence[WgmmaOp]) -> list[DotPart] 
 
 
 def replaced_ops(parts: Sequence[DotPart]) -> set[Op]:
-    """The ops of the body that only operands need which are emitted with their parts."""
+    """The ops of the body that only operands need; they are emitted with the parts."""
     operands = [part.operand for part in parts if part.operand is not None]
     made = {op for operand in operands for op in operand.made}
     users = made | set[Op](operand.dot for operand in operands)
@@ -112,13 +112,13 @@ def _computed_in_registers(dot: WgmmaOp, loop: ForOp) -> bool:
 
 
 def _is_in(value: Value, loop: ForOp) -> bool:
-    """Whether the body of a loop makes a value."""
+    """Whether a value is defined in the body of a loop."""
     return (value.owner if value.op is None else value.op.parent) is loop.body
 
 
 def register_operand_of(dot: WgmmaOp, schedule: LoopSchedule) -> RegisterOperand | None:
-    """The operand of a dot in registers, if it can be computed of copies for the iteration
-    ahead: by pure ops, of the index, of what is loaded ahead and of invariants."""
+    """The register operand of a dot, if it can be computed from copies for the iteration ahead: by
+    pure ops from the index, loads that are issued ahead, and invariants."""
     index = register_operand(dot)
     assert index is not None
     loop = schedule.loop
@@ -127,10 +127,10 @@ def register_operand_of(dot: WgmmaOp, schedule: LoopSchedule) -> RegisterOperand
     loaded = set[Op](ahead.load for ahead in schedule.loads if not ahead.is_copied)
     needed: set[Op] = set()
     reads: set[Op] = set()
-    # Grows as it is gone through.
+    # Grows during the iteration.
     for value in (found := [dot.operands[index]]):
         op = value.op
-        # What the loop carries is there.
+        # Carried values are available.
         if not _is_in(value, loop) or op is None or op in loaded or op in needed:
             continue
         if op in conversions:
@@ -150,7 +150,7 @@ def register_operand_of(dot: WgmmaOp, schedule: LoopSchedule) -> RegisterOperand
 
 
 def _dependents(ops: Sequence[Op], sources: set[Op]) -> frozenset[Op]:
-    """Those of some ops, in order, that depend on others."""
+    """The ops, in order, that depend on some sources."""
     made: set[Op] = set()
     for op in ops:
         if any(x.op in made or x.op in sources for x in op.operands):
@@ -183,7 +183,7 @@ def _can_be_halved(operand: RegisterOperand) -> bool:
 
 
 def _source_axis(op: Op, axis: int) -> int | None:
-    """The axis of the operands whose halves are those of the result; None if there is none."""
+    """The axis along which halves of the operands give halves of the result; None without one."""
     if Trait.ELEMENTWISE in op.traits or isinstance(op, JoinOp):
         return axis
     if isinstance(op, TransposeOp):
@@ -196,7 +196,7 @@ def _source_axis(op: Op, axis: int) -> int | None:
 
 
 def part_read(view: Value, op: Op, half: Half | None) -> ReadOp:
-    """What reads the tile that an op converts, or half of it, from a slot."""
+    """The read of the tile that an op converts, or of half of it, from a slot."""
     type_ = op.results[0].type
     if half is None:
         return ReadOp(view, result_type=type_)
@@ -232,17 +232,17 @@ def _layout_of(type_: TileType) -> LinearLayout:
 
 
 def emit_part(part: DotPart, builder: Builder, mapping: dict[Value, Value], read: Read) -> Op:
-    """Emit a part of a dot; mapping: what values of the loop are there, results are added."""
+    """Emit a part of a dot. mapping: of the values of the loop; results are added."""
     dot, own = part.dot, dict(mapping)
     if part.operand is not None:
         code = OperandCode(part.operand, builder, mapping, read)
         own[part.operand.value] = code.emit(part.half)
-    # The second half adds to the first, wherever that started.
+    # The second half adds to the first, whatever that added to.
     is_second = dot.result in mapping
     if is_second:
         own[dot.acc] = mapping[dot.result]
     new = dot.clone(own)
-    # While it goes on, the operand of the part before may be computed anew.
+    # While it runs, threads may compute the operand of the previous part.
     new.attrs["pending"] = 1
     if part.half is not None:
         axis, half = part.half
@@ -254,7 +254,7 @@ def emit_part(part: DotPart, builder: Builder, mapping: dict[Value, Value], read
 
 
 class OperandCode:
-    """Emits an operand, or a half of it, for the iteration that a mapping and reads belong to."""
+    """Emits an operand, or half of it, for the iteration of a mapping and its reads."""
 
     def __init__(
         self, operand: RegisterOperand, builder: Builder, mapping: dict[Value, Value], read: Read

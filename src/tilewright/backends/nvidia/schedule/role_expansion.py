@@ -1,9 +1,9 @@
-"""Splits a function into a producer, which asks for copies, and consumers, which do all else.
+"""Split a function into a producer, which issues TMA loads, and consumers, which do the rest.
 
-The producer is the slice of the function that the copies need: the same loops and branches, scalar
-arithmetic, the copies. The consumers are the function without the copies. Loops of copies have
-rings of slots, those of equal tiles the same one. A slot has two mbarriers: `full` tells the
-consumers that the data is there, `empty` the producer that they are done with it.
+The producer is the slice of the function that the loads need: the same loops and branches, scalar
+arithmetic, the loads. The consumers are the function without the loads. Each loop of loads has a
+ring of slots; loops of equal tiles share one. A slot has two mbarriers: consumers wait on `full`
+for the data, the producer on `empty` for the last read.
 
     %ring, %full, %empty = ...
     nvidia.roles {
@@ -18,11 +18,11 @@ consumers that the data is there, `empty` the producer that they are done with i
       }                                              }
     }
 
-Slot and parity go on through all loops around: so the producer is already at the next item of an
-outer loop while the consumers store the last one. A slot is released once the dots that read it
-have ended; those that go on while the next iteration starts, by the next iteration, and the last
-ones behind the loop. The producer's parities begin with 1, the phase before the first one: all
-slots are empty.
+Slot and parity continue through all enclosing loops: the producer already loads for the next item
+of an outer loop while the consumers store the last one. A slot is released once the dots that read
+it have completed; where waits are deferred, the next iteration releases it, and code after the loop
+the last one. The producer's parities start with 1, the phase before the first one: all slots are
+empty.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from tilewright.backends.nvidia.schedule.deferred_waits import (
     last_of_chains,
     wait_in_branches,
 )
-from tilewright.backends.nvidia.schedule.loop_buffers import buffer_of, share_behind
+from tilewright.backends.nvidia.schedule.loop_buffers import buffer_of, share_after
 from tilewright.backends.nvidia.schedule.loop_counters import LoopValues, carry_through
 from tilewright.backends.nvidia.schedule.ping_pong import take_turns
 from tilewright.backends.nvidia.schedule.producer_slice import enclosing
@@ -94,9 +94,9 @@ def split_roles(
     registers: tuple[int, ...],
     groups: int = 1,
 ) -> None:
-    """Split a function whose bulk loads are those of the schedules.
+    """Split a function whose TMA loads are those of the schedules.
 
-    warps: of a group of consumers; groups: that take turns at the programs of a block's loop.
+    warps: of a group of consumers; groups: of the ping-pong schedule of a block's programs
     """
     producer, mapping = Block(), dict[Value, Value]()
     for op in function.body:
@@ -104,7 +104,7 @@ def split_roles(
     before = Builder(function.body, function.body.first)
     rings = [_Ring(before, group, warps) for group in ring_groups(schedules)]
     turns = before.value(_barriers(groups, warps)) if groups > 1 else None
-    # The ops of before the roles: rings alone.
+    # Before the roles there are only rings.
     shared = list[Op]()
     op = function.body.first
     while op is not before.before:
@@ -130,7 +130,7 @@ def split_roles(
 
 
 def ring_groups(schedules: Sequence[LoopSchedule]) -> list[list[LoopSchedule]]:
-    """Those whose loops copy equal tiles, one loop after the other."""
+    """Groups of schedules whose loops copy equal tiles, one loop after the other."""
     groups: list[list[LoopSchedule]] = []
     for schedule in schedules:
         tiles = _tiles(schedule)
@@ -149,7 +149,7 @@ def ring_buffers(schedules: Sequence[LoopSchedule]) -> list[BufferType]:
 
 
 def _tiles(schedule: LoopSchedule) -> list[tuple[bool, BufferType]]:
-    """The buffers of all parts of a ring, and whether what they hold is for the next iteration."""
+    """The buffers of all parts of a ring, and whether they hold tiles for the next iteration."""
     return [
         (part[0].carried is not None, buffer_of(ahead, schedule.slots))
         for part in ring_parts(schedule)
@@ -158,18 +158,18 @@ def _tiles(schedule: LoopSchedule) -> list[tuple[bool, BufferType]]:
 
 
 def _meets(schedule: LoopSchedule, group: Sequence[LoopSchedule]) -> bool:
-    """Whether a loop is inside one of a group, or around one."""
+    """Whether a loop is nested in one of a group, or contains one."""
     loops = [(schedule.loop, other.loop) for other in group]
     return any(inner in (one, other) for one, other in loops for inner in _nested(one, other))
 
 
 def _nested(one: ForOp, other: ForOp) -> list[Op]:
-    """The inner one, of loops of which one is in the other."""
+    """The inner of two nested loops."""
     return [op for op in other.walk() if op is one] + [op for op in one.walk() if op is other]
 
 
 def _copy_of(ahead: AheadLoad, mapping: dict[Value, Value]) -> Op:
-    """The load of the producer."""
+    """The load in the producer."""
     load = mapping[ahead.load.result].op
     assert load is not None
     return load
@@ -178,8 +178,8 @@ def _copy_of(ahead: AheadLoad, mapping: dict[Value, Value]) -> Op:
 def ring_parts(schedule: LoopSchedule) -> list[list[AheadLoad]]:
     """The copies of a loop that are waited for and released together.
 
-    Dots that end in the iteration have each their own: those that the same ones read. Where
-    dots go on, or threads read a copy, all copies for the iteration itself are one part.
+    Where dots complete in their iteration, copies with the same readers form a part. Where waits
+    are deferred, or threads read a copy, all copies for the iteration itself form one.
     """
     copies = {ahead: _dots_of(ahead, schedule.loop) for ahead in schedule.copies}
     own = {ahead: dots for ahead, dots in copies.items() if ahead.carried is None}
@@ -192,13 +192,13 @@ def ring_parts(schedule: LoopSchedule) -> list[list[AheadLoad]]:
 
 
 def _read_by(copies: Sequence[AheadLoad], loop: ForOp) -> tuple[Op, ...]:
-    """The dots that read some copies, in order; none if others read one of them."""
+    """The dots that read some copies, in order; none if other ops read one of them."""
     found = {_dots_of(ahead, loop) for ahead in copies}
     return found.pop() if len(found) == 1 else ()
 
 
 def _dots_of(ahead: AheadLoad, loop: ForOp) -> tuple[Op, ...]:
-    """The dots that read a copy, in order; none if not only dots of the loop's body do."""
+    """The dots that read a copy, in order; none if other ops read it as well."""
     found = readers(ahead)
     if is_read_as_loaded(ahead):
         return ()
@@ -213,7 +213,7 @@ def _dots_of(ahead: AheadLoad, loop: ForOp) -> tuple[Op, ...]:
 class _Part:
     """The slots of copies that are waited for and released together, with their mbarriers.
 
-    is_carried: what is copied is for the next iteration; the first one gets zeros.
+    is_carried: the copies are for the next iteration; the first one gets zeros
     """
 
     is_carried: bool
@@ -227,7 +227,7 @@ class _Part:
         builder.emit(MbarrierWaitOp(_slot(builder, self.full, slot), parity))
 
     def release(self, builder: Builder, slot: Value, runs: Value | None = None) -> None:
-        """Tell the producer that a slot is empty. runs: if it is; None: it is."""
+        """Release a slot to the producer. runs: whether it is empty; None: it is."""
         runs = builder.constant(1, i1) if runs is None else runs
         builder.emit(MbarrierArriveOp(_slot(builder, self.empty, slot), runs))
 
@@ -237,7 +237,7 @@ class _Part:
         builder.emit(MbarrierWaitOp(_slot(builder, self.empty, slot), parity))
 
     def copy(self, load: Op, buffer: Value, slot: Value, builder: Builder) -> None:
-        """Ask for one copy."""
+        """Issue one copy."""
         target, full = _slot(builder, buffer, slot), _slot(builder, self.full, slot)
         always = builder.constant(1, i1)
         builder.emit(BulkCopyOp(load.results[0], target, full, always))
@@ -246,7 +246,7 @@ class _Part:
 class _Ring:
     """The slots of the copies of some loops, and their mbarriers.
 
-    What is for the next iteration has a slot more for each loop: the zeros of the first one.
+    Copies for the next iteration have one more slot for each loop: the zeros of the first one.
     """
 
     def __init__(self, before: Builder, schedules: Sequence[LoopSchedule], warps: int) -> None:
@@ -271,7 +271,7 @@ class _Ring:
     # ---- the producer -------------------------------------------------------------------------
 
     def produce(self, producer: Block, copies: Mapping[AheadLoad, Op]) -> None:
-        """Ask for the copies as soon as their slot is empty."""
+        """Issue the copies as soon as their slot is empty."""
         loads = [[copies[a] for a in schedule.copies] for schedule in self.schedules]
         loops = [enclosing(found[0], producer)[-1] for found in loads]
         counters = self._count(loops, producer, 1)
@@ -289,21 +289,21 @@ class _Ring:
             part.copy(load, buffer, at[0], Builder.after(load))
 
     def _copy_for_next(self, part: _Part, loads: Sequence[Op], counter: LoopValues) -> None:
-        """Zeros for the first iteration, and in each one what the next one needs."""
+        """Issue zeros for the first iteration, and in each iteration the copies of the next one."""
         loop = loads[0].parent.owner if loads[0].parent is not None else None
         assert isinstance(loop, ForOp)
-        before, behind = Builder.at(loop), Builder.at(loop.body.terminator)
+        before, end = Builder.at(loop), Builder.at(loop.body.terminator)
         part.await_release(before, counter.entering)
-        part.await_release(behind, counter.left)
+        part.await_release(end, counter.left)
         for buffer, load in zip(part.buffers, loads, strict=True):
             zeros = load_of_zeros(before, cast("DescriptorLoadOp", load))
             part.copy(zeros, buffer, counter.entering[0], before)
-            part.copy(load, buffer, counter.left[0], behind)
+            part.copy(load, buffer, counter.left[0], end)
 
     # ---- the consumers ------------------------------------------------------------------------
 
     def consume(self, consumers: Block) -> None:
-        """Read the slots in place of loading, and release them."""
+        """Read the slots in place of loads, and release them."""
         deferred = [deferred_dots(schedule) for schedule in self.schedules]
         for schedule, dots in zip(self.schedules, deferred, strict=True):
             for dot in last_of_chains(dots):
@@ -327,7 +327,7 @@ class _Ring:
         dots = () if deferred else _read_by(copied, loop)
         first = dots[0] if dots else loop.body.first
         part.wait(Builder(loop.body, first, loop.loc), counter.inside)
-        sums = [carried_accumulator(dot).index - 1 for dot in last_of_chains(deferred)]
+        accumulators = [carried_accumulator(dot).index - 1 for dot in last_of_chains(deferred)]
         buffers = dict(zip(copied, part.buffers, strict=True))
         parts = dot_parts(schedule, deferred) if deferred else None
         last = _emit_parts(parts, buffers, slot) if parts else _run_on(deferred)
@@ -335,29 +335,29 @@ class _Ring:
             _read(ahead, buffer, slot)
         if last is not None:
             self._release_later(part, loop, last, counter)
-            self._release_behind(part, loop, sums, counter)
+            self._release_after(part, loop, accumulators, counter)
         elif dots:
             part.release(Builder.after(dots[-1]), slot)
         else:
             part.release(Builder.at(loop.body.terminator), counter.inside[0])
         if part.is_carried:
-            _read_behind(part, copied, counter.behind)
+            _read_after(part, copied, counter.after)
 
     def _release_later(self, part: _Part, loop: ForOp, dot: Op, counter: LoopValues) -> None:
-        """The slot before, behind a dot that waits for those of the last iteration."""
+        """Release the previous slot after a dot that completes those of the last iteration."""
         builder = Builder.after(dot)
         runs = builder.ne(loop.index, loop.lower)
         part.release(builder, self._before(builder, counter.inside[0]), runs)
 
-    def _release_behind(
-        self, part: _Part, loop: ForOp, sums: Sequence[int], counter: LoopValues
+    def _release_after(
+        self, part: _Part, loop: ForOp, accumulators: Sequence[int], counter: LoopValues
     ) -> None:
-        """The last slot of a loop, behind it, once its sums are there."""
+        """Release the last slot of a loop after it, once its accumulators are complete."""
         builder = Builder.after(loop)
-        for number in sums:
-            _wait_behind(builder, loop.results[number])
+        for number in accumulators:
+            _wait_after(builder, loop.results[number])
         runs = builder.lt(loop.lower, loop.upper)
-        part.release(builder, self._before(builder, counter.behind[0]), runs)
+        part.release(builder, self._before(builder, counter.after[0]), runs)
 
     def _before(self, builder: Builder, slot: Value) -> Value:
         """The slot before another one."""
@@ -374,7 +374,7 @@ class _Ring:
             start = Builder(around, around.first)
             inits = [start.constant(0, i32), start.constant(parity, i32)]
             found: dict[Op, LoopValues] = {}
-            carry_through(loops, around, inits, self._following, found, behind=is_carried)
+            carry_through(loops, around, inits, self._following, found, counts_exit=is_carried)
             for counter, loop in zip(counters, loops, strict=True):
                 counter[is_carried] = found[loop]
         return counters
@@ -396,25 +396,25 @@ def _slot(builder: Builder, buffer: Value, slot: Value) -> Value:
     return builder.value(ViewOp(buffer, slot))
 
 
-def _wait_behind(builder: Builder, sums: Value) -> None:
-    """Whatever uses sums waits for them."""
-    users = list(sums.uses)
-    ended = builder.value(WgmmaWaitOp(sums))
+def _wait_after(builder: Builder, accumulator: Value) -> None:
+    """Make all uses of an accumulator wait for it."""
+    users = list(accumulator.uses)
+    ended = builder.value(WgmmaWaitOp(accumulator))
     for user in users:
         for number, operand in enumerate(user.operands):
-            if operand is sums:
+            if operand is accumulator:
                 user.set_operand(number, ended)
 
 
 def _run_on(dots: Sequence[WgmmaOp]) -> Op | None:
-    """Let dots go on while the next iteration starts; the one that waits for those before."""
+    """Defer the waits of dots; returns the dot that completes those of the last iteration."""
     for dot in dots:
         dot.attrs["pending"] = len(dots) if dot is dots[-1] else None
     return dots[-1] if dots else None
 
 
 def _emit_parts(parts: Sequence[DotPart], buffers: Mapping[AheadLoad, Value], slot: Value) -> Op:
-    """Put the parts of dots in their place; the first one, which waits for those before."""
+    """Replace dots by their parts; returns the first, which completes earlier dots."""
     found: dict[Op, tuple[Value, Reader]] = {
         reader.op: (b, reader) for ahead, b in buffers.items() for reader in readers(ahead)
     }
@@ -438,14 +438,14 @@ def _emit_parts(parts: Sequence[DotPart], buffers: Mapping[AheadLoad, Value], sl
 
 
 def _view(builder: Builder, buffer: Value, reader: Reader, slot: Value) -> Value:
-    """A slot, as an op that takes a load to dots has its dims."""
+    """A slot with its dims in the order of a reader."""
     view = _slot(builder, buffer, slot)
     order = reader.order
     return view if order is None else builder.value(TransposeViewOp(view, order=order))
 
 
 def _read(ahead: AheadLoad, buffer: Value, slot: Value) -> None:
-    """Dots or threads read a slot."""
+    """Make dots or threads read a slot."""
     for reader in readers(ahead):
         builder = Builder.at(reader.op)
         view = _view(builder, buffer, reader, slot)
@@ -458,9 +458,9 @@ def _read(ahead: AheadLoad, buffer: Value, slot: Value) -> None:
         Rewriter.replace_uses(ahead.load.result, builder.value(read))
 
 
-def _read_behind(part: _Part, copied: Sequence[AheadLoad], at: Sequence[Value]) -> None:
-    """Dots behind a loop read what its last iteration has loaded."""
-    tiles = [_left_behind(ahead) for ahead in copied]
+def _read_after(part: _Part, copied: Sequence[AheadLoad], at: Sequence[Value]) -> None:
+    """Make dots after a loop read the tiles that its last iteration loaded."""
+    tiles = [_tile_at_exit(ahead) for ahead in copied]
     dots = [op for tile in tiles for op in _dots_after(tile)]
     last = dots[-1]
     builder = Builder.after(last)
@@ -468,11 +468,11 @@ def _read_behind(part: _Part, copied: Sequence[AheadLoad], at: Sequence[Value]) 
     builder = Builder.at(dots[0])
     part.wait(builder, at)
     for tile, buffer in zip(tiles, part.buffers, strict=True):
-        share_behind(builder, tile, _slot(builder, buffer, at[0]))
+        share_after(builder, tile, _slot(builder, buffer, at[0]))
 
 
-def _left_behind(ahead: AheadLoad) -> Value:
-    """The tile for the next iteration, as the last one leaves it."""
+def _tile_at_exit(ahead: AheadLoad) -> Value:
+    """The tile for the next iteration at the exit of the loop."""
     assert ahead.carried is not None and isinstance(ahead.carried.owner, Block)
     loop = ahead.carried.owner.owner
     assert isinstance(loop, ForOp)

@@ -1,4 +1,4 @@
-"""Which loads of a loop are made iterations ahead, by how many, and what must be computed for them.
+"""Schedule the loads of a loop: which are issued ahead, by how many iterations.
 
     cf.for %k = ... {                          ahead by 3    address of iteration k + 3, copy
       %j = mem.load %table + %k                ahead by 4    load of %j for iteration k + 4
@@ -6,17 +6,17 @@
       %c = tile.dot %a, ...                    now           the dot of iteration k
     }
 
-A load runs ahead if
+A load is issued ahead if
 
-* its address follows from the index, from invariants, from carried scalars and from other such
-  loads, by pure ops, in branches or not;
+* its address derives from the index, invariants, carried scalars and other such loads, by pure ops,
+  in branches or not;
 * no dependence in memory (`memory_dependences`) binds it to this iteration or the one before;
-* it can be an asynchronous copy that dots use: 4, 8 or 16 bytes of a thread, aligned, zeros
-  where masked; or it holds few registers, and is loaded into them: small tiles one iteration ahead,
-  scalars and tiles that addresses depend on one iteration before what needs them.
+* it can be an asynchronous copy for dots: 4, 8 or 16 aligned bytes of a thread, zeros where masked;
+  or it takes few registers: small tiles are loaded one iteration ahead, scalars and tiles for
+  addresses one iteration before their use.
 
-Where the source itself loads for the next iteration, in which the tile is a carried value, its
-dots come one iteration later: the load runs ahead by one less.
+Where the source itself loads for the next iteration, the tile is a carried value, and its dots come
+one iteration later: the load is issued one iteration less ahead.
 """
 
 from __future__ import annotations
@@ -57,37 +57,37 @@ from tilewright.ops import (
 from tilewright.support.data_class import dataclass
 
 STORES = (StoreOp, DescriptorStoreOp, AtomicOp)
-"""What writes memory and is no fence."""
+"""Ops that write memory and are no fences."""
 
 MIN_COPY_BYTES = 4
 """An asynchronous copy moves 4, 8 or 16 bytes of a thread (PTX ISA, cp.async)."""
 
 SMALL_REGISTERS = 8
-"""Registers of a thread that a tile may take which is loaded one iteration ahead."""
+"""The most registers of a thread for a tile that is loaded one iteration ahead."""
 
 CARRIED_REGISTERS = 16
-"""Registers of a thread that a tile may take which is carried for addresses, once more for those
-of the iteration ahead: of indices of 256 rows or columns, 8."""
+"""The most registers of a thread for a tile that is carried for addresses, and once more for the
+iteration ahead: indices of 256 rows or columns take 8."""
 
 HINT = 3
-"""Stages from which on their number is a hint; two stages ask for little memory."""
+"""From so many stages on, the number is a hint; two stages request little memory."""
 
 MOST_SLOTS = 8
-"""Of a buffer, where the number of stages is a hint."""
+"""The most slots of a buffer where the number of stages is a hint."""
 
-_PRODUCTS = (DotOp, WgmmaOp)
+_DOTS = (DotOp, WgmmaOp)
 Load = LoadOp | DescriptorLoadOp
 
 _HORIZON = 16
-"""Iterations over which dependences are looked for: none runs further ahead."""
+"""Iterations over which dependences are analysed: no load is issued further ahead."""
 
 
 @dataclass(frozen=True, slots=True)
 class AheadLoad:
-    """A load that runs `distance` iterations ahead.
+    """A load that is issued `distance` iterations ahead.
 
-    vector: elements of one asynchronous copy; 0: it is loaded into registers, or by the copy
-    engine; carried: the tile in the next iteration, if that uses it; None: its own does
+    vector: elements of one asynchronous copy, 0 for a load into registers or by TMA; carried: the
+    tile in the next iteration, where dots of that iteration read it
     """
 
     load: Load
@@ -97,38 +97,38 @@ class AheadLoad:
 
     @property
     def tile(self) -> Value:
-        """The tile as ops of the body use it."""
+        """The value that ops of the body read."""
         return self.load.result if self.carried is None else self.carried
 
     @property
     def needed(self) -> int:
-        """How many iterations ahead one must take place that needs the load."""
+        """Distance of the iteration that must exist for the load to be needed."""
         if self.carried is None:
             return self.distance
         loop = self.carried.owner
         assert isinstance(loop, Block) and isinstance(loop.owner, ForOp)
-        # What the last iteration loads is needed behind the loop, if at all.
-        is_used_behind = bool(loop.owner.results[self.carried.index - 1].uses)
-        return self.distance + (not is_used_behind)
+        # The tile of the last iteration is needed after the loop, if at all.
+        is_used_after = bool(loop.owner.results[self.carried.index - 1].uses)
+        return self.distance + (not is_used_after)
 
     @property
     def is_bulk(self) -> bool:
-        """Whether the copy engine makes it."""
+        """Whether TMA issues it."""
         return isinstance(self.load, DescriptorLoadOp)
 
     @property
     def is_copied(self) -> bool:
-        """Whether it goes through shared memory."""
+        """Whether it is copied to shared memory."""
         return self.is_bulk or self.vector > 0
 
 
 @dataclass(frozen=True, slots=True)
 class LoopSchedule:
-    """The loads of a loop that run ahead, those that others depend on first.
+    """The loads of a loop that are issued ahead, after the loads that they depend on.
 
-    slots: of the buffer of each copy; initial: elements of one copy of the initial tile of those
-    loads for the next iteration whose initial tile can be copied, too; doubles: whether operands of
-    dots that are computed may have a second slot.
+    slots: of the buffer of each copy; initial: elements of one copy of the initial tile, by those
+    loads for the next iteration whose initial tile can be copied as well; doubles: whether computed
+    operands of dots may have a second slot
     """
 
     loop: ForOp
@@ -139,16 +139,16 @@ class LoopSchedule:
 
     @property
     def copies(self) -> list[AheadLoad]:
-        """Those through shared memory."""
+        """The loads that are copied to shared memory."""
         return [ahead for ahead in self.loads if ahead.is_copied]
 
     @property
     def distances(self) -> list[int]:
-        """From the furthest."""
+        """All distances, the furthest first."""
         return sorted({ahead.distance for ahead in self.loads}, reverse=True)
 
     def slice(self, distance: int) -> set[Op]:
-        """The ops of the body that the loads of one distance need, with these."""
+        """The loads of one distance, with the ops of the body that they need."""
         loads = [ahead.load for ahead in self.loads if ahead.distance == distance]
         needed: set[Op] = set()
         for load in loads:
@@ -159,14 +159,14 @@ class LoopSchedule:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """An op that takes a load to dots; order: of the dims behind a transposition between."""
+    """An op that passes a loaded tile to dots. order: of the dims, after a transposition."""
 
     op: ConvertOp | ShareOp
     order: tuple[int, ...] | None = None
 
 
 def readers(ahead: AheadLoad) -> list[Reader]:
-    """The conversions of what is loaded."""
+    """The conversions of a loaded tile."""
     found: list[Reader] = []
     block = ahead.load.parent
     for user in ahead.tile.uses:
@@ -184,17 +184,17 @@ def readers(ahead: AheadLoad) -> list[Reader]:
 
 
 def is_read_as_loaded(ahead: AheadLoad) -> bool:
-    """Whether ops beside its readers use a tile, in registers and in the layout of its load."""
+    """Whether ops other than its readers use a tile in registers, in the layout of its load."""
     found = set[Op](reader.op for reader in readers(ahead))
-    turned = (user for user in ahead.tile.uses if isinstance(user, TransposeOp))
-    found |= set[Op](op for op in turned if all(user in found for user in op.result.uses))
+    transposed = (user for user in ahead.tile.uses if isinstance(user, TransposeOp))
+    found |= set[Op](op for op in transposed if all(user in found for user in op.result.uses))
     return ahead.carried is None and any(user not in found for user in ahead.tile.uses)
 
 
 def schedule_loop(loop: ForOp, facts: dict[Value, Alignment], stages: int) -> list[LoopSchedule]:
-    """What loads may run ahead, for `stages` slots or as many as dependences allow, down to two.
+    """Schedules with `stages` slots, or as many as dependences allow, down to two.
 
-    The first is the best; others need less memory. None if no load may.
+    The first is the best; later ones need less memory. Empty if no load can be issued ahead.
     """
     scheduler = _Scheduler(loop, facts)
     found = (scheduler.run(slots) for slots in range(stages, 1, -1))
@@ -202,8 +202,11 @@ def schedule_loop(loop: ForOp, facts: dict[Value, Alignment], stages: int) -> li
 
 
 class _Scheduler:
-    """limits: how far ahead dependences in memory allow each load; vectors: elements of a copy of
-    each load that can be one; carried: the tiles of those for the next iteration."""
+    """The search for the schedule of one loop.
+
+    limits: how far ahead memory dependences allow each load; vectors: elements of a copy, by load
+    that can be one; carried: the carried tile, by load for the next iteration
+    """
 
     def __init__(self, loop: ForOp, facts: dict[Value, Alignment]) -> None:
         self.loop = loop
@@ -237,14 +240,15 @@ class _Scheduler:
         for dependence in memory_dependences(self.loop, _HORIZON):
             source, sink = dependence.source, dependence.sink
             if isinstance(sink, LoadOp) and sink in self.limits:
-                # Iteration i - d is done before what iteration i - d + 1 makes ahead.
+                # Iteration i - d is complete before the loads that iteration i - d + 1 issues
+                # ahead.
                 self.limits[sink] = min(self.limits[sink], dependence.distance - 1)
             if isinstance(source, LoadOp) and source in self.carried and not dependence.distance:
-                # The copy would arrive in the next iteration, after what this one writes.
+                # The copy would arrive in the next iteration, after the writes of this one.
                 self.limits[source] = -1
 
     def run(self, slots: int) -> LoopSchedule | None:
-        """With this number of slots; None if no load runs ahead by as much."""
+        """The schedule with so many slots; None if no load can be issued as far ahead."""
         loads = (*self.vectors, *self.bulk)
         ahead = {load: slots - 1 - (load in self.carried) for load in loads}
         copies = {
@@ -268,17 +272,18 @@ class _Scheduler:
         return LoopSchedule(self.loop, chosen, slots, self.initial)
 
     def _closure(self, loads: Mapping[Load, int]) -> dict[Load, int] | None:
-        """How far ahead loads run, and those that their addresses depend on; None if they cannot.
+        """Distances of loads, and of the loads that their addresses depend on; None if one is too
+        large.
 
-        loads: with how far ahead they are to run. In turn, as addresses may depend on loads in
-        several steps.
+        loads: with their distances. The search is iterative, since addresses may depend on chains
+        of loads.
         """
         distances = dict(loads)
         stack = list(loads)
         while stack:
             load = stack.pop()
             needed = address_slice(self.loop, load)
-            # Ends also where an address depends on itself: the distance grows to the limit.
+            # Terminates for an address that depends on itself: the distance grows to the limit.
             if needed is None or distances[load] > self.limits[load]:
                 return None
             sources = [op for op in needed if isinstance(op, LoadOp) and op is not load]
@@ -291,9 +296,9 @@ class _Scheduler:
 
 
 def carried_zeros(load: DescriptorLoadOp) -> Value | None:
-    """What a block that the copy engine loads is in the next iteration, if that uses it.
+    """The carried tile of a TMA load for the next iteration; None if this iteration reads it.
 
-    It begins as zeros, since nvidia-skew-dependent-dots alone makes such loads.
+    Its initial value is zero, since only nvidia-skew-dependent-dots makes such loads.
     """
     tile = carried_tile(load)
     if tile is not None:
@@ -303,11 +308,11 @@ def carried_zeros(load: DescriptorLoadOp) -> Value | None:
 
 
 def bulk_load_runs_ahead(loop: ForOp, load: DescriptorLoadOp) -> bool:
-    """Whether the copy engine can load a block iterations ahead.
+    """Whether TMA can load a block iterations ahead.
 
-    Only scalars that are no loads may say where it is. Nothing in the loop may write what it reads,
-    or order it; nor anything before the loop, since other threads' stores are no matter of the copy
-    engine without a fence of its own (PTX ISA, "Async proxy").
+    Only scalars that are not loaded may determine its place. Nothing in the loop may write the
+    array or order the load; nor anything before the loop, since TMA does not see stores of threads
+    without a proxy fence (PTX ISA, "Async proxy").
     """
     needed = address_slice(loop, load)
     if needed is None or any(isinstance(op, LoadOp) for op in needed):
@@ -326,7 +331,7 @@ def bulk_load_runs_ahead(loop: ForOp, load: DescriptorLoadOp) -> bool:
 def address_slice(loop: ForOp, load: Load) -> set[Op] | None:
     """The ops of the body that the address and the mask of a load need, down to other loads.
 
-    None if they need what only an iteration computes.
+    None if they need a value that only its own iteration computes.
     """
     block = loop.body
     needed = set[Op]((load,))
@@ -339,10 +344,10 @@ def address_slice(loop: ForOp, load: Load) -> set[Op] | None:
         seen.add(value)
         op = value.op
         if op is None and value.owner is block and value is not loop.index:
-            # It is carried twice then, once for the iteration ahead.
+            # It is then carried twice, once for the iteration ahead.
             if register_count(value) > CARRIED_REGISTERS:
                 return None
-            # Its value in the iteration ahead follows from what this one yields. Argument 0 is the
+            # Its value in the iteration ahead derives from the yielded one. Argument 0 is the
             # index, which is not yielded.
             stack.append(block.terminator.operands[value.index - 1])
         if op is None or op.parent is not block:
@@ -359,9 +364,9 @@ def address_slice(loop: ForOp, load: Load) -> set[Op] | None:
 
 
 def _is_repeatable(op: Op) -> bool:
-    """Whether addresses may need an op, which is computed again for the iteration ahead.
+    """Whether an op may be computed again for the iteration ahead.
 
-    Pure ops only, also in branches, and no dots.
+    Only pure ops, also in branches, and no dots.
     """
     return all(
         isinstance(inner, IfOp) or (is_pure(inner) and not isinstance(inner, DotOp))
@@ -370,17 +375,17 @@ def _is_repeatable(op: Op) -> bool:
 
 
 def inputs(op: Op) -> list[Value]:
-    """The operands of an op, and of those in its regions."""
+    """The operands of an op and of the ops in its regions."""
     return [value for inner in op.walk() for value in inner.operands] if op.regions else op.operands
 
 
 def _is_small(load: Load) -> bool:
-    """Whether a load takes few registers of a thread."""
+    """Whether the loaded tile takes few registers of a thread."""
     return register_count(load.result) <= SMALL_REGISTERS
 
 
 def _is_movable(load: LoadOp, loop: ForOp) -> bool:
-    """Whether a load before a loop may as well stand right before it, where alone it is used."""
+    """Whether a load before a loop, its only user, may move to right before it."""
     if (
         load.parent is not loop.parent
         or load.volatile
@@ -396,14 +401,14 @@ def _is_movable(load: LoadOp, loop: ForOp) -> bool:
 
 
 def feeds_dots(tile: Value) -> bool:
-    """Whether dots use a tile behind conversions and what computes their operands."""
+    """Whether dots use a tile, also through conversions and element-wise ops."""
     return any(
-        isinstance(user, _PRODUCTS) or any(map(feeds_dots, _passed_on(user))) for user in tile.uses
+        isinstance(user, _DOTS) or any(map(feeds_dots, _passed_on(user))) for user in tile.uses
     )
 
 
 def _passed_on(op: Op) -> Sequence[Value]:
-    """What operands of dots are computed as from a tile that an op takes."""
+    """The results of an op that may be operands of dots, computed from its operands."""
     if isinstance(op, WriteOp):
         return [user.result for user in users_of(op.buffer) if isinstance(user, ReadOp)]
     between = isinstance(op, ConvertOp | ShareOp | TransposeOp | JoinOp | ReshapeOp | PartOp)
@@ -425,7 +430,7 @@ def copy_obstacle(load: LoadOp, facts: dict[Value, Alignment]) -> str:
 
 
 def form_obstacle(load: LoadOp) -> str:
-    """Why a load cannot be an asynchronous copy, however its elements lie; "" if it can."""
+    """Why a load cannot be an asynchronous copy, whatever the layout of its elements; "" if it can."""
     if not isinstance(load.type, TileType):
         return "a scalar is not copied to shared memory"
     if load.cache not in ("", ".cg", ".ca"):
@@ -436,7 +441,7 @@ def form_obstacle(load: LoadOp) -> str:
 
 
 def is_zero(value: Value) -> bool:
-    """Whether all bits are 0: those of -0.0 are not."""
+    """Whether all bits are 0, unlike those of -0.0."""
     op = value.op
     if isinstance(op, SplatOp):
         op = op.x.op

@@ -1,12 +1,12 @@
-"""The mbarriers of the copies that the copy engine makes ahead in a loop: one for each slot.
+"""Mbarriers of TMA loads that a loop issues ahead: one for each slot.
 
-A slot is filled once in S iterations, and each filling is one phase of its barrier: in iteration i
-the phase number i div S ends. So the parity to wait for changes when the slot number wraps around.
-Copies are asked for only for iterations that take place, each of which waits: behind the loop no
-copy is on its way.
+A slot is filled once in S iterations, and each filling is one phase of its barrier: iteration i
+waits for phase i div S. So the parity to wait for flips where the slot number wraps around. Loads
+are issued only for iterations that exist, and each iteration waits: after the loop no load is in
+flight.
 
-A tile that is loaded for the next iteration begins as zeros: the copy engine fills its first slot
-with a block outside of the array.
+A tile that is loaded for the next iteration starts as zeros: TMA fills its first slot with a block
+outside of the array.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from tilewright.layout import shared_row_major
 from tilewright.ops import CastOp, DescriptorLoadOp
 
 
-class BulkBarriers:
-    """Those of one loop. copies: of all its copies the bulk ones."""
+class SlotBarriers:
+    """The barriers of one loop. copies: all its copies, of which TMA issues some."""
 
     def __init__(self, copies: Sequence[AheadLoad], slots: int) -> None:
         self.copies = [ahead for ahead in copies if ahead.is_bulk]
@@ -32,7 +32,8 @@ class BulkBarriers:
         self._barriers: dict[AheadLoad, Value] = {}
 
     def make(self, before: Builder) -> list[Value]:
-        """Make the barriers; what the loop is to carry: the parity of the first phase."""
+        """Allocate the barriers; returns the initial values that the loop carries: the first
+        parity."""
         type_ = BufferType((1,), u64, shared_row_major((1,)), self.slots)
         for ahead in self.copies:
             self._barriers[ahead] = before.value(MbarriersOp(result_type=type_))
@@ -41,12 +42,12 @@ class BulkBarriers:
     def copy(
         self, builder: Builder, ahead: AheadLoad, tile: Value, view: Value, slot: Value, runs: Value
     ) -> None:
-        """Ask for a copy to a slot, which `view` is, if the iteration runs."""
+        """Issue a load to a slot, viewed by `view`, if the iteration runs."""
         barrier = builder.value(ViewOp(self._barriers[ahead], slot))
         builder.emit(BulkCopyOp(tile, view, barrier, runs))
 
     def fill_with_zeros(self, builder: Builder, ahead: AheadLoad, view: Value, slot: Value) -> None:
-        """Ask for the tile of the first iteration, if the load is for the next one."""
+        """Issue the zero tile of the first iteration, for a load of the next one."""
         zeros = load_of_zeros(builder, cast("DescriptorLoadOp", ahead.load)).result
         self.copy(builder, ahead, zeros, view, slot, builder.constant(1, i1))
 
@@ -71,7 +72,7 @@ class BulkBarriers:
 
 
 def load_of_zeros(builder: Builder, load: DescriptorLoadOp) -> DescriptorLoadOp:
-    """What the copy engine finds in front of an array, in a block like that of a load."""
+    """A load of a block before the start of the array, which TMA fills with zeros."""
     starts = [builder.constant(-extent, i32) for extent in load.block]
     numbers = (*(_made_again(builder, v) for v in (*load.shape, *load.strides)), *starts)
     outside = DescriptorLoadOp(
@@ -83,7 +84,7 @@ def load_of_zeros(builder: Builder, load: DescriptorLoadOp) -> DescriptorLoadOp:
 
 
 def _made_again(builder: Builder, number: Value) -> Value:
-    """A number that the launch knows, which casts may stand for that come later."""
+    """A clone of a launch constant, whose casts may come later in the block."""
     if isinstance(number.op, CastOp):
         return builder.cast(_made_again(builder, number.op.x), number.type)
     return builder.emit(number.op.clone({})).results[0] if number.op is not None else number
