@@ -1,4 +1,4 @@
-"""Sorts as steps of a bitonic network, which exchange through buffers between warps.
+"""Expansion of sorts to steps of a bitonic network, which exchange through buffers between warps.
 
     %y = tile.sort %x {axis = 0}          runs of 2, 4 ... 64 elements, each in a warp
                                      ->   %a = nvidia.merge_runs %x {bits = 1, falls = 1}
@@ -9,8 +9,8 @@
                                           %g = nvidia.order_pairs %f, %p {bit = 6}
                                           %y = nvidia.merge_runs %g {bits = 6}
 
-The first `count` of each run are kept as soon as runs are longer (`nvidia.keep_better`): the bit of
-positions in which partners differ is no longer one, and threads that differ in it hold copies.
+Once runs are longer than `count`, only the first `count` of each are kept (`nvidia.keep_better`):
+the bit of positions in which partners differ is dropped, and threads that differ in it hold copies.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from tilewright.ops import SortOp
 
 
 class SortSteps:
-    """The steps of one sort. turns: how many buffers of a type are used in turn."""
+    """The steps of one sort. count: of alternating buffers of a type."""
 
-    def __init__(self, build: Builder, op: SortOp, turns: int) -> None:
+    def __init__(self, build: Builder, op: SortOp, count: int) -> None:
         self.build, self.op, self.axis = build, op, op.axis
-        self.value, self.turns, self.rounds = op.x, turns, 0
+        self.value, self.count, self.rounds = op.x, count, 0
         self.buffers: dict[tuple[BufferType, int], Value] = {}
 
     def run(self) -> Value:
@@ -74,7 +74,7 @@ class SortSteps:
     def _partner(self, bit: int) -> Value:
         """The element of each thread's partner in another warp."""
         type_ = by_threads(layout_of(self.value), element_of(self.value.type))
-        key = type_, self.rounds % self.turns
+        key = type_, self.rounds % self.count
         self.rounds += 1
         if key not in self.buffers:
             self.buffers[key] = self.build.value(AllocOp(type_))

@@ -1,8 +1,8 @@
-"""Scalars with the value of a form, computed where they are needed.
+"""Materialization of affine forms as IR.
 
     64 * pid + 32 * n     ->      %a = arith.mul %pid, 64;  %b = arith.mul %k, 32;  arith.add %a, %b
 
-In i64, since dots of strides and extents of i32 may not fit into 32 bits.
+In i64, since a stride times an extent of i32 may not fit into 32 bits.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tilewright.ops import ForOp
 
 
 def is_computable(form: Form, before: Op) -> bool:
-    """Whether scalars that are defined before an op tell the values of all symbols."""
+    """Whether each symbol has a scalar that is defined before an op."""
     return all(_scalar(symbol, before) for monomial, _ in form for symbol in monomial)
 
 
@@ -29,11 +29,11 @@ def form_value(builder: Builder, form: Form, before: Op) -> Value:
 
 
 def dominates(value: Value, op: Op) -> bool:
-    """Whether a value is defined wherever an op is."""
+    """Whether the definition of a value dominates an op."""
     inner: object = op
     while isinstance(inner, Op):
         block = inner.parent
-        # An argument of a block around the op.
+        # An argument of an enclosing block.
         if value.owner is block:
             return True
         if value.op is not None and value.op.parent is block:
@@ -52,7 +52,7 @@ def _comes_before(first: object, second: Op) -> bool:
 
 def _scalar(symbol: Symbol, before: Op) -> Value | None:
     """A scalar with the value of a symbol that is defined before an op, or the index of the loop
-    whose iterations it counts; None if there is none."""
+    whose iterations the symbol counts; None without one."""
     values = [cast("ForOp", symbol.key).index] if _is_count(symbol) else symbol.values
     return next((value for value in values if dominates(value, before)), None)
 

@@ -1,8 +1,8 @@
-"""Conditions on the numbers of a launch, tested once before a loop.
+"""Conditions on the arguments of a launch, tested once before a loop.
 
 %n = arith.cast %stride : i64
 %d = arith.sub %n, 64
-%ok = arith.compare ge %d, 0            some way to keep the iterations apart holds
+%ok = arith.compare ge %d, 0            one of the conditions that separate iterations holds
 cf.for ...
 """
 
@@ -23,7 +23,8 @@ class LaunchConditions:
         self._made: dict[tuple[Op, tuple[Way, ...]], Value] = {}
 
     def value(self, loop: Op, ways: Sequence[Way]) -> Value | None:
-        """Whether one of the ways holds, computed before a loop; None if values are missing."""
+        """Whether one of the conditions holds, computed before a loop; None if values are
+        missing."""
         testable = tuple(way for way in ways if all(is_computable(form, loop) for form in way))
         if not testable:
             return None

@@ -1,14 +1,14 @@
-"""Dots of tiles that are smaller than a tensor-core instruction, as parts of dots that fit.
+"""Padding of dots whose tiles are smaller than a tensor-core instruction.
 
     %c = tile.dot %a, %b, %acc     64x4, 4x64: an instruction takes 8 of the inner dimension
 
     %a2 = 64x8, %b2 = 8x64: %a and %b, and zeros beyond 4
     %c = tile.dot %a2, %b2, %acc
 
-Rows and columns that are missing are copies of those that are there: row i is row i mod M of the
-operand, column j is column j div (8 / N), so that the copies of one element of the result tend to
-be registers of one thread, of which the first is taken. Infinity times zero is NaN, which is why
-the inner dimension is filled with zeros on both sides, and nothing else is.
+Missing rows and columns are copies of the others: row i is row i mod M of the operand, column j is
+column j div (8 / N), so that the copies of one element of the result tend to be registers of one
+thread, of which the first is used. Only the inner dimension is filled with zeros, on both sides:
+infinity times zero is NaN.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from tilewright.ops import (
 )
 
 _LEAST_INNER = 4
-"""With less to sum up, multiplications and additions are as good."""
+"""With fewer elements along K, FMAs are as fast."""
 
 
 def can_be_padded(op: DotOp) -> bool:
-    """Whether the operands are narrow numbers, which nothing but tensor cores computes fast."""
+    """Whether the operands are narrow numbers, which only tensor cores compute fast."""
     dtype = dtype_of(op.a.type)
     return dtype.bits <= 16 and shape_of(op.a.type)[-1] >= _LEAST_INNER
 
 
 def padded_dot(op: DotOp, builder: Builder) -> Value:
-    """The dot by one that is as large as an instruction; the operands `can_be_padded`."""
+    """The dot, computed by one as large as an instruction; the operands `can_be_padded`."""
     *_, m, k = shape_of(op.a.type)
     n = shape_of(op.type)[-1]
     least = smallest_product(dtype_of(op.a.type), k)
-    # Extents are powers of two: the quotients are whole.
+    # Extents are powers of two: the quotients are exact.
     rows, columns, inner = (max(1, b // a) for a, b in zip((m, n, k), least, strict=True))
     a = _with_zeros(builder, _copied_rows(builder, op.a, rows), -1, inner)
     b = _with_zeros(builder, _copied_columns(builder, op.b, columns), -2, inner)
@@ -57,7 +57,7 @@ def _stacked(builder: Builder, x: Value, position: int, copies: int) -> Value:
 
 
 def _merged(builder: Builder, x: Value, position: int) -> Value:
-    """The dimensions at `position` and behind it as one."""
+    """The dimensions at `position` and after it, merged."""
     shape = shape_of(x.type)
     both = shape[position] * shape[position + 1]
     return builder.value(ReshapeOp(x, (*shape[:position], both, *shape[position + 2 :])))
@@ -78,19 +78,19 @@ def _copied_columns(builder: Builder, x: Value, copies: int) -> Value:
 
 
 def _with_zeros(builder: Builder, x: Value, axis: int, factor: int) -> Value:
-    """The tile, `factor` times as long along an axis; what is new is zero."""
+    """The tile, extended along an axis to `factor` times its extent by zeros."""
     if factor == 1:
         return x
     axis += len(shape_of(x.type))
     stacked = _stacked(builder, x, axis, factor)
     shape = shape_of(stacked.type)
     first = builder.along(builder.eq(builder.arange(0, factor), 0), axis, shape)
-    # A select, not a dot: infinity times zero would be NaN.
+    # A select, not a multiplication: infinity times zero would be NaN.
     return _merged(builder, builder.select(first, stacked, 0), axis)
 
 
 def _first_columns(builder: Builder, x: Value, copies: int) -> Value:
-    """Of each `copies` neighbouring columns the first."""
+    """The first of each `copies` adjacent columns."""
     # `tile.split` halves: the count is a power of two.
     while copies > 1:
         *rest, columns = shape_of(x.type)
@@ -106,7 +106,7 @@ def _first_rows(builder: Builder, x: Value, copies: int) -> Value:
         *rest, rows, columns = shape_of(x.type)
         halves = builder.value(ReshapeOp(x, (*rest, 2, rows // 2, columns)))
         d = len(rest)
-        # Blocks become the last dim, which is what `tile.split` splits.
+        # Blocks become the last dim, which `tile.split` splits.
         order = (*range(d), d + 1, d + 2, d)
         split = builder.emit(SplitOp(builder.value(TransposeOp(halves, order))))
         x, copies = split.results[0], copies // 2

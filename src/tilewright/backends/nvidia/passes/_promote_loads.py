@@ -1,4 +1,4 @@
-"""Loads through pointers become loads by descriptors, which the copy engine makes.
+"""Promote affine pointer loads to descriptor loads, which TMA issues.
 
     %i = (%pid * 128 + range(0, 128)) % %M
     %p = %a + %i * %stride + range(0, 64)           cf.for %k ... {
@@ -8,14 +8,14 @@
       cf.yield %p + 64                              }
     }
 
-Where the copy engine reads just what the load reads, for every launch: the address is a sum of rows
-and columns of an array that begins with an argument and whose rows are multiples of 16 bytes apart;
-the mask is where the array ends, or all indices are constants. Where indices wrap around instead
-(`% M`), the copy engine reads zeros: nothing that leaves the program may need those rows
-(_discarded_elements.py). Indices may not be negative, where pointers read what is before the array;
-of tile indices that is assumed (docs/adr/0022-tile-indices-start-at-zero.md).
+TMA must read the same elements as the load, in every launch: the address is a sum of rows and
+columns of an array that starts at an argument and whose rows are multiples of 16 bytes apart; the
+mask is the end of the array, or all indices are constants. Where indices wrap around instead
+(`% M`), TMA reads zeros: nothing that leaves the program may use those rows
+(_discarded_elements.py). Indices may not be negative, since pointers would read memory before the
+array; of tile indices that is assumed (docs/adr/0022-tile-indices-start-at-zero.md).
 
-Behind the choice of dots, so that only loads are rewritten that the copy engine does make.
+Promotion follows the selection of MMAs, so that only loads are rewritten that TMA issues.
 """
 
 from __future__ import annotations
@@ -64,15 +64,15 @@ from tilewright.ops import (
 from tilewright.support import SourceLoc
 
 ENDLESS = constant((1 << 31) - 1)
-"""The extent of an array of which nothing tells where it ends: no index is larger."""
+"""The extent of an array without a known end: no index is larger."""
 
 LAST_INDEX = (1 << 31) - 512
-"""Where blocks begin at the latest, past all extents: the coordinates of a box are i32."""
+"""The largest start of a block, past all extents: coordinates of a box are i32."""
 
 
 def promote_loads(function: Function, decision: TmaLoads) -> dict[SourceLoc | None, str]:
-    """Rewrite the loads that TMA issues; for each that only wgmma reads, why it is not rewritten,
-    or ""."""
+    """Rewrite the loads that TMA issues. By each load that only wgmma reads, why it is not
+    rewritten, or ""."""
     loads = [op for op in function.walk() if isinstance(op, LoadOp) and bulk_buffer(op)]
     if not loads:
         return {}
@@ -83,8 +83,8 @@ def promote_loads(function: Function, decision: TmaLoads) -> dict[SourceLoc | No
 
 
 def loads_before_loops(function: Function) -> list[LoadOp]:
-    """The loads of a function's own block that only wgmma dots read, and no store or
-    fence comes before: with layouts, as `promote_before_loops` takes them."""
+    """The loads of a function's outermost block that only wgmma reads, before any store or fence:
+    with layouts, as `promote_before_loops` takes them."""
     found: list[LoadOp] = []
     for op in function.body:
         if any(is_fence(inner) or isinstance(inner, STORES) for inner in op.walk()):
@@ -97,7 +97,7 @@ def loads_before_loops(function: Function) -> list[LoadOp]:
 def promote_before_loops(
     function: Function, loads: Sequence[LoadOp]
 ) -> tuple[DescriptorLoadOp, ...]:
-    """Rewrite what of `loads_before_loops` the copy engine can load; what became of it."""
+    """Rewrite those of `loads_before_loops` that TMA can issue; returns the new loads."""
     promotion = _LoadPromotion(function)
     for load in loads:
         promotion.promote(load)
@@ -108,14 +108,16 @@ OUTSIDE_OF_LOOPS = "it is not in a loop, or in a branch of one"
 
 
 def _outside_of_loops(load: LoadOp) -> str:
-    """Why one is left to `promote_before_loops`, or ""."""
+    """Why a load is left to `promote_before_loops`, or ""."""
     in_loop = load.parent is not None and isinstance(load.parent.owner, ForOp)
     return "" if in_loop else OUTSIDE_OF_LOOPS
 
 
 class _LoadPromotion:
-    """The loads of one function. made: what each of them was rewritten to, for as long as it is not
-    known whether the copy engine makes it."""
+    """The promotion of the loads of one function.
+
+    made: by load, its rewritten form, as long as TMA may refuse it
+    """
 
     def __init__(self, function: Function) -> None:
         self._function = function
@@ -127,7 +129,7 @@ class _LoadPromotion:
             self._numbers[self._forms.forms.form(value)].append(value)
 
     def promote(self, load: LoadOp) -> str:
-        """Rewrite a load; why it is not, or ""."""
+        """Rewrite a load. Returns why it is not rewritten, or ""."""
         try:
             block = strided_block(load, self._forms, partial(self._is_stride, load))
             block = _ended(block, shape_of(load.type))
@@ -145,8 +147,8 @@ class _LoadPromotion:
         return ""
 
     def keep_maps(self) -> tuple[DescriptorLoadOp, ...]:
-        """Bring back loads whose buffers the copy engine does not fill; the others, in the layouts
-        of what they were."""
+        """Restore loads whose buffers TMA does not fill; give the others the layouts of the pointer
+        loads."""
         kept: list[DescriptorLoadOp] = []
         for load, (copied, tile) in self._made.items():
             buffer = bulk_buffer(copied) if tile is copied.result else None
@@ -159,9 +161,9 @@ class _LoadPromotion:
         return tuple(kept)
 
     def confirm(self, decision: TmaLoads) -> dict[LoadOp, str]:
-        """Bring back the loads that the copy engine does not make after all; why it does not."""
+        """Restore the loads that TMA does not issue after all; returns the reasons."""
         found: dict[LoadOp, str] = {}
-        # One that is not made may be why others are not.
+        # One refusal may cause others.
         while given_up := self._given_up(decision):
             for load, obstacle in given_up.items():
                 found[load] = obstacle
@@ -184,7 +186,7 @@ class _LoadPromotion:
     # ---- what must hold --------------------------------------------------------------------------
 
     def _require_access(self, load: LoadOp, block: StridedBlock) -> None:
-        """Raise NotABlock for what the copy engine cannot do, wherever the block is."""
+        """Raise NotABlock for an access that TMA cannot issue, wherever the block is."""
         if load.volatile or load.cache not in ("", ".cg", ".ca"):
             raise NotABlock("it is volatile or has a cache operator")
         if load.other is not None and not is_zero(load.other):
@@ -197,7 +199,7 @@ class _LoadPromotion:
             raise NotABlock(f"it has more than {MAX_DESCRIPTOR_RANK} strides")
 
     def _require_index(self, load: LoadOp, dim: int, part: BlockDim) -> None:
-        """Raise NotABlock where the copy engine would read other elements along a dim."""
+        """Raise NotABlock where TMA would read other elements along a dim."""
         self._require_stride(part.stride, dtype_of(load.type).bytes)
         if part.extent is not None and self._extent(part.extent) is None:
             raise NotABlock("its mask ends at no argument of int32")
@@ -211,7 +213,7 @@ class _LoadPromotion:
         if self._scalar(part.start, load) is None:
             if not is_computable(part.start, load):
                 raise NotABlock("its first index is not computed before it")
-            # Sums of 64 bits may be more than a coordinate; past all extents that is no matter.
+            # An index of 64 bits may exceed a coordinate; past all extents that does not matter.
             if part.extent is None and not _is_small_count(part.start):
                 raise NotABlock("an index without an end is not computed in 32 bits")
 
@@ -224,7 +226,7 @@ class _LoadPromotion:
         every = number if isinstance(number, int) else self._facts[number].every
         if every * size % MAP_ALIGNMENT:
             raise NotABlock(f"its stride is not known to be a multiple of {MAP_ALIGNMENT} bytes")
-        # No i32 has too many bytes for the copy engine.
+        # No i32 stride is too large for TMA.
         fits = 0 < number < 1 << 31 if isinstance(number, int) else number.type is i32
         if not fits or self._sign(stride) is not Sign.NON_NEGATIVE:
             raise NotABlock("its stride may be negative, or more than an int32")
@@ -237,7 +239,7 @@ class _LoadPromotion:
         return value.type is i32 and fact.natural and fact.every * size % MAP_ALIGNMENT == 0
 
     def _sign(self, form: Form) -> Sign:
-        """What is known of the sign of a form: by its terms, or by a scalar that is it."""
+        """The sign of a form, known from its terms or from a scalar with its value."""
         terms = min((self._sign_of_term(*term) for term in form), default=Sign.NON_NEGATIVE)
         return max([terms, *(self._facts[value].sign for value in self._numbers.get(form, ()))])
 
@@ -268,11 +270,11 @@ class _LoadPromotion:
         shape = (*[1] * dropped, *(shape_of(load.type)[dim] for dim in order))
         load_op = DescriptorLoadOp(block.base, numbers, shape, bulk=True, dropped=dropped)
         copied = build.emit(load_op)
-        turned = order != (0, 1)
-        return copied, build.value(TransposeOp(copied.result, order)) if turned else copied.result
+        is_plain = order == (0, 1)
+        return copied, copied.result if is_plain else build.value(TransposeOp(copied.result, order))
 
     def _parameter(self, form: Form) -> Value | int | None:
-        """The number that a form is at a launch: an argument, or a constant; None for others."""
+        """The launch constant that a form equals: an argument, or a number; None for others."""
         if (number := as_constant(form)) is not None:
             return number
         symbols = form[0][0]
@@ -281,7 +283,7 @@ class _LoadPromotion:
         return next((arg for arg in self._function.args if arg is key), None)
 
     def _extent(self, form: Form) -> tuple[Value | int, int, int] | None:
-        """An argument of i32 or a number, what is added to it, and what the sum is divided by."""
+        """An extent (a + b) div c: a, an argument of i32 or a number, and the numbers b and c."""
         _, dividend, divisor = quotient_of(form) or (None, form, 1)
         number = next((c for monomial, c in dividend if not monomial), 0)
         start = self._parameter(added(dividend, constant(number), -1))
@@ -299,7 +301,7 @@ class _LoadPromotion:
         return build.cast(index, i32)
 
     def _scalar(self, form: Form, load: LoadOp) -> Value | int | None:
-        """A constant, or a scalar of 32 bits before a load, that is a form."""
+        """A constant, or an i32 scalar before a load, with the value of a form."""
         number = as_constant(form)
         found = (value for value in self._numbers.get(form, ()) if dominates(value, load))
         return next(found, None) if number is None else number
@@ -324,7 +326,7 @@ class _LoadPromotion:
 
 
 def _ended(block: StridedBlock, shape: Sequence[int]) -> StridedBlock:
-    """A block at constant indices ends the array behind itself, where nothing else does."""
+    """The block, where the array ends after it if its indices are constants and no mask ends it."""
     dims = [
         replace(part, extent=added(part.start, constant(size)))
         if part.extent is None and as_constant(part.start) is not None
@@ -335,8 +337,8 @@ def _ended(block: StridedBlock, shape: Sequence[int]) -> StridedBlock:
 
 
 def _is_small_count(form: Form) -> bool:
-    """Whether a form is c * n for the n-th of x // d iterations, c <= d, or of those in steps of d
-    up to x: it is less than x."""
+    """Whether a form is c * n for iteration n of x // d, c <= d, or of iterations in steps of d up
+    to x: it is then less than x."""
     if len(form) != 1 or len(form[0][0]) != 1:
         return False
     ((symbol,), factor) = form[0]
@@ -357,7 +359,7 @@ def _constant(value: Value) -> int | None:
 
 
 def _scalars(function: Function) -> Iterator[Value]:
-    """All scalars of i32, but for those that loops carry."""
+    """All i32 scalars except those that loops carry."""
     results = (result for op in function.walk() for result in op.results)
     indices = (op.index for op in function.walk() if isinstance(op, ForOp))
     return (value for value in chain(function.args, results, indices) if value.type is i32)

@@ -35,7 +35,7 @@ from tilewright.support.data_class import dataclass
 _LEAST_SLOTS = 2
 
 _OTHER_BYTES = 16 * 1024
-"""Of shared memory, for exchanges in the loop and for what buffers are aligned to."""
+"""Shared memory for exchanges in the loop and for the alignment of buffers."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class TmaLoads:
         nested = [op for op in made if is_nested(function, [op])]
         if nested and self._has_producer(function, made):
             return found
-        # Without a producer barriers are made right before a loop, once.
+        # Without a producer, barriers are allocated once, right before the loop.
         found |= dict.fromkeys(nested, "its loop is nested, and no producer warp can issue it")
         around = [op for op in made if op not in nested and _has_copies_inside(parent_op(op))]
         return found | dict.fromkeys(around, "a loop nested in its loop has copies of its own")
@@ -67,7 +67,7 @@ class TmaLoads:
         arch = row_for(self.capability)
         if not (self.roles and arch.setmaxnreg and has_producer(function, loads)):
             return False
-        # Its buffers share no bytes with what stores exchange.
+        # Its buffers share no bytes with the exchanges of stores.
         exchanged = max(map(_exchanged_bytes, function.walk()), default=0)
         loops = {
             tuple(bulk_buffer(op) for op in loads if parent_op(op) is loop): loop
@@ -78,7 +78,7 @@ class TmaLoads:
         return copied + max(exchanged, _OTHER_BYTES) <= arch.shared_optin
 
     def _obstacle(self, op: DescriptorLoadOp, function: Function) -> str:
-        """The reason in the load itself."""
+        """The reason that is independent of other loads."""
         loop, buffer = parent_op(op), bulk_buffer(op)
         assert isinstance(loop, ForOp)
         if (self.stages if loop.stages is None else loop.stages) < _LEAST_SLOTS:
@@ -92,21 +92,21 @@ class TmaLoads:
         return "" if self._has_room(loop) else "the operands of the loop do not fit twice"
 
     def _has_room(self, loop: ForOp) -> bool:
-        """Whether all operands of a loop's dots fit twice, beside what else the loop keeps."""
+        """Whether all operands of a loop's dots fit twice, with other uses of shared memory."""
         buffers = (buffer_type(op.result) for op in loop.walk() if isinstance(op, ShareOp))
         room = row_for(self.capability).shared_optin - _OTHER_BYTES
         return _LEAST_SLOTS * sum(buffer.bytes for buffer in buffers) <= room
 
 
 def _has_copies_inside(loop: object) -> bool:
-    """Whether a loop inside of a loop may copy ahead: then the one around it does not."""
+    """Whether a nested loop may copy ahead: then the outer one does not."""
     assert isinstance(loop, ForOp)
     loads = (op for op in loop.walk() if isinstance(op, Load) and parent_op(op) is not loop)
     return any(feeds_dots(carried_tile(op) or op.result) for op in loads)
 
 
 def _exchanged_bytes(op: Op) -> int:
-    """At most what goes through shared memory to be stored: tiles, or panels of them."""
+    """Upper bound of the shared memory through which an op stores: a tile, or panels of it."""
     if not isinstance(op, StoreOp | DescriptorStoreOp) or not isinstance(op.stored.type, TileType):
         return 0
     size = op.stored.type.numel * element_of(op.stored.type).bytes
@@ -114,13 +114,13 @@ def _exchanged_bytes(op: Op) -> int:
 
 
 def parent_op(op: Op) -> object:
-    """What a load is in: a loop, a branch, or the function."""
+    """The op or function that contains an op."""
     return op.parent.owner if op.parent is not None else None
 
 
 def bulk_buffer(op: Load) -> BufferType | None:
-    """The buffer that dots read a load from, or threads for operands in registers; None if
-    others use it, too."""
+    """The buffer from which wgmma reads a load, or threads that compute register operands; None if
+    other ops use the load as well."""
     if isinstance(op.type, TileType) and makes_register_operands(op):
         is_matrix = len(op.type.shape) == 2
         return next(panelled_buffers(op.type), None) if is_matrix else None

@@ -1,9 +1,9 @@
-"""Gives every tile a layout: coalesced accesses, tensor-core fragments, few conversions.
+"""Assign a layout to every tile: coalesced accesses, tensor-core fragments, few conversions.
 
-First `infer_layouts` decides the layout that each value is made in and those that its uses require,
-for the split of dots among warps that needs the fewest exchanges. Then they are materialized:
-result types get their layouts, values that cost nothing are cloned for each required layout, and
-for any other value a conversion follows its definition, outside of the loops that use it.
+First `infer_layouts` decides the layout in which each value is computed and those that its uses
+require, for the split of dots among warps that needs the fewest exchanges. Then they are
+materialized: result types get their layouts, values that cost nothing are cloned for each required
+layout, and for any other value a conversion follows its definition, outside of the loops with uses.
 
     %i = tile.range : tile<256xi32>                 %i = tile.range : tile<256xi32, A>
     %p = mem.offset %x, %i                     ->   %p = mem.offset %x, %i : tile<256xptr<f32>, A>
@@ -33,7 +33,7 @@ class AssignLayouts(Pass, name="nvidia-assign-layouts"):
     """Give every tile a layout.
 
     warps: of a program instance; access: bytes of the widest access to global memory; stages: slots
-    of the buffers of loops that do not say, 0 where no load is copied ahead.
+    of the buffers of loops without a number of their own, 0 where no load is copied ahead
     """
 
     warps: int = 4
@@ -48,9 +48,9 @@ class AssignLayouts(Pass, name="nvidia-assign-layouts"):
 
 
 class LayoutMaterialization:
-    """Rewrites a function with the layouts that were inferred.
+    """The rewrite of a function by inferred layouts.
 
-    versions: (value, layout) -> the value with the same elements in that layout.
+    versions: (value, layout) -> the value with the same elements in that layout
     """
 
     def __init__(self, inference: LayoutInference) -> None:
@@ -60,7 +60,7 @@ class LayoutMaterialization:
 
     def run(self) -> None:
         self._materialize_block(self.function.body)
-        # After all blocks: only then have all values that are yielded their versions.
+        # After all blocks: all yielded values have their versions.
         self._rewrite_yields()
         _remove_originals(self.function.body)
 
@@ -95,7 +95,7 @@ class LayoutMaterialization:
         return TileType(value.type.shape, value.type.element, layout)
 
     def _materialize(self, value: Value, builder: Builder) -> None:
-        """Put a value's layout into its type, and convert it to the others that are required."""
+        """Put a value's layout into its type, and convert it to the other required layouts."""
         if value not in self.layouts or not isinstance(value.type, TileType):
             return
         own = self.layouts[value]
@@ -111,7 +111,7 @@ class LayoutMaterialization:
 
     def _clone_per_layout(self, op: Op) -> None:
         """Clone an op without a layout of its own for each layout required of its results."""
-        # Results of one op share a layout: what any of them needs, all get.
+        # Results of one op share a layout: all get the layouts that any of them needs.
         required: Layouts = {}
         for result in op.results:
             required.update(self.constraints.get(result, {}))
@@ -137,14 +137,14 @@ class LayoutMaterialization:
             self._rewrite_yielded(op, op, len(op.operands) - len(op.results))
 
     def _rewrite_yields(self) -> None:
-        """Terminators take the versions in the layouts of what they end."""
+        """Give terminators the versions in the layouts of the results of their ops."""
         for op in self.function.walk():
             for region in op.regions if isinstance(op, ForOp | WhileOp | IfOp) else ():
                 end = region.terminator
                 self._rewrite_yielded(op, end, len(end.operands) - len(yielded_values(op, region)))
 
     def _rewrite_yielded(self, op: Op, user: Op, start: int) -> None:
-        """Operands from `start` on take the layouts of the results of `op`."""
+        """Give operands from `start` on the layouts of the results of `op`."""
         for i, result in enumerate(op.results):
             if result in self.layouts:
                 old = user.operands[start + i]
@@ -153,8 +153,8 @@ class LayoutMaterialization:
 
 @nested
 def _remove_originals(block: Block) -> None:
-    """Drop the originals of what was cloned."""
-    # Backwards: users go before what they use. Tiles without layouts are originals.
+    """Erase the originals of clones."""
+    # Backwards: users are erased first. Tiles without layouts are originals.
     for op in reversed(block):
         for region in op.regions:
             _remove_originals(region)

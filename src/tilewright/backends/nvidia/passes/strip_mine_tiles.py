@@ -7,10 +7,10 @@
                                                     }
                                                     %r = tile.reduce %s
 
-A thread that has hundreds of elements of each tile spills them, and code for each of them does not
-fit into the instruction cache. Loads, element-wise ops, stores and reductions of one block become
-one loop, if none of them depends on a reduction of the others, and each access to memory meets
-another only in the same element.
+A thread with hundreds of elements of each tile spills them, and code for each of them does not fit
+into the instruction cache. Loads, element-wise ops, stores and reductions of one block become one
+loop, if none of them depends on a reduction of the others, and accesses to memory overlap only in
+the same element.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tilewright.ops import (
 from tilewright.support.data_class import dataclass
 
 MOST_ELEMENTS = 128
-"""Elements of a tile for each thread that are left to registers."""
+"""The most elements of a tile for each thread that stay in registers."""
 
 _PART = 32
 """Elements of a part for each thread: four loads of 16 bytes are in flight."""
@@ -95,7 +95,7 @@ class _Strip:
         )
 
     def _has_parts(self, op: Op) -> bool:
-        """Whether an op may be computed in parts, from values that are there in parts."""
+        """Whether an op may be computed in parts, from parts of its operands."""
         if any(shape != self.shape for shape in _shapes(op)):
             return False
         if isinstance(op, ReduceOp):
@@ -134,7 +134,7 @@ class _Strip:
         return found
 
     def _is_ordered(self, forms: MemoryForms) -> bool:
-        """Whether accesses that may meet, one of them a store, meet in the same element only."""
+        """Whether accesses that may alias, one of them a store, alias in the same element only."""
         accesses = [op for op in self.ops if isinstance(op, LoadOp | StoreOp)]
         stores = [op for op in accesses if isinstance(op, StoreOp)]
         return all(
@@ -184,7 +184,7 @@ class _Strip:
         builder.emit(YieldOp(tuple(yielded)))
 
     def _in_order(self) -> list[Op]:
-        """The ops of the strip behind the cheap ones from outside that they depend on."""
+        """The ops of the strip, after the cheap ones from outside that they depend on."""
         found: dict[Op, None] = {}
         for op in self.ops:
             _add_with_operands(op, self.inside, found)

@@ -430,7 +430,8 @@ def copy_obstacle(load: LoadOp, facts: dict[Value, Alignment]) -> str:
 
 
 def form_obstacle(load: LoadOp) -> str:
-    """Why a load cannot be an asynchronous copy, whatever the layout of its elements; "" if it can."""
+    """Why a load cannot be an asynchronous copy, whatever the layout of its elements; "" if it
+    can."""
     if not isinstance(load.type, TileType):
         return "a scalar is not copied to shared memory"
     if load.cache not in ("", ".cg", ".ca"):
