@@ -1,4 +1,4 @@
-"""Compiles the C sources of the package to the LLVM IR that is checked in beside them.
+"""Compiles the C sources to the LLVM IR that is checked in beside them.
 
     python scripts/compile_native.py            writes the headers and the LLVM IR
     python scripts/compile_native.py --check    reports files that differ from what would be written
@@ -47,12 +47,13 @@ PROGRAMS = (
     LAUNCH_HALF,
     DISPATCH,
     Launch("kernel", (), (), 0, 0, False).program(),
+    NativeProgram(ROOT / "tests/qemu/runner.c", ["run"]),
 )
 UNWINDING = ("library_launcher.c",)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Compile the C sources of the package to LLVM IR.")
+    parser = argparse.ArgumentParser(description="Compile the C sources to LLVM IR.")
     parser.add_argument("--check", action="store_true", help="write nothing")
     check = parser.parse_args().check
     stale = 0

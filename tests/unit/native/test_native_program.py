@@ -48,8 +48,9 @@ def test_each_definition_takes_the_place_of_a_declaration(name: str) -> None:
 
 
 def test_each_file_of_c_and_llvm_ir_belongs_to_a_program() -> None:
-    assert set(SOURCES.rglob("*.c")) == {program.source for program in PROGRAMS.values()}
-    assert set(SOURCES.rglob("*.ll")) == {program.ir for program in PROGRAMS.values()}
+    packaged = [p for p in PROGRAMS.values() if p.source.is_relative_to(SOURCES)]
+    assert set(SOURCES.rglob("*.c")) == {program.source for program in packaged}
+    assert set(SOURCES.rglob("*.ll")) == {program.ir for program in packaged}
 
 
 @needs_clang
