@@ -12,7 +12,7 @@ import numpy as np
 import tilewright
 from tilewright import testing
 from tilewright.kernels.matmul import matmul_kernel
-from tilewright.kernels.product import PLAIN
+from tilewright.kernels.matmul_arrays import PLAIN
 
 CONFIGS = [
     tilewright.Config({"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, "GROUP_M": 4})

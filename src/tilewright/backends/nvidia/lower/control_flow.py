@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilewright.backends.nvidia.layouts.tile_layout import register_count
 from tilewright.backends.nvidia.lower.gpu_lowering import (
     BODY,
     GpuLowering,
     lowering,
-    register_count,
     register_type,
 )
 from tilewright.backends.nvidia.lower.register_packing import pack, unpack

@@ -17,12 +17,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from tilewright.backends.nvidia.branching_ops import RARE, has_branch
 from tilewright.backends.nvidia.layouts.access_vectors import vector_length
+from tilewright.backends.nvidia.layouts.tile_layout import register_count
 from tilewright.backends.nvidia.lower.gpu_lowering import (
     GpuLowering,
     VectorGroup,
     lowering,
     memory_bits,
-    register_count,
 )
 from tilewright.ir import Block, Op, Trait
 from tilewright.ir.types import element_of

@@ -284,12 +284,6 @@ def gathered_bits(bits: Sequence[int], step: int = 1) -> list[int]:
     return columns
 
 
-def register_count(value: Value) -> int:
-    if not isinstance(value.type, TileType):
-        return 1
-    return layout_of(value).in_size(REGISTER)
-
-
 def register_type(value: Value) -> str:
     """LLVM type of one register of a value."""
     return llvm_type(element_of(value.type))

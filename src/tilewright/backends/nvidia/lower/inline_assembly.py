@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
-from tilewright.backends.nvidia.layouts.tile_layout import layout_of
+from tilewright.backends.nvidia.layouts.tile_layout import layout_of, register_count
 from tilewright.backends.nvidia.lower.combine_regions import register_groups
 from tilewright.backends.nvidia.lower.gpu_lowering import (
     GpuLowering,
     lowering,
     memory_bits,
-    register_count,
 )
 from tilewright.backends.nvidia.lower.register_packing import Element, pack, unpack
 from tilewright.ir import Value

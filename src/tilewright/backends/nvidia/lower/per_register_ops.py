@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from functools import lru_cache, partial
 
 from tilewright.backends.nvidia.layouts.layout_propagation import registers_between
-from tilewright.backends.nvidia.layouts.tile_layout import layout_of
+from tilewright.backends.nvidia.layouts.tile_layout import layout_of, register_count
 from tilewright.backends.nvidia.lower.float_quotient import is_approximate, quotient, quotients
 from tilewright.backends.nvidia.lower.gpu_lowering import (
     BODY,
     GpuLowering,
     lowering,
-    register_count,
 )
 from tilewright.backends.nvidia.lower.literal_folding import folded
 from tilewright.backends.nvidia.lower.packed_arithmetic import is_packed, lower_packed

@@ -35,7 +35,7 @@ from tilewright.backends.nvidia.buffer_ops import (
 )
 from tilewright.backends.nvidia.layouts.access_vectors import vector_length
 from tilewright.backends.nvidia.layouts.operand_chains import carried_tile
-from tilewright.backends.nvidia.lower.gpu_lowering import register_count
+from tilewright.backends.nvidia.layouts.tile_layout import register_count
 from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.ir import Block, Op, Trait, Value, is_pure
 from tilewright.ir.types import TileType, element_of
