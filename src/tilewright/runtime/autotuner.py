@@ -18,7 +18,7 @@ from tilewright.runtime.launch.variant import RecordedLaunch
 from tilewright.runtime.tuning.array_restore import ArrayState
 from tilewright.runtime.tuning.kernel_wrapper import KernelWrapper, Launchable, check_kernel
 from tilewright.runtime.tuning.measure_configs import Tuning
-from tilewright.runtime.tuning.timing_store import KeptTimings, Timing, choice_name
+from tilewright.runtime.tuning.timing_store import StoredTimings, Timing, choice_name
 from tilewright.runtime.tuning.trial_launches import Trial
 from tilewright.runtime.tuning.tuning_arguments import (
     Bench,
@@ -305,13 +305,13 @@ class Autotuner(KernelWrapper):
         device, backend = _device(trial.named)
         current = settings()
         tuning_settings = current.autotuning
-        keeps = tuning_settings.cache if self.cache_results is None else self.cache_results
-        kept = self._kept(trial, key, backend, current) if keeps else None
+        stores = tuning_settings.cache if self.cache_results is None else self.cache_results
+        stored = self._stored_timings(trial, key, backend, current) if stores else None
         seconds = tuning_settings.seconds if self._seconds is None else self._seconds
         bench = self._bench_on(device)
-        tuning = Tuning(self.__name__, trial, backend, bench, kept, seconds)
-        if kept is not None and not current.cache.always_compile:
-            tuning.timings = kept.read(left)
+        tuning = Tuning(self.__name__, trial, backend, bench, stored, seconds)
+        if stored is not None and not current.cache.always_compile:
+            tuning.timings = stored.read(left)
         if all(timing[0] == float("inf") for timing in tuning.timings.values()):
             tuning.timings = {}  # so that the error can name the reason
         known = len(tuning.timings)
@@ -322,10 +322,10 @@ class Autotuner(KernelWrapper):
         best = self._best(tuning.timings, trial)
         if tuning_settings.print:
             self._print_choice(best)
-        self._tell(key, best, cache_hit=known == len(tuning.timings))
+        self._call_tuned_hook(key, best, cache_hit=known == len(tuning.timings))
         return best
 
-    def _tell(self, key: tuple[object, ...], best: Config, *, cache_hit: bool) -> None:
+    def _call_tuned_hook(self, key: tuple[object, ...], best: Config, *, cache_hit: bool) -> None:
         if kernel_hooks.tuned is not None:
             kernel_hooks.tuned(
                 fn=self.base_fn,
@@ -336,9 +336,9 @@ class Autotuner(KernelWrapper):
                 cache_hit=cache_hit,
             )
 
-    def _kept(
+    def _stored_timings(
         self, trial: Trial, key: tuple[object, ...], backend: Backend, current: Settings
-    ) -> KeptTimings:
+    ) -> StoredTimings:
         """The timings on disk for this device and method of measurement."""
         target = backend.target()
         # on a CPU, the best configuration depends on the number of threads
@@ -351,7 +351,7 @@ class Autotuner(KernelWrapper):
         )
         circumstances = (repr(target), backend.version(target), *measured, current.cache_key())
         keywords = {k: value for k, value in trial.keywords.items() if k not in self.arg_names}
-        return KeptTimings(choice_name(self.base_fn, key, circumstances), keywords)
+        return StoredTimings(choice_name(self.base_fn, key, circumstances), keywords)
 
     def _best(self, timings: dict[Config, Timing], trial: Trial) -> Config:
         self.configs_timings = timings

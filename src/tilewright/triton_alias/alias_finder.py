@@ -143,7 +143,7 @@ class AliasFinder(MetaPathFinder):
         if fullname in MODULES:
             spec = ModuleSpec(fullname, AliasLoader(), origin="tilewright", is_package=True)
             return spec
-        if fullname.startswith(ROOT + ".") and not _is_only_asked():
+        if fullname.startswith(ROOT + ".") and not _is_query():
             raise refusal(fullname)
         return None
 
@@ -156,7 +156,7 @@ class AliasFinder(MetaPathFinder):
             yield TritonDistribution()
 
 
-def _is_only_asked() -> bool:
+def _is_query() -> bool:
     """Whether the finder's caller, beyond Python's import system, is `importlib.util.find_spec`."""
     frame: FrameType | None = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
     while frame is not None and frame.f_globals.get("__name__") == "importlib._bootstrap":

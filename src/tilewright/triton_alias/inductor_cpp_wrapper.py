@@ -132,7 +132,9 @@ class CppWrapper(_Wrapper):
         self.kernel_autotune_defs.splice(
             "from torch._C._dynamo.guards import _empty_strided_cpu as empty_strided_cpu"
         )
-        self.kernel_autotune_calls.splice(f"import {__name__} as kept; kept.keep(globals())")
+        self.kernel_autotune_calls.splice(
+            f"import {__name__} as wrapper; wrapper.record_configs(globals())"
+        )
         _Wrapper.generate_and_run_autotune_block(self)
 
 
@@ -140,7 +142,7 @@ _tuned: dict[str, Any] = {}
 """The configuration of each kernel of the graph that was tuned last."""
 
 
-def keep(names: dict[str, Any]) -> None:
+def record_configs(names: dict[str, Any]) -> None:
     """Record the configurations of the kernels among the names of a program that tuned them."""
     for value in names.values():
         if isinstance(value, _heuristics.CachingAutotuner):

@@ -29,9 +29,9 @@ class Bar:
     def __call__(self, text: str) -> None:
         self._progress.update(self._task, completed=self._started)
         self._started += 1
-        self.say(text)
+        self.show(text)
 
-    def say(self, text: str) -> None:
+    def show(self, text: str) -> None:
         """Show a text without starting a step."""
         self._progress.update(self._task, description=f"{self._title} {text}", refresh=True)
 

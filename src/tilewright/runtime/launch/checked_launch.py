@@ -118,7 +118,7 @@ class _CheckedLaunch:
         _notes.begin(len(kinds) * sum(sizes), prod(self._grid))
         self._base = _notes.numbered
         self._words[check_table.BASE] = self._base
-        self._tell_uses()
+        self._store_uses()
         for kind in kinds:
             notes = [_notes.take(size) for size in sizes]
             starts = {s.start: start for s, start in zip(spans, notes, strict=True)}
@@ -128,7 +128,7 @@ class _CheckedLaunch:
                     distance = (array.__array_interface__["data"][0] - whole.start) // granule
                     self._set(number, kind, starts[whole.start] + _NOTE_BYTES * distance)
 
-    def _tell_uses(self) -> None:
+    def _store_uses(self) -> None:
         """Store for each array whether the kernel may store to its memory, may load from it, and
         whether several programs may use one element."""
         sites = self._layout.accesses

@@ -118,9 +118,9 @@ static bool tensor_word(const KnownObjects *known, PyObject *object, uint64_t *w
     return true;
 }
 
-// Show Python an object of an unknown type, which may become known.
-static void meet(const KnownObjects *known, PyObject *object) {
-    Py_DecRef(PyObject_Vectorcall(known->meet, &object, 1, nullptr));
+// Pass an object of an unknown type to Python, which may add the type.
+static void add_type(const KnownObjects *known, PyObject *object) {
+    Py_DecRef(PyObject_Vectorcall(known->add_type, &object, 1, nullptr));
     PyErr_Clear();
 }
 
@@ -138,7 +138,7 @@ static bool read_array(Call *call, PyObject *object, uint64_t *address, uint64_t
         return true;
     }
     if (!is_listed(known->tensors, type)) {
-        meet(known, object);
+        add_type(known, object);
         return false;
     }
     if (is_listed(known->plain, type)) {

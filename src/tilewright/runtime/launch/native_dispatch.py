@@ -131,7 +131,7 @@ class DispatchTable:
         for entry in list(self._entries.values()):
             entry.variant.stamp = max(entry.variant.stamp, entry.stamp)
 
-    def keep(self, variants: Collection[Variant]) -> None:
+    def retain(self, variants: Collection[Variant]) -> None:
         """Drop the entries of other variants, so that these can be freed. Launches that other
         threads are making hold references."""
         with self._lock:
@@ -189,9 +189,9 @@ class Dispatcher:
             self._set_adding()
         return kernel
 
-    def keep(self, variants: Collection[Variant]) -> None:
+    def retain(self, variants: Collection[Variant]) -> None:
         """Drop the entries of other variants."""
-        self._table.keep(variants)
+        self._table.retain(variants)
         self._set_adding()
 
     def _set_adding(self) -> None:

@@ -26,7 +26,7 @@ enum {
     HALF_ALIGNED = 7,
 };
 
-// What the machine code reads of one kernel; Python fills it in.
+// The data of one kernel for machine code, written by Python.
 typedef struct {
     void *known;     // of the KnownObjects
     void *table;     // of SLOTS + PROBES addresses of entries; 0 ends a search
@@ -44,7 +44,7 @@ typedef struct {
 } DispatchRecord;
 static_assert(sizeof(DispatchRecord) == 104);
 
-// What a launch with certain descriptors does.
+// The launch with certain descriptors.
 typedef struct {
     uint64_t size;      // of the descriptors, in words
     void *descriptors;
@@ -52,34 +52,34 @@ typedef struct {
     void *words;        // of int words(words_record, x, y, z, uint64_t *values), or 0
     void *words_record;
     void *slots;        // of a word for each value: what its 64 bits are, as SLOT_KINDS has it
-    void *check;        // check(status), which raises what a launch has to, and
-    void *failures;     // list: with anything in it, or a status but 0, `check` is called
+    void *check;        // check(status), which raises the errors of a launch, and
+    void *failures;
     void *kernel;       // what the launch returns
     uint64_t values;    // how many are passed
     void *sources;      // of a word for each: an item's position, or the object itself
-    void *constants;    // of a word for each: what `words` gets where it is no position
+    void *constants;
     void *grid;         // tuple; 0: the launch gives it
     uint64_t checks;    // number of globals
     void *globals;
     void *device;       // argument of stream_of
     void *stream_of;    // stream_of(device) -> stream; 0 if call takes none
     void *context_of;   // of int context_of(void **), or 0
-    void *context;      // what it must find
+    void *context;      // the expected context
     void *names;        // of the parameter or keyword of each argument
     uint64_t pairs;     // how many pairs of arguments must not overlap
     void *pair_list;    // of an OverlapPair for each
     void *latest;
     void *defaults;     // dict of the parameters that are not given
-    void *owner;        // frees this memory; a launch that is under way holds a reference
-    uint64_t stamp;     // what the clock has shown to the latest launch
-    uint64_t slot;      // of the table, where a search for the entry begins
+    void *owner;        // frees this memory; a running launch holds a reference
+    uint64_t stamp;     // the clock at the latest launch
+    uint64_t slot;      // index in the table at which a search for the entry starts
 } CacheEntry;
 static_assert(sizeof(CacheEntry) == 216);
 
 // Two items that must not overlap.
 //
-// sum_words: address of each sum: the number of its terms, and for each of them its factor, the
-// number of its items, and their positions.
+// sum_words: for each sum, the number of its terms, and for each term its factor, the number of
+// its items, and their positions.
 typedef struct {
     uint64_t first;        // positions of the items
     uint64_t second;
@@ -90,7 +90,7 @@ typedef struct {
 } OverlapPair;
 static_assert(sizeof(OverlapPair) == 48);
 
-// Objects and types that the machine code tells apart, for all kernels.
+// Objects and types that machine code distinguishes, for all kernels.
 typedef struct {
     void *int_type;
     void *float_type;
@@ -100,7 +100,7 @@ typedef struct {
     void *one;                  // the int 1
     void *data_ptr;             // names
     void *dtype;
-    void *get_device;           // 0 where all tensors are in the memory of the host
+    void *get_device;           // 0 if all tensors are in the memory of the host
     void *is_neg;
     void *numel;
     void *base;                 // fields of a tensor descriptor
@@ -109,11 +109,11 @@ typedef struct {
     void *block_shape;
     void *padding;
     void *descriptor;           // type of tensor descriptors
-    void *meet;                 // meet(object): an argument of a type that is not known here
+    void *add_type;             // add_type(object): of an argument whose type is unknown
     void *boundary;             // exit(type, error, traceback) of the user boundary
     void *ndarray;              // type of NumPy's arrays once it is known, else 0
     void *tensors[8];           // types of tensors, then 0
-    void *plain[8];             // those of them that `TensorHeader` is of, then 0
+    void *plain[8];             // those of them that `TensorHeader` describes, then 0
     void *describe_tensor;      // and its fields
     uint64_t implementation_at;
     uint64_t keys_at;
@@ -121,7 +121,7 @@ typedef struct {
 } KnownObjects;
 static_assert(sizeof(KnownObjects) == 320);
 
-// What of an argument decides the variant that runs.
+// The part of an argument that decides the variant.
 typedef struct {
     void *keyword;  // interned name, or 0 for a positional argument
     void *type;

@@ -1,24 +1,22 @@
-"""The machine code that finds and starts the variant of a launch: its structures and its files.
+"""The C program of native dispatch, and the structures that it shares with Python.
 
-It is one C function for all kernels, of the kind that CPython calls without building a tuple
-(METH_FASTCALL | METH_KEYWORDS)::
+It is one C function for all kernels, which CPython calls without building a tuple (METH_FASTCALL |
+METH_KEYWORDS)::
 
     PyObject *tw_dispatch(PyObject *record, PyObject **args, Py_ssize_t count, PyObject *names)
     dispatch(grid, *arguments, **named)
 
-It describes each argument by an `ArgumentDescriptor`: its keyword, its type, and what else of it
-decides the variant: the class of an int (1; i32; i32 divisible by 8; a negative i32; ...), the
-dtype, device and alignment of an array, the value of a compile-time number, the identity of any
-other compile-time object. The descriptors are looked up in a table of cache entries; an entry says
-what a launch with these descriptors does: which globals must be as they were, which arguments are
-passed, what is called. Whatever it does not know goes to Python: a launch without an entry to
-`add_entry`, a type that it has not met to `meet`, everything unusual to `python`, which does all
-that this code does, and more.
+It describes each argument by an `ArgumentDescriptor`: its keyword, its type, and the part of its
+value that decides the variant: the class of an int (1; i32; i32 divisible by 8; a negative i32;
+...), the dtype, device and alignment of an array, the value of a compile-time number, the identity
+of any other compile-time object. The descriptors are looked up in a table of cache entries. An
+entry holds the globals that must be unchanged, the sources of the arguments, and the callee.
+Python handles the rest: `add_entry` a launch without an entry, `add_type` an unknown type, `python`
+everything else.
 
-`record` is a Python integer: the address of a `DispatchRecord`, one for each kernel. An address in
-an array is asked for through `data_ptr()`, `get_device()`, `is_neg()` and the attribute `dtype`; of
-a NumPy array it is read where NumPy's C interface has it, of a torch tensor as torch_tensors.py
-tells.
+`record` is a Python integer: the address of a `DispatchRecord`, one for each kernel. Arrays are
+read by `data_ptr()`, `get_device()`, `is_neg()` and the attribute `dtype`; NumPy arrays by NumPy's
+C interface, torch tensors as torch_tensors.py describes.
 """
 
 from __future__ import annotations
@@ -56,13 +54,13 @@ __all__ = [
 
 DISPATCH_SYMBOL = "tw_dispatch"
 MAX_ARGUMENTS = 64
-"""A launch with more is left to Python. All that belongs to a tensor descriptor counts."""
+"""Maximal number of items that describe a launch; Python makes launches with more."""
 TENSOR_TYPES = 8
 SLOTS, PROBES = 256, 8
-"""Places in the table of a kernel where a search for an entry begins, and how far it goes."""
+"""Positions in the table of a kernel at which a search starts, and the length of a search."""
 
 SLOT_KINDS = ("word", "f32", "f64", "i1")
-"""What a 64-bit slot holds: an integer or address as it is, the bits of a float, a truth value."""
+"""Contents of a 64-bit slot: an integer or address, the bits of a float, or a truth value."""
 
 _Word = ctypes.c_uint64
 _Address = ctypes.c_void_p
@@ -71,7 +69,7 @@ _Object = ctypes.c_void_p
 
 
 class DispatchRecord(ctypes.Structure):
-    """What the machine code reads of one kernel; Python fills it in."""
+    """The data of one kernel for machine code, written by Python."""
 
     _fields_ = (
         ("known", _Address),  # of the KnownObjects
@@ -92,7 +90,7 @@ class DispatchRecord(ctypes.Structure):
 
 
 class CacheEntry(ctypes.Structure):
-    """What a launch with certain descriptors does."""
+    """The launch with certain descriptors."""
 
     _fields_ = (
         ("size", _Word),  # of the descriptors, in words
@@ -101,37 +99,43 @@ class CacheEntry(ctypes.Structure):
         ("words", _Address),  # of int words(words_record, x, y, z, uint64_t *values), or 0
         ("words_record", _Address),
         ("slots", _Address),  # of a word for each value: what its 64 bits are, as SLOT_KINDS has it
-        ("check", _Object),  # check(status), which raises what a launch has to, and
-        ("failures", _Object),  # list: with anything in it, or a status but 0, `check` is called
+        ("check", _Object),  # check(status), which raises the errors of a launch, and
+        (
+            "failures",
+            _Object,
+        ),  # list: if it is not empty, or the status is not 0, `check` is called
         ("kernel", _Object),  # what the launch returns
         ("values", _Word),  # how many are passed
         ("sources", _Address),  # of a word for each: an item's position, or the object itself
-        ("constants", _Address),  # of a word for each: what `words` gets where it is no position
+        (
+            "constants",
+            _Address,
+        ),  # of a word for each: passed to `words` if its source is no position
         ("grid", _Object),  # tuple; 0: the launch gives it
         ("checks", _Word),  # number of globals
-        # of (holder, get, name, value) for each: what a dict holds, or get(name) if that is 0
+        # of (holder, get, name, value) for each: an item of a dict, or get(name) if holder is 0
         ("globals", _Address),
         ("device", _Object),  # argument of stream_of
         ("stream_of", _Object),  # stream_of(device) -> stream; 0 if call takes none
         ("context_of", _Address),  # of int context_of(void **), or 0
-        ("context", _Address),  # what it must find
+        ("context", _Address),  # the expected context
         ("names", _Address),  # of the parameter or keyword of each argument
         ("pairs", _Word),  # how many pairs of arguments must not overlap
         ("pair_list", _Address),  # of an OverlapPair for each
         # address of the grid, state of the watch, numbers and addresses of the latest by Python
         ("latest", _Address),
         ("defaults", _Object),  # dict of the parameters that are not given
-        ("owner", _Object),  # frees this memory; a launch that is under way holds a reference
-        ("stamp", _Word),  # what the clock has shown to the latest launch
-        ("slot", _Word),  # of the table, where a search for the entry begins
+        ("owner", _Object),  # frees this memory; a running launch holds a reference
+        ("stamp", _Word),  # the clock at the latest launch
+        ("slot", _Word),  # index in the table at which a search for the entry starts
     )
 
 
 class OverlapPair(ctypes.Structure):
     """Two items that must not overlap.
 
-    sum_words: address of each sum: the number of its terms, and for each of them its factor, the
-    number of its items, and their positions.
+    sum_words: for each sum, the number of its terms, and for each term its factor, the number of
+    its items, and their positions.
     """
 
     _fields_ = (
@@ -148,7 +152,7 @@ class OverlapPair(ctypes.Structure):
 
 
 class KnownObjects(ctypes.Structure):
-    """Objects and types that the machine code tells apart, for all kernels."""
+    """Objects and types that machine code distinguishes, for all kernels."""
 
     _fields_ = (
         ("int_type", _Object),
@@ -159,7 +163,7 @@ class KnownObjects(ctypes.Structure):
         ("one", _Object),  # the int 1
         ("data_ptr", _Object),  # names
         ("dtype", _Object),
-        ("get_device", _Object),  # 0 where all tensors are in the memory of the host
+        ("get_device", _Object),  # 0 if all tensors are in the memory of the host
         ("is_neg", _Object),
         ("numel", _Object),
         ("base", _Object),  # fields of a tensor descriptor
@@ -168,11 +172,11 @@ class KnownObjects(ctypes.Structure):
         ("block_shape", _Object),
         ("padding", _Object),
         ("descriptor", _Object),  # type of tensor descriptors
-        ("meet", _Object),  # meet(object): an argument of a type that is not known here
+        ("add_type", _Object),  # add_type(object): of an argument whose type is unknown
         ("boundary", _Object),  # exit(type, error, traceback) of the user boundary
         ("ndarray", _Object),  # type of NumPy's arrays once it is known, else 0
         ("tensors", _Object * TENSOR_TYPES),  # types of tensors, then 0
-        ("plain", _Object * TENSOR_TYPES),  # those of them that `TensorHeader` is of, then 0
+        ("plain", _Object * TENSOR_TYPES),  # those of them that `TensorHeader` describes, then 0
         ("describe_tensor", _Address),  # and its fields
         ("implementation_at", _Word),
         ("keys_at", _Word),
@@ -181,7 +185,7 @@ class KnownObjects(ctypes.Structure):
 
 
 class ArgumentDescriptor(ctypes.Structure):
-    """What of an argument decides the variant that runs."""
+    """The part of an argument that decides the variant."""
 
     _fields_ = (
         ("keyword", _Object),  # interned name, or 0 for a positional argument
@@ -208,7 +212,7 @@ DISPATCH = NativeProgram(
         "RANGE": RANGE,
         "MULTIPLE": MULTIPLE,
         **{f"SLOT_{kind.upper()}": number for number, kind in enumerate(SLOT_KINDS)},
-        # masks of the bits that are 0 in what DIVISORS divide
+        # masks of the bits that are 0 in multiples of DIVISORS
         "ALIGNED": ALIGNMENT - 1,
         "HALF_ALIGNED": HALF_ALIGNMENT - 1,
     },

@@ -39,13 +39,13 @@ class _KnownTypes:
             "get_device": sys.intern("get_device"), "is_neg": sys.intern("is_neg"),
             "numel": sys.intern("numel"), "descriptor": TensorDescriptor,
             **{name: sys.intern(name) for name in _DESCRIPTOR_FIELDS},
-            "meet": self.meet, "boundary": user_boundary.__exit__,
+            "add_type": self.add_type, "boundary": user_boundary.__exit__,
         }  # fmt: skip
         self._known = KnownObjects(**{name: keep(value) for name, value in named.items()})
         self.address = self._memory.structure(self._known)
         self._tensors: list[type] = []
 
-    def meet(self, value: object) -> None:
+    def add_type(self, value: object) -> None:
         """Add the type of an argument, if machine code can read arrays of this type."""
         kind = type(value)
         numpy = sys.modules.get("numpy")

@@ -93,7 +93,7 @@ class PreparedLaunches:
             self._seen.add(layouts)
         elif layouts:
             if self._table.is_full:
-                self._table.keep(())
+                self._table.retain(())
             record = self._find(args, {})
             entry = None if record is None else self._entry(record, objects, grid, checks)
             if entry is not None:

@@ -51,7 +51,7 @@ class NativeDispatch(Protocol):
         """Set the stamp of each variant to the clock of its latest launch."""
         ...
 
-    def keep(self, variants: Collection[Variant]) -> None:
+    def retain(self, variants: Collection[Variant]) -> None:
         """Drop the cache entries of all other variants."""
         ...
 
@@ -154,7 +154,7 @@ class VariantCache:
             self._dependencies = self._own_globals = None
             self.by_key.clear()
             for dispatch in self._dispatches:
-                dispatch.keep(())
+                dispatch.retain(())
 
     def variant(self, call: BoundCall) -> Variant:
         """The variant that a launch runs, compiled and loaded if it is new.
@@ -245,9 +245,9 @@ class VariantCache:
         limit = self._limits.max_variants
         if limit and max(len(self.by_key), len(self.kernels.made)) > limit:
             with self._lock:
-                self._keep(limit - limit // _EVICTED_PART, newest)
+                self._retain(limit - limit // _EVICTED_PART, newest)
 
-    def _keep(self, count: int, newest: CompiledKernel) -> None:
+    def _retain(self, count: int, newest: CompiledKernel) -> None:
         """Drop all but the latest launched variants, and the latest compiled kernels besides
         theirs.
 
@@ -262,7 +262,7 @@ class VariantCache:
             self.by_key.pop(key, None)
         kept = {variant for _, variant in variants[-count:]}
         for dispatch in self._dispatches:
-            dispatch.keep(kept)
+            dispatch.retain(kept)
         used = {newest, *(variant.kernel for variant in kept)}
         others = [key for key, kernel in list(self.kernels.made.items()) if kernel not in used]
         # the oldest first: a dictionary keeps the order in which kernels were made
@@ -298,7 +298,7 @@ class VariantCache:
     def _forget(self) -> None:
         self.by_key.clear()
         for dispatch in self._dispatches:
-            dispatch.keep(())
+            dispatch.retain(())
 
     def _announce(self, call: BoundCall) -> None:
         """Record the event of a new variant, and why it is one."""

@@ -10,7 +10,7 @@ from dataclasses import field
 
 from tilewright.backends import Backend
 from tilewright.runtime.bench import Bar, step_bar
-from tilewright.runtime.tuning.timing_store import KeptTimings, Timing
+from tilewright.runtime.tuning.timing_store import StoredTimings, Timing
 from tilewright.runtime.tuning.trial_launches import Trial
 from tilewright.runtime.tuning.tuning_arguments import Bench
 from tilewright.runtime.tuning.tuning_config import Config, labels_of
@@ -24,7 +24,7 @@ __all__ = ["Tuning"]
 class Tuning:
     """One tuning of the kernel `name`.
 
-    bench: measures a launch; kept: timings on disk, or None; seconds: after these, no further
+    bench: measures a launch; stored: timings on disk, or None; seconds: after these, no further
     configuration is measured, 0 for no limit. timings: measured so far; spent: seconds of the
     measurement.
     """
@@ -33,7 +33,7 @@ class Tuning:
     trial: Trial
     backend: Backend
     bench: Bench
-    kept: KeptTimings | None
+    stored: StoredTimings | None
     seconds: float
     timings: dict[Config, Timing] = field(default_factory=dict[Config, Timing])
     spent: float = 0.0
@@ -70,9 +70,9 @@ class Tuning:
         the time are last."""
         count = len(groups)
         first = {group[0]: group for group in groups}
-        bar.say(f"compiling {count} configurations")
+        bar.show(f"compiling {count} configurations")
         half = self.seconds / 2 or None
-        self.trial.compile(list(first), half, lambda done: bar.say(f"compiled {done} of {count}"))
+        self.trial.compile(list(first), half, lambda done: bar.show(f"compiled {done} of {count}"))
         same = self.trial.alike_by_code(first)
         if half is not None:
             same.sort(key=lambda configs: configs[0] not in self.trial.kernels)
@@ -88,8 +88,8 @@ class Tuning:
             bar(f"{label(group[0])}{self._best_so_far(label)}")
             timing = self.trial.time(group[0], self.bench)
             self.timings.update(dict.fromkeys(group, timing))
-            if self.kept is not None:
-                self.kept.add(group, timing)
+            if self.stored is not None:
+                self.stored.add(group, timing)
         return 0
 
     def _best(self) -> Config | None:

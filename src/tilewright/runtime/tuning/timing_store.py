@@ -41,7 +41,7 @@ def choice_name(kernel: JITFunction, key: object, circumstances: Sequence[str]) 
     return f"{kernel.__name__}-{digest[:32]}"
 
 
-class KeptTimings:
+class StoredTimings:
     """The timings in one file. keywords: further keywords of the launch, which override those of
     the configurations."""
 
@@ -51,9 +51,9 @@ class KeptTimings:
 
     def read(self, configs: Iterable[Config]) -> dict[Config, Timing]:
         """The timings of those configurations that have been measured."""
-        kept = self._read()
+        stored = self._read()
         texts = {config: self._text(config) for config in configs}
-        return {config: kept[text] for config, text in texts.items() if text in kept}
+        return {config: stored[text] for config, text in texts.items() if text in stored}
 
     def add(self, configs: Iterable[Config], timing: Timing) -> None:
         """Store the timing of some configurations; if the file cannot be written, they are measured
@@ -61,8 +61,8 @@ class KeptTimings:
         texts = [text for config in configs if (text := self._text(config)) is not None]
         if texts:
             # read again, since another process may have added timings
-            kept = {**self._read(), **dict.fromkeys(texts, timing)}
-            rows = {text: [_as_json(ms) for ms in timing] for text, timing in kept.items()}
+            stored = {**self._read(), **dict.fromkeys(texts, timing)}
+            rows = {text: [_as_json(ms) for ms in timing] for text, timing in stored.items()}
             _DOCUMENTS.write(self._name, {_TIMINGS: rows})
 
     def _read(self) -> dict[str, Timing]:

@@ -35,7 +35,7 @@ def test_long_texts_fit_in_eighty_columns() -> None:
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, width=80, color_system=None)
     with step_bar("tuning kernel", 2, console) as bar:
-        bar.say("compiling 2 configurations")
+        bar.show("compiling 2 configurations")
         bar("BLOCK_M: 128, BLOCK_N: 64, BLOCK_K: 32, GROUP: [8], num_warps: 4")
         first = out.getvalue()
         bar.resize(3)

@@ -252,7 +252,7 @@ class Shown(Bar):
     def __call__(self, text: str) -> None:
         self.texts.append(text)
 
-    def say(self, text: str) -> None:
+    def show(self, text: str) -> None:
         self.texts.append(text)
 
     def resize(self, steps: int) -> None:
