@@ -14,11 +14,14 @@ from tests.kernels.tutorial_matmul import tutorial_matmul
 from tilewright.backends.nvidia.arch import ARCHITECTURES
 from tilewright.kernels.attention import attention_kernel
 from tilewright.kernels.attention_backward import keys_gradient_kernel, queries_gradient_kernel
-from tilewright.kernels.attention_changes import CHANGE_TILES, queries_product_kernel
 from tilewright.kernels.attention_decode import decode_kernel, join_kernel
 from tilewright.kernels.attention_descriptors import descriptor_attention_kernel
 from tilewright.kernels.attention_plan import gpu_backward_options as backward_options
 from tilewright.kernels.attention_plan import gpu_launch_options as attention_options
+from tilewright.kernels.attention_score_gradients import (
+    SCORE_GRADIENT_TILES,
+    queries_product_kernel,
+)
 from tilewright.kernels.attention_values import ROUND, transpose_values_kernel
 from tilewright.kernels.dropout import dropout_kernel
 from tilewright.kernels.elementwise import add_kernel
@@ -350,7 +353,7 @@ def _attention_backward() -> Iterator[Variant]:
 
 def _kept_changes(keys: str, head: int, words: Words) -> Iterator[Variant]:
     """The kernels of gradients with those of scores that are kept."""
-    m, n, warps, stages = CHANGE_TILES[False]
+    m, n, warps, stages = SCORE_GRADIENT_TILES[False]
     for name in ("changes_ptr", "of_change", "of_key", "first"):
         words.pop(name)
     types = f"{keys} *fp16/16 i32/16 i32/16 i32"

@@ -11,15 +11,15 @@ from tilewright.kernels.arrays import Array, empty, is_on_cpu
 from tilewright.kernels.attention_arrays import (
     row_strides,
     sizes_of,
-    sum_strides,
+    total_strides,
     variant_of,
 )
 from tilewright.kernels.attention_blocks import (
     LOG2_E,
     batch_and_head,
     block_and_head,
+    dropout_mask,
     in_rounds,
-    is_kept,
     is_visible,
     keys_seen,
     lift_of,
@@ -83,7 +83,7 @@ def attention_kernel(
         scores = tl.where(seen, scores, -float("inf"))
         weights, shrink, top, total = softmax_step(scores, top, total, factor, lift)
         if DROPOUT > 0:
-            kept = is_kept(seed, pair, rows[:, None], columns[None, :], DROPOUT)
+            kept = dropout_mask(seed, pair, rows[:, None], columns[None, :], DROPOUT)
             weights = tl.where(kept, weights, 0.0)
         weights = in_rounds(weights) if ROUND > 1 else weights
         v = load_rows(v_base, columns, v_row, v_length, VALUE, v_inner)
@@ -106,7 +106,7 @@ def attention(
     *,
     lse: Array | None = None,
     out: Array | None = None,
-    **variant: Any,
+    **words: Any,
 ) -> Array:
     """softmax(q @ k^T * scale) @ v, as an array like q with rows of v's size, of fp16 for fp8.
 
@@ -136,19 +136,19 @@ def attention(
     A query that sees no key gets zeros, and -inf. Raises ValueError: arrays of mismatched
     shapes, a window below -1, a dropout outside [0, 1).
     """
-    asked = variant_of("attention", causal, scale, variant)
-    sizes, packed = sizes_of(q, k, v, asked), asked.starts is not None
+    variant = variant_of("attention", causal, scale, words)
+    sizes, packed = sizes_of(q, k, v, variant), variant.starts is not None
     if out is None:
         out = empty(q, (*q.shape[:-1], sizes.value), "float16" if int(q.itemsize) == 1 else None)
     on_cpu = is_on_cpu(q)
-    v, of_v, round_of_values = values_of(v, asked.first_rows[1], sizes.k_length, on_cpu)
-    grid, options = planned_launch(sizes, int(q.itemsize), on_cpu, asked)
+    v, of_v, round_of_values = values_of(v, variant.first_rows[1], sizes.k_length, on_cpu)
+    grid, options = planned_launch(sizes, int(q.itemsize), on_cpu, variant)
     steps = [*row_strides(q, packed), *row_strides(k, packed), *of_v]
     if all(grid):
         attention_kernel[grid](
-            q, k, v, out, lse, *asked.first_rows, *steps, *row_strides(out, packed),
-            *sum_strides(lse), sizes.heads, sizes.q_length, sizes.k_length, asked.scale_of(sizes),
-            asked.scales, asked.seed, tuple(asked.score_args), ROUND=round_of_values, **options,
-            **asked.constants(sizes),
+            q, k, v, out, lse, *variant.first_rows, *steps, *row_strides(out, packed),
+            *total_strides(lse), sizes.heads, sizes.q_length, sizes.k_length,
+            variant.scale_of(sizes), variant.scales, variant.seed, tuple(variant.score_args),
+            ROUND=round_of_values, **options, **variant.constants(sizes),
         )  # fmt: skip
     return out

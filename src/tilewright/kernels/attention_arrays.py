@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from tilewright.kernels.arrays import Array, dtype_name, strides
-from tilewright.kernels.attention_blocks import as_they_are
+from tilewright.kernels.attention_blocks import unchanged_scores
 from tilewright.support.errors import did_you_mean
 
 
@@ -61,7 +61,7 @@ class Variant:
     def constants(self, sizes: Sizes) -> dict[str, Any]:
         """The constants of the kernels."""
         # a row's maximum is taken before scaling, unless a score function needs scaled scores
-        score = as_they_are if self.scale < 0 and self.score is None else self.score
+        score = unchanged_scores if self.scale < 0 and self.score is None else self.score
         return {
             "HEAD": sizes.head, "VALUE": sizes.value, "SHARED": sizes.shared,
             "LEFT": self.window[0], "RIGHT": self.right, "AT_END": self.at_end,
@@ -141,7 +141,7 @@ def value_strides(array: Array, packed: bool = False) -> tuple[int, int, int, in
     return *row_strides(array, packed), 1
 
 
-def sum_strides(sums: Array | None) -> tuple[int, int]:
+def total_strides(sums: Array | None) -> tuple[int, int]:
     """Strides of batches and heads in an array with one element per row."""
     if sums is None:
         return 0, 0

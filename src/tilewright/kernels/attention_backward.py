@@ -3,7 +3,7 @@
 One kernel holds a block of keys and values and reduces over queries, the other a block of queries
 and reduces over keys: without atomics, so that gradients are deterministic. As in Dao,
 "FlashAttention-2" (2023), section 3.1. If memory permits, the first stores the gradients of
-scores, and the second becomes a matmul (attention_changes.py).
+scores, and the second becomes a matmul (attention_score_gradients.py).
 """
 
 # ruff: noqa: B008, N803 -- constants of kernels
@@ -14,13 +14,13 @@ from typing import Any
 
 import tilewright.language as tl
 from tilewright.kernels.arrays import Array, empty, is_on_cpu
-from tilewright.kernels.attention_arrays import row_strides, sizes_of, sum_strides, variant_of
+from tilewright.kernels.attention_arrays import row_strides, sizes_of, total_strides, variant_of
 from tilewright.kernels.attention_blocks import (
     LOG2_E,
     batch_and_head,
     block_and_head,
+    dropout_mask,
     exponent_of,
-    is_kept,
     is_visible,
     keys_seen,
     load_rows,
@@ -28,13 +28,13 @@ from tilewright.kernels.attention_blocks import (
     sequence,
     store_rows,
 )
-from tilewright.kernels.attention_changes import (
-    keep_changes,
-    kept_changes,
-    kept_from,
-    multiply_changes,
-)
 from tilewright.kernels.attention_plan import backward_options, common_group, grid_of
+from tilewright.kernels.attention_score_gradients import (
+    allocate_gradients,
+    multiply_gradients,
+    store_gradients,
+    stored_gradients,
+)
 from tilewright.runtime import cdiv, jit
 
 
@@ -66,7 +66,7 @@ def negated(lse_ptr, rows, length):
 @jit
 def dropped_out(seed, pair, rows, columns, weights, change, DROPOUT: tl.constexpr):
     """Weights and gradients of scores, zeroed where dropout drops them."""
-    kept = is_kept(seed, pair.to(tl.int32), rows[None, :], columns[:, None], DROPOUT)
+    kept = dropout_mask(seed, pair.to(tl.int32), rows[None, :], columns[:, None], DROPOUT)
     share = 1 - DROPOUT
     return tl.where(kept, weights / share, 0.0), tl.where(kept, change / share, 0.0)
 
@@ -84,7 +84,7 @@ def keys_gradient_kernel(
 ):  # fmt: skip
     """The gradients of one block of keys and values of one head, over all queries that see them."""
     block, pair = block_and_head(GROUP, False)
-    changes = kept_from(changes_ptr, of_change, of_key, pair, block * BLOCK_N, SHARED)
+    changes = stored_gradients(changes_ptr, of_change, of_key, pair, block * BLOCK_N, SHARED)
     pair += first
     start, batch = block * BLOCK_N, (pair // (heads // SHARED)).to(tl.int64)
     group, factor = pair % (heads // SHARED), (scale if SCORE is None else 1.0) * LOG2_E
@@ -126,7 +126,7 @@ def keys_gradient_kernel(
             change = weights * (change - products[None, :])
             if SLOPE is not None:
                 change *= SLOPE(raw, batch, head, places, columns[:, None], score_args)
-            change = keep_changes(changes, change.to(q.dtype), rows, shared, of_change, of_key)
+            change = store_gradients(changes, change.to(q.dtype), rows, shared, of_change, of_key)
             dk = tl.dot(change, q, dk)
     dk_base = dk_ptr + batch * dk_batch + group * dk_head + k_first * dk_row
     store_rows(dk_base, columns, dk_row, k_length, dk * scale)
@@ -181,7 +181,7 @@ def queries_gradient_kernel(
         seen = is_visible(places, columns[None, :], k_length, LEFT, RIGHT)
         weights = tl.where(seen, weights, 0.0)
         if DROPOUT > 0:
-            kept = is_kept(seed, pair, rows[:, None], columns[None, :], DROPOUT)
+            kept = dropout_mask(seed, pair, rows[:, None], columns[None, :], DROPOUT)
             change = tl.where(kept, change / (1 - DROPOUT), 0.0)
         change = weights * (change - products[:, None])
         if SLOPE is not None:
@@ -200,54 +200,54 @@ def attention_backward(
     lse: Array,
     causal: bool = False,
     scale: float = 0.0,
-    **variant: Any,
+    **words: Any,
 ) -> tuple[Array, Array, Array]:
     """The gradients of q, k and v, for that of `attention`'s result.
 
     grad: of out; out, lse: what `attention` computed of the same arguments. All gradients
     are deterministic. Heads of 128 in 16 bits use up to 1 GiB of temporary memory on Hopper, if it
-    is available. Raises ValueError as `attention` does,
-    and for fp8 or scales, of which there are no gradients.
+    is available. Raises ValueError as `attention` does, and for fp8 or scales, of which there are
+    no gradients.
     """
-    asked = variant_of("attention_backward", causal, scale, variant)
-    if asked.scales is not None or int(q.itemsize) == 1:
+    variant = variant_of("attention_backward", causal, scale, words)
+    if variant.scales is not None or int(q.itemsize) == 1:
         raise ValueError("attention has no gradients of fp8, nor of what scales multiply")
-    sizes, packed = sizes_of(q, k, v, asked), asked.starts is not None
-    scale = asked.scale_of(sizes)
+    sizes, packed = sizes_of(q, k, v, variant), variant.starts is not None
+    scale = variant.scale_of(sizes)
     dq, dk, dv = (empty(x, tuple(x.shape)) for x in (q, k, v))
-    products = empty(lse, tuple(lse.shape))
+    row_dots = empty(lse, tuple(lse.shape))
     of_q, of_k, of_v, of_grad, of_out = (row_strides(x, packed) for x in (q, k, v, grad, out))
-    constants = asked.constants(sizes) | {"SLOPE": asked.slope}
-    of_keys, of_queries = backward_options(sizes, int(q.itemsize), is_on_cpu(q), asked.right >= 0)
+    constants = variant.constants(sizes) | {"SLOPE": variant.slope}
+    of_keys, of_queries = backward_options(sizes, int(q.itemsize), is_on_cpu(q), variant.right >= 0)
     pairs, rows = sizes.batch * sizes.heads, int(lse.shape[-1])
     grid, of_group = grid_of(cdiv(rows, 64), pairs if not packed else sizes.heads)
     row_products_kernel[grid](
-        out, grad, products, *of_out, *of_grad, *sum_strides(products), sizes.heads, rows,
+        out, grad, row_dots, *of_out, *of_grad, *total_strides(row_dots), sizes.heads, rows,
         BLOCK=64, VALUE=sizes.value, GROUP=of_group,
     )  # fmt: skip
-    shared = q, k, v, grad, lse, products
+    shared = q, k, v, grad, lse, row_dots
     steps = *of_q, *of_k, *of_v, *of_grad
-    last = (*sum_strides(lse), sizes.heads, sizes.q_length, sizes.k_length, scale, asked.seed,
-            tuple(asked.score_args))  # fmt: skip
-    found = None if packed else kept_changes(q, sizes, of_keys["BLOCK_N"], asked.right >= 0)
+    last = (*total_strides(lse), sizes.heads, sizes.q_length, sizes.k_length, scale, variant.seed,
+            tuple(variant.score_args))  # fmt: skip
+    found = None if packed else allocate_gradients(q, sizes, of_keys["BLOCK_N"], variant.right >= 0)
     kept, changes = found or (None, None)
     for first, count in kept.parts if kept else [(0, pairs // sizes.shared)]:
         blocks = cdiv(sizes.k_length, of_keys["BLOCK_N"])
         grid, group = grid_of(blocks, count, common_group(of_keys["GROUP"], count))
         keys_gradient_kernel[grid](
-            *shared, dk, dv, *asked.first_rows, *steps, *row_strides(dk, packed),
+            *shared, dk, dv, *variant.first_rows, *steps, *row_strides(dk, packed),
             *row_strides(dv, packed), *last, changes, *(kept.steps if kept else (0, 0)), first,
             ROUND=kept.tile[0] if kept else of_keys["BLOCK_M"], **of_keys | {"GROUP": group},
             **constants,
         )  # fmt: skip
         if kept is not None:
-            multiply_changes(kept, changes, k, dq, (first, count), sizes, scale,
-                             of_queries["GROUP"], constants)  # fmt: skip
+            multiply_gradients(kept, changes, k, dq, (first, count), sizes, scale,
+                               of_queries["GROUP"], constants)  # fmt: skip
     if kept is None:
         blocks = cdiv(sizes.q_length, of_queries["BLOCK_M"])
         grid, of_queries["GROUP"] = grid_of(blocks, pairs, of_queries["GROUP"])
         queries_gradient_kernel[grid](
-            *shared, dq, *asked.first_rows, *steps, *row_strides(dq, packed), *last,
+            *shared, dq, *variant.first_rows, *steps, *row_strides(dq, packed), *last,
             **of_queries, **constants,
         )  # fmt: skip
     return dq, dk, dv

@@ -194,7 +194,7 @@ def _scale_of(scale, pair):
 
 
 @jit
-def is_kept(seed, pair, rows, columns, DROPOUT: tl.constexpr):
+def dropout_mask(seed, pair, rows, columns, DROPOUT: tl.constexpr):
     """The mask of weights that dropout keeps: by Philox, equal in all passes. seed: an int, or a
     pointer to one; pair: of batch and head."""
     if tl.to_tensor(seed).dtype.is_ptr():
@@ -205,7 +205,7 @@ def is_kept(seed, pair, rows, columns, DROPOUT: tl.constexpr):
 
 
 @jit
-def as_they_are(scores, batch, head, places, columns, args):
+def unchanged_scores(scores, batch, head, places, columns, args):
     """The score function that changes nothing."""
     return scores
 

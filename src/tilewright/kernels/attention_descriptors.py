@@ -8,12 +8,12 @@ from typing import Any
 
 import tilewright.language as tl
 from tilewright.kernels.arrays import Array, empty, is_on_cpu
-from tilewright.kernels.attention_arrays import row_strides, sizes_of, sum_strides, variant_of
+from tilewright.kernels.attention_arrays import row_strides, sizes_of, total_strides, variant_of
 from tilewright.kernels.attention_blocks import (
     LOG2_E,
     batch_and_head,
     block_and_head,
-    is_kept,
+    dropout_mask,
     is_visible,
     keys_seen,
     log_of_sum,
@@ -68,7 +68,7 @@ def descriptor_attention_kernel(
         scores = tl.where(seen, scores, -float("inf"))
         weights, shrink, top, total = softmax_step(scores, top, total, factor)
         if DROPOUT > 0:
-            weights = tl.where(is_kept(seed, pair, rows, columns, DROPOUT), weights, 0.0)
+            weights = tl.where(dropout_mask(seed, pair, rows, columns, DROPOUT), weights, 0.0)
         v = values.load([j, 0])
         acc = tl.dot(weights.to(v.dtype), v, acc * shrink[:, None])
     total = total if PARTS == 1 else tl.sum(total, axis=1)
@@ -89,25 +89,25 @@ def attention_by_descriptors(
     *,
     lse: Array | None = None,
     out: Array | None = None,
-    **variant: Any,
+    **words: Any,
 ) -> Array:
     """`attention`, with its arguments and errors, by a kernel that reads and writes by tensor
     descriptors: a starting point for user kernels.
 
     Raises ValueError for what only `attention` has: `starts`, `scales`, and fp8.
     """
-    asked = variant_of("attention_by_descriptors", causal, scale, variant)
-    if asked.starts is not None or asked.scales is not None or int(q.itemsize) == 1:
+    variant = variant_of("attention_by_descriptors", causal, scale, words)
+    if variant.starts is not None or variant.scales is not None or int(q.itemsize) == 1:
         raise ValueError("attention by descriptors has no starts, no scales, and no fp8")
-    sizes = sizes_of(q, k, v, asked)
+    sizes = sizes_of(q, k, v, variant)
     if out is None:
         out = empty(q, (*q.shape[:-1], sizes.value))
-    grid, options = planned_launch(sizes, int(q.itemsize), is_on_cpu(q), asked)
+    grid, options = planned_launch(sizes, int(q.itemsize), is_on_cpu(q), variant)
     steps = [step for array in (q, k, v, out) for step in row_strides(array)]
     if all(grid):
         descriptor_attention_kernel[grid](
-            q, k, v, out, lse, *steps, *sum_strides(lse), sizes.heads, sizes.q_length,
-            sizes.k_length, asked.scale_of(sizes), asked.seed, tuple(asked.score_args),
-            **options, **asked.constants(sizes),
+            q, k, v, out, lse, *steps, *total_strides(lse), sizes.heads, sizes.q_length,
+            sizes.k_length, variant.scale_of(sizes), variant.seed, tuple(variant.score_args),
+            **options, **variant.constants(sizes),
         )  # fmt: skip
     return out

@@ -139,10 +139,10 @@ def grid_of(blocks: int, pairs: int, group: int = 1) -> tuple[tuple[int, ...], i
 
 
 def planned_launch(
-    sizes: Sizes, item_bytes: int, on_cpu: bool, asked: Variant
+    sizes: Sizes, item_bytes: int, on_cpu: bool, variant: Variant
 ) -> tuple[tuple[int, ...], dict[str, Any]]:
     """The grid of attention forward, its blocks and launch options."""
-    options = launch_options(sizes, item_bytes, on_cpu, asked.right >= 0, asked.is_plain)
+    options = launch_options(sizes, item_bytes, on_cpu, variant.right >= 0, variant.is_plain)
     blocks, pairs = cdiv(sizes.q_length, options["BLOCK_M"]), sizes.batch * sizes.heads
     grid, options["GROUP"] = grid_of(blocks, pairs, options.get("GROUP", 1))
     return grid, options

@@ -67,7 +67,7 @@ def load_object(obj: bytes, symbols: Sequence[str]) -> LoadedObject:
     Raises LlvmError if `obj` is damaged, lacks one of `symbols`, or needs an undefined
     symbol, which the message names. The process is unharmed then.
     """
-    linked = _linked_here(obj, symbols) if operating_system.IS_LINUX_X86_64 else None
+    linked = _link_by_elf_linker(obj, symbols) if operating_system.IS_LINUX_X86_64 else None
     if linked is not None:
         return linked
     tracker = _orc_linker().linked(obj, symbols, _used_conversions(obj))
@@ -88,7 +88,7 @@ def _used_conversions(obj: bytes) -> bool:
 # --- by elf_linker --------------------------------------------------------------------------------
 
 
-def _linked_here(obj: bytes, symbols: Sequence[str]) -> LoadedObject | None:
+def _link_by_elf_linker(obj: bytes, symbols: Sequence[str]) -> LoadedObject | None:
     """The object linked by `elf_linker`; None if it is left to LLVM."""
     # `ExecutablePages` is not thread-safe
     with fork_waits():

@@ -75,7 +75,7 @@ def _argument(parameter: Value, text: str, rng: np.random.Generator) -> Argument
         return _loaded(text)
     try:
         shape = tuple(map(int, made_up[2].split("x")))
-        return _made_up(made_up[1], shape, rng).astype(numpy_dtype(type_.element))
+        return _generated(made_up[1], shape, rng).astype(numpy_dtype(type_.element))
     except (ValueError, MemoryError):
         raise CommandFailed(f"there is no memory for {text}") from None
 
@@ -90,7 +90,7 @@ def _loaded(file: str) -> Array:
     return cast("Array", array)
 
 
-def _made_up(kind: str, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+def _generated(kind: str, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     match kind:
         case "zeros":
             return np.zeros(shape)

@@ -38,9 +38,9 @@ def test_what_takes_more_registers_keeps_them(
     monkeypatch: pytest.MonkeyPatch, words: dict[str, Any]
 ):
     monkeypatch.setattr(plan, "current_gpu", lambda: SimpleNamespace(capability=90))
-    asked = forward.variant_of("attention", False, 0.0, words)
-    sizes = forward.sizes_of(*[np.empty((2, 2048, 64), np.float16)] * 3, asked)
-    _, options = plan.planned_launch(sizes, 2, on_cpu=False, asked=asked)
+    variant = forward.variant_of("attention", False, 0.0, words)
+    sizes = forward.sizes_of(*[np.empty((2, 2048, 64), np.float16)] * 3, variant)
+    _, options = plan.planned_launch(sizes, 2, on_cpu=False, variant=variant)
     assert options.get("maxnreg") == (None if words else 168)
 
 

@@ -66,10 +66,10 @@ def _parsed(lark: Any, tokens: list[Token], defines: Mapping[str, str]) -> Progr
         return lark.parse(tokens)
     except UnexpectedToken as problem:
         # `from None`: lark's traceback and terminal names would not help the user.
-        raise _mistake(problem, tokens, defines) from None
+        raise _syntax_error(problem, tokens, defines) from None
 
 
-def _mistake(
+def _syntax_error(
     problem: UnexpectedToken, tokens: list[Token], defines: Mapping[str, str]
 ) -> errors.CompilationError:
     """The error at the first unexpected token."""
@@ -81,7 +81,7 @@ def _mistake(
         return _expected(accepts, "the end of the source", last, _unclosed(tokens), defines)
     index = tokens.index(token)
     before = tokens[index - 1] if index else None
-    foreign = _foreign(tokens[: index + 1])
+    foreign = _foreign_name(tokens[: index + 1])
     if foreign is not None:
         return _at(_foreign_error(foreign.value), foreign.span, defines)
     # Two names in a row are most often a type that a macro should define.
@@ -91,38 +91,38 @@ def _mistake(
         error.advice = _type_advice(missing.value)
         return _at(error, missing.span, defines)
     span: Span = token.span
-    forgotten = _forgotten(tokens, index)
+    semicolon_hint = _missing_semicolon(tokens, index)
     # A missing `;` is shown where it belongs: after the preceding token.
     if before is not None and "SEMICOLON" in accepts and before.span.line < span.line:
         place = Span(before.span.file, before.span.line, before.span.end, before.span.end + 1)
-        shown = f"{_shown(token.value)} on the next line"
+        shown = f"{_in_message(token.value)} on the next line"
         return _expected({"SEMICOLON"}, shown, place, "", defines)
-    instead = _instead(token, before) or forgotten
-    return _expected(accepts, _shown(token.value), span, instead, defines)
+    instead = _extents_hint(token, before) or semicolon_hint
+    return _expected(accepts, _in_message(token.value), span, instead, defines)
 
 
-def _shown(text: str) -> str:
+def _in_message(text: str) -> str:
     """A token for messages, with control characters as escape sequences."""
     return f"'{text if text.isprintable() else ascii(text)[1:-1]}'"
 
 
-def _foreign(tokens: list[Token]) -> Token | None:
+def _foreign_name(tokens: list[Token]) -> Token | None:
     """A name of C or CUDA, unknown here, on the line of the last token."""
     line = tokens[-1].span.line
     words = [token for token in tokens if token.span.line == line]
     # CUDA names first: their advice is more specific than that for C's keywords.
-    of_cuda = next((token for token in words if cuda_names.instead_of(token.value)), None)
+    of_cuda = next((token for token in words if cuda_names.replacement_of(token.value)), None)
     return of_cuda or next((token for token in words if token.value in _RESERVED), None)
 
 
 def _foreign_error(word: str) -> errors.CompilationError:
-    instead = cuda_names.instead_of(word)
+    instead = cuda_names.replacement_of(word)
     if instead is None:
         return errors.CSyntaxError("what Triton-C has", f"'{word}' of C")
     return errors.UnsupportedLanguageConstruct(f"'{word}' of CUDA", instead)
 
 
-def _forgotten(tokens: list[Token], index: int) -> str:
+def _missing_semicolon(tokens: list[Token], index: int) -> str:
     """A hint about the line above, if it ends as no statement does."""
     line = tokens[index].span.line
     above = next((t for t in reversed(tokens[:index]) if t.span.line < line), None)
@@ -145,7 +145,7 @@ def _type_advice(name: str) -> str:
     return close or f"if it is a type, give it one: {name}='float' among defines, or -D{name}=float"
 
 
-def _instead(token: Token, before: Token | None) -> str:
+def _extents_hint(token: Token, before: Token | None) -> str:
     if token.value == "[" and before is not None and before.value == "]":
         return "a tile has all extents in one pair of brackets: float x[16, 8]"
     return ""

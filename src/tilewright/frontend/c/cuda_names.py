@@ -39,7 +39,7 @@ _KINDS = (
 )  # fmt: skip
 
 
-def instead_of(word: str) -> str | None:
+def replacement_of(word: str) -> str | None:
     """The replacement of a name of CUDA; None for other names."""
     replacement = _REPLACEMENTS.get(word)
     return replacement or next((text for form, text in _KINDS if re.fullmatch(form, word)), None)

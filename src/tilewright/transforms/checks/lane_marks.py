@@ -186,7 +186,7 @@ def _inherited(build: Builder, op: Op, mark: Mark, marks: Marks) -> list[Value |
         whole = [m or none(build, v) for v, m in zip(op.operands, marks, strict=True)]
         return list(emit_like(build, op, whole).results)
     if isinstance(op, DotOp):
-        return [_of_product(build, op, marks)]
+        return [_of_dot(build, op, marks)]
     if isinstance(op, ReduceOp | ScanOp):
         return [_folded(build, op, found)] * len(op.results)
     if isinstance(op, SelectOp):
@@ -280,7 +280,7 @@ def _folded(build: Builder, op: ReduceOp | ScanOp, found: Sequence[Value]) -> Va
     return build.value(ScanOp((marked,), block, op.axis, op.reverse))
 
 
-def _of_product(build: Builder, op: DotOp, marks: Marks) -> Value:
+def _of_dot(build: Builder, op: DotOp, marks: Marks) -> Value:
     """Marks of a dot: rows and columns with a mark, and those of the accumulator."""
     shape = shape_of(op.type)
     lanes = Lanes(build, shape)

@@ -139,7 +139,7 @@ class RaceShadow:
         word = _NOTED[kind]
         wrong: Value | None = None
         other: Value | None = None
-        places, mask = self._places(build, access, word)
+        places, mask = self._note_addresses(build, access, word)
         for place in places:
             note = build.value(LoadOp(place, mask, volatile=again))
             bad = lanes.masked(self._in_the_way(lanes, note, acquired, kind), mask)
@@ -161,8 +161,8 @@ class RaceShadow:
     def note_read(self, build: Builder, access: WatchedAccess) -> None:
         """Note that this program reads."""
         lanes = Lanes(build, shape_of(access.pointer.type))
-        places, mask = self._places(build, access, READERS)
-        me = self._me(build)
+        places, mask = self._note_addresses(build, access, READERS)
+        me = self._own_note(build)
         many = build.mul(me, -1)
         for place in places:
             before = build.value(LoadOp(place, mask))
@@ -180,29 +180,29 @@ class RaceShadow:
         self._note(build, access, UPDATERS)
 
     def _note(self, build: Builder, access: WatchedAccess, word: int) -> None:
-        lanes, me = Lanes(build, shape_of(access.pointer.type)), self._me(build)
-        places, mask = self._places(build, access, word)
+        lanes, me = Lanes(build, shape_of(access.pointer.type)), self._own_note(build)
+        places, mask = self._note_addresses(build, access, word)
         for place in places:
             build.emit(StoreOp(place, lanes.spread(me), mask))
 
     def note_atomic(self, build: Builder, access: WatchedAccess) -> None:
         """Note an atomic of this program, and which program it is ordered after."""
         lanes = Lanes(build, shape_of(access.pointer.type))
-        (place, *_), mask = self._places(build, access, TOUCHERS)
+        (place, *_), mask = self._note_addresses(build, access, TOUCHERS)
         before = build.value(LoadOp(place, mask))
         others = lanes.masked(lanes.lt(before, self._first), mask)
         last = lanes.fold(lanes.select(others, before, 0), MaxOp)
         latest = build.max(last, self._acquired(build))
         word = word_at(build, self._table, ACQUIRED)
         build.emit(StoreOp(word, build.cast(latest, i64)))
-        build.emit(StoreOp(place, lanes.spread(self._me(build)), mask))
+        build.emit(StoreOp(place, lanes.spread(self._own_note(build)), mask))
 
     def end_atomic(self, build: Builder) -> None:
         """Note that all later accesses of this program follow an atomic of its own."""
         one = build.constant(1, i64)
         build.emit(StoreOp(word_at(build, self._table, RELEASED), one))
 
-    def _me(self, build: Builder) -> Value:
+    def _own_note(self, build: Builder) -> Value:
         """This program's current note."""
         if not self._has_atomics:
             return self._first
@@ -222,13 +222,13 @@ class RaceShadow:
             return self._base
         return build.cast(load_word(build, self._table, ACQUIRED), i32)
 
-    def _places(
+    def _note_addresses(
         self, build: Builder, access: WatchedAccess, word: int
     ) -> tuple[list[Value], Value | None]:
         """The addresses of the notes of the elements' granules, and the lanes that have them."""
         if access.root >= 0 and access.bytes == self._granule:
             start = load_pointer(build, self._table, pointer_word(access.root, word), _NOTE)
-            moved = _moved(build, access.pointer, self._pointers[access.root], start)
+            moved = _rebased(build, access.pointer, self._pointers[access.root], start)
             if moved is not None:
                 return [moved], access.mask
         lanes = Lanes(build, shape_of(access.pointer.type))
@@ -237,7 +237,7 @@ class RaceShadow:
         address, inside = lanes.cast(access.pointer, i64), None if known else lanes.spread(False)
         found: Value | None = None
         for root in roots:
-            place = self._place(lanes, address, root, word)
+            place = self._note_address(lanes, address, root, word)
             if inside is not None:
                 here = within(lanes, self._table, root, address, access.bytes)
                 inside = lanes.bit_or(inside, here)
@@ -248,7 +248,7 @@ class RaceShadow:
         places = [lanes.cast(part, _NOTE) for part in parts]
         return places, lanes.both(inside, access.mask)
 
-    def _place(self, lanes: Lanes, address: Value, root: int, word: int) -> Value:
+    def _note_address(self, lanes: Lanes, address: Value, root: int, word: int) -> Value:
         """The address of the note for an address in the array of a parameter."""
         build = lanes.build
         notes = load_word(build, self._table, pointer_word(root, word))
@@ -258,7 +258,7 @@ class RaceShadow:
         return lanes.add(lanes.mul(number, 4), notes)
 
 
-def _moved(build: Builder, pointer: Value, root: Value, start: Value) -> Value | None:
+def _rebased(build: Builder, pointer: Value, root: Value, start: Value) -> Value | None:
     """The same address computation from another base; None if it is more than offsets and moves.
 
     The addresses of notes are then as contiguous as those of the access.
@@ -268,7 +268,7 @@ def _moved(build: Builder, pointer: Value, root: Value, start: Value) -> Value |
     op = pointer.op
     if op is None or not isinstance(op, (OffsetOp, *_SHAPES)):
         return None
-    inner = _moved(build, op.operands[0], root, start)
+    inner = _rebased(build, op.operands[0], root, start)
     if inner is None:
         return None
     return emit_like(build, op, [inner, *op.operands[1:]]).result

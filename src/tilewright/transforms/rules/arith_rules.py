@@ -288,14 +288,14 @@ def uniform_comparison(op: CompareOp, ctx: RuleContext) -> Value | None:
     if op.predicate not in ("lt", "ge") or bound is None or not isinstance(op.lhs.op, AddOp):
         return None
     for start, place in (op.lhs.op.operands, op.lhs.op.operands[::-1]):
-        extent = _extent_of_places(place)
+        extent = _extent_of_range(place)
         if extent and bound % extent == 0 and _is_multiple(start, extent):
             first = cast("Value", scalar_of(ctx, start))
             return ctx.splat(ctx.compare(first, bound, op.predicate), shape_of(op.type))
     return None
 
 
-def _extent_of_places(value: Value) -> int:
+def _extent_of_range(value: Value) -> int:
     """The power of two above all elements of a range that starts at 0; 0 for other values."""
     op = value.op
     while isinstance(op, ExpandDimsOp | BroadcastOp | ReshapeOp):

@@ -101,7 +101,7 @@ def _undefined(frame: FunctionFrame, node: syntax.Name) -> NoReturn:
 
 def check_cuda(frame: FunctionFrame, node: syntax.Expression, name: str) -> None:
     """Errors: UnsupportedLanguageConstruct for a name that only CUDA has."""
-    instead = cuda_names.instead_of(name)
+    instead = cuda_names.replacement_of(name)
     if instead is not None:
         frame.fail(node, errors.UnsupportedLanguageConstruct(f"'{name}' of CUDA", instead))
 
@@ -134,12 +134,12 @@ def _continued(frame: FunctionFrame, node: syntax.Binary, left: object) -> objec
     """The value of an operator whose left side has been evaluated."""
     if node.operator in ("&&", "||"):
         return _logical(frame, node, left)
-    if node.operator == "+" and _is_product(node.right):
+    if node.operator == "+" and _is_dot(node.right):
         return accumulate(frame, node, left, cast("syntax.Binary", node.right))
     return apply_binary(frame, node, node.operator, left, frame.expression(node.right))
 
 
-def _is_product(node: syntax.Expression) -> bool:
+def _is_dot(node: syntax.Expression) -> bool:
     return isinstance(node, syntax.Binary) and node.operator == "@"
 
 

@@ -151,7 +151,7 @@ def apply_binary(
     if not isinstance(left, tensor) and not isinstance(right, tensor):
         return _folded(frame, node, symbol, left, right)
     if symbol in _COMPARISONS:
-        left, right = _beside_null(frame, node, left, right)
+        left, right = _with_null_pointer(frame, node, left, right)
         return semantics.compare(ctx, _COMPARISONS[symbol], left, right)
     if integer_types(left, right) is not None:
         return semantics.binary(ctx, _BINARY[symbol], left, right)
@@ -180,7 +180,7 @@ def _shift_operands(
     return as_type(frame, left, dtype), as_type(frame, right, dtype)
 
 
-def _beside_null(
+def _with_null_pointer(
     frame: FunctionFrame, node: syntax.Expression, left: object, right: object
 ) -> tuple[object, object]:
     """The operands of a comparison; the literal 0 compared with a pointer is a null pointer."""

@@ -37,13 +37,13 @@ _LEAST_PROGRAMS = 1024
 """Least programs of a causal launch for some of the heads: with fewer, the longest would run alone
 at its end, each time."""
 
-CHANGE_TILES: dict[bool, Tile] = {False: (256, 64, 8, 4), True: (128, 64, 8, 4)}
+SCORE_GRADIENT_TILES: dict[bool, Tile] = {False: (256, 64, 8, 4), True: (128, 64, 8, 4)}
 """Tiles of the matmul with the stored gradients, by whether attention is causal: fastest of
 five."""
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class ScoreGradients:
     """The stored gradients: for heads of keys, each with `shared` heads of queries; parts: the
     first head of each part, and its number of heads; keys, queries: padded to whole blocks."""
 
@@ -65,16 +65,16 @@ class Changes:
         return self.keys * self.queries, self.queries
 
 
-def kept_changes(
+def allocate_gradients(
     like: Array, sizes: Sizes, key_block: int, hides_later: bool
-) -> tuple[Changes, Array] | None:
+) -> tuple[ScoreGradients, Array] | None:
     """Allocate an array for them, of the library and element type of `like`; None where they are
     recomputed. key_block: of the kernel that computes them; hides_later: causal."""
     if is_on_cpu(like) or current_gpu().capability != HOPPER or int(like.itemsize) != 2:
         return None
     if not sizes.head == sizes.value == _HEAD or sizes.shared > 1:
         return None
-    kept = plan_changes(sizes, key_block, CHANGE_TILES[hides_later], MOST_BYTES // 2)
+    kept = partition_heads(sizes, key_block, SCORE_GRADIENT_TILES[hides_later], MOST_BYTES // 2)
     if kept and len(kept.parts) > 1 and hides_later:
         kept = kept if kept.heads * kept.keys // key_block >= _LEAST_PROGRAMS else None
     try:
@@ -85,7 +85,7 @@ def kept_changes(
         return None
 
 
-def plan_changes(sizes: Sizes, key_block: int, tile: Tile, most: int) -> Changes | None:
+def partition_heads(sizes: Sizes, key_block: int, tile: Tile, most: int) -> ScoreGradients | None:
     """Partition the heads into parts of at most `most` elements; None if one head has more, or
     none."""
     keys = cdiv(sizes.k_length, key_block) * key_block
@@ -96,7 +96,7 @@ def plan_changes(sizes: Sizes, key_block: int, tile: Tile, most: int) -> Changes
         return None
     count = cdiv(heads, cdiv(heads, most // of_head))
     parts = tuple((first, min(count, heads - first)) for first in range(0, heads, count))
-    return Changes(count, parts, sizes.shared, keys, queries, tile)
+    return ScoreGradients(count, parts, sizes.shared, keys, queries, tile)
 
 
 @jit
@@ -111,7 +111,7 @@ def in_runs(changes):
 
 
 @jit
-def kept_from(changes_ptr, of_change, of_key, pair, start, SHARED: tl.constexpr):
+def stored_gradients(changes_ptr, of_change, of_key, pair, start, SHARED: tl.constexpr):
     """The address of the stored gradients of a pair of batch and head of keys, from a key on; pairs
     count from the first stored one. None if none are stored. changes_ptr: of all, or None;
     of_change, of_key: strides of heads of queries and of keys."""
@@ -121,8 +121,8 @@ def kept_from(changes_ptr, of_change, of_key, pair, start, SHARED: tl.constexpr)
 
 
 @jit
-def keep_changes(kept, changes, rows, shared, of_change, of_key):
-    """Store the gradients of a block of keys and queries; kept: of `kept_from`; shared: head
+def store_gradients(kept, changes, rows, shared, of_change, of_key):
+    """Store the gradients of a block of keys and queries; kept: the address, or None; shared: head
     number."""
     if kept is not None:
         key = tl.arange(0, changes.shape[0])[:, None]
@@ -151,7 +151,7 @@ def queries_product_kernel(
     """The gradient of one block of queries of one head: gradients of scores times keys.
 
     first: the first stored pair of batch and head; of_head, of_key: strides of pairs and of keys.
-    Blocks are whole, as those of `Changes`.
+    Blocks are whole, as those of `ScoreGradients`.
     """
     block, pair = block_and_head(GROUP, True)
     start, place = block * BLOCK_M, tl.arange(0, BLOCK_M)
@@ -170,8 +170,8 @@ def queries_product_kernel(
     store_rows(dq_base, start + rows_of_runs(BLOCK_M), dq_row, q_length, dq * scale)
 
 
-def multiply_changes(
-    kept: Changes, changes: Array, k: Array, dq: Array, part: tuple[int, int], sizes: Sizes,
+def multiply_gradients(
+    kept: ScoreGradients, changes: Array, k: Array, dq: Array, part: tuple[int, int], sizes: Sizes,
     scale: float, group: int, constants: dict[str, Any],
 ) -> None:  # fmt: skip
     """The gradients of the queries that share a part's heads of keys; group: for `grid_of`."""

@@ -22,7 +22,7 @@ from tests.kernels.test_attention import (
 from tests.kernels.test_attention import on as on  # a fixture
 from tilewright.kernels.attention_arrays import Sizes
 
-changes = importlib.import_module("tilewright.kernels.attention_changes")
+changes = importlib.import_module("tilewright.kernels.attention_score_gradients")
 
 
 @pytest.mark.parametrize("name", ["shared keys", "causal from the end", "window"])
@@ -35,11 +35,11 @@ def test_gradients(
     def kept(like: Any, sizes: Sizes, *_: object) -> Any:
         of_head = sizes.shared * 64 * (-(-sizes.q_length // 16) * 16)
         # the fixture has programs for 64 keys
-        plan = changes.plan_changes(sizes, 64, (16, 16, 4, 2), of_head)
+        plan = changes.partition_heads(sizes, 64, (16, 16, 4, 2), of_head)
         assert plan.heads == 1 and len(plan.parts) == case.batch * case.heads[1]
         return plan, on.empty(plan.shape, like.dtype)
 
-    monkeypatch.setattr(backward, "kept_changes", kept)
+    monkeypatch.setattr(backward, "allocate_gradients", kept)
     product = Launched(on, changes.queries_product_kernel, small=False)
     monkeypatch.setattr(changes, "queries_product_kernel", product)
     q, k, v, grad = operands(case, rng, "float32")
@@ -88,10 +88,12 @@ SIZES = Sizes(batch=3, heads=10, shared=2, q_length=1000, k_length=500, head=128
 
 def test_heads_at_a_time():
     """Two heads of queries with 512 x 1024 each share a head of keys."""
-    plan = changes.plan_changes(SIZES, 128, (256, 64, 8, 4), 7 << 20)
+    plan = changes.partition_heads(SIZES, 128, (256, 64, 8, 4), 7 << 20)
     assert plan.parts == ((0, 5), (5, 5), (10, 5)) and plan.shape == (10, 512, 1024)
-    assert changes.plan_changes(SIZES, 128, (256, 64, 8, 4), (1 << 20) - 1) is None
-    assert changes.plan_changes(replace(SIZES, k_length=0), 128, (256, 64, 8, 4), 1 << 30) is None
+    assert changes.partition_heads(SIZES, 128, (256, 64, 8, 4), (1 << 20) - 1) is None
+    assert (
+        changes.partition_heads(replace(SIZES, k_length=0), 128, (256, 64, 8, 4), 1 << 30) is None
+    )
 
 
 def test_where_they_are_kept(monkeypatch: pytest.MonkeyPatch):
@@ -106,7 +108,7 @@ def test_where_they_are_kept(monkeypatch: pytest.MonkeyPatch):
     def kept(hides_later: bool = False, bits: int = 16, **words: int) -> Any:
         rows = SimpleNamespace(is_cpu=False, itemsize=bits // 8)
         sizes = replace(SIZES, **{"batch": 4, "heads": 16, "shared": 1} | words)
-        return changes.kept_changes(rows, sizes, 128, hides_later)
+        return changes.allocate_gradients(rows, sizes, 128, hides_later)
 
     monkeypatch.setattr(changes, "current_gpu", lambda: SimpleNamespace(capability=90))
     monkeypatch.setattr(changes, "empty", lambda _, shape: SimpleNamespace(shape=shape))
