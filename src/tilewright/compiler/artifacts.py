@@ -24,29 +24,31 @@ SOURCE = "source"
 class Artifacts(Mapping[str, Any]):
     """Artifacts by extension, text or bytes; missing ones are derived at their first use.
 
-    made: artifacts of the stages; source: builds the front end's module; again: returns the
+    artifacts: those of the stages; source: builds the front end's module; restore: returns the
     artifacts of the stages once more, from the disk cache or by compiling; offered: derives others,
     see `offer`
     """
 
-    __slots__ = ("_again", "_backend", "_made", "_names", "_offered", "_source", "_target")
+    __slots__ = (
+        "_artifacts", "_backend", "_names", "_offered", "_restore", "_source", "_target",
+    )  # fmt: skip
 
     def __init__(
         self,
-        made: dict[str, Artifact],
+        artifacts: dict[str, Artifact],
         backend: Backend,
         target: GPUTarget,
         source: Callable[[], Module] | None = None,
-        again: Callable[[], dict[str, Artifact]] | None = None,
+        restore: Callable[[], dict[str, Artifact]] | None = None,
         offered: Mapping[str, Maker] = MappingProxyType({}),
     ) -> None:
-        self._made = made
+        self._artifacts = artifacts
         self._offered = dict(offered)
-        self._names: tuple[str, ...] = shared(tuple(made))
+        self._names: tuple[str, ...] = shared(tuple(artifacts))
         self._backend = backend
         self._target = target
         self._source = source
-        self._again = again
+        self._restore = restore
 
     def module(self) -> Module:
         """Build the front end's module, with source locations, which texts lack.
@@ -59,28 +61,28 @@ class Artifacts(Mapping[str, Any]):
 
     def __reduce__(self) -> tuple[type[Artifacts], tuple[object, ...]]:
         """Pickle the artifacts of all stages, since another process may have another disk cache."""
-        made = {extension: self[extension] for extension in self._names}
-        return Artifacts, (made, self._backend, self._target, None, None, self._offered)
+        artifacts = {extension: self[extension] for extension in self._names}
+        return Artifacts, (artifacts, self._backend, self._target, None, None, self._offered)
 
     def offer(self, extension: str, make: Maker) -> None:
         """Add an artifact that is derived from these; it is pickled with them."""
         self._offered[extension] = make
 
     def forget(self) -> None:
-        """Drop artifacts from memory that `again` can restore."""
-        if self._again is not None:
-            self._made = {}
+        """Drop artifacts from memory that `restore` can rebuild."""
+        if self._restore is not None:
+            self._artifacts = {}
 
     def __getitem__(self, extension: str) -> Any:
-        artifact = self._made.get(extension)
-        if artifact is None and extension in self._names and self._again is not None:
+        artifact = self._artifacts.get(extension)
+        if artifact is None and extension in self._names and self._restore is not None:
             # in this order, so that an artifact that was returned stays the same object
-            self._made = {**self._again(), **self._made}
-            artifact = self._made[extension]
+            self._artifacts = {**self._restore(), **self._artifacts}
+            artifact = self._artifacts[extension]
         if isinstance(artifact, Module):
-            artifact = self._made[extension] = ir.print_module(artifact)
+            artifact = self._artifacts[extension] = ir.print_module(artifact)
         if artifact is None:
-            artifact = self._made[extension] = self._further(extension)
+            artifact = self._artifacts[extension] = self._further(extension)
         return artifact
 
     def _further(self, extension: str) -> str | bytes:
@@ -92,7 +94,7 @@ class Artifacts(Mapping[str, Any]):
         return self._backend.artifacts[extension](self, self._target)
 
     def __iter__(self) -> Iterator[str]:
-        yield from dict.fromkeys((*self._names, *self._made, *self._further_names()))
+        yield from dict.fromkeys((*self._names, *self._artifacts, *self._further_names()))
 
     def _further_names(self) -> Iterator[str]:
         yield from (*self._backend.artifacts, *self._offered)

@@ -151,16 +151,16 @@ def compile_source(
     work = _Compilation(source, backend, target, options, front, digest, store, current.compilation)
     # Replacements of stages are not part of the key, so nothing may be stored or read.
     if current.compilation.override_dir is not None or kernel_hooks.stages is not None:
-        return work.made(keep=False)
-    kept = None if current.cache.always_compile else work.kept()
-    kernel = kept or work.made()
+        return work.compiled(store=False)
+    cached = None if current.cache.always_compile else work.cached()
+    kernel = cached or work.compiled()
     if kernel_hooks.listener is not None:
         kernel_hooks.listener(
             src=source,
             metadata=kernel.metadata.as_dict(),
             metadata_group=store.files(digest, kernel.name),
             times=work.times,
-            cache_hit=kept is not None,
+            cache_hit=cached is not None,
         )
     return kernel
 
@@ -206,7 +206,7 @@ class _Compilation:
     def _module(self) -> Module:
         return _front_end_module(self.source, self.front)
 
-    def kept(self) -> CompiledKernel | None:
+    def cached(self) -> CompiledKernel | None:
         """The cached kernel, which is compiled again if it turns out to be unusable."""
         start = time.perf_counter_ns()
         with timed("disk cache"):
@@ -215,52 +215,52 @@ class _Compilation:
         if entry is None:
             return None
         try:
-            made = dict[str, Artifact](entry.artifacts)
-            return self._kernel(entry, made, self._again, again=True)
+            artifacts = dict[str, Artifact](entry.artifacts)
+            return self._kernel(entry, artifacts, self._recompiled, stored=True)
         except synchronous(Exception) as problem:  # valid, but incomplete
             self.store.discard(self.digest, repr(problem))
             return None
 
-    def made(self, keep: bool = True) -> CompiledKernel:
-        """Run the stages of the backend. keep: store the result in the cache, for later reads"""
-        entry, made = self.run()
+    def compiled(self, store: bool = True) -> CompiledKernel:
+        """Run the stages of the backend. store: whether to write the result to the cache"""
+        entry, artifacts = self.run()
         start = time.perf_counter_ns()
         # only artifacts that the cache holds may be dropped from memory
-        kept = keep and self.store.write(self.digest, entry)
+        stored = store and self.store.write(self.digest, entry)
         self.times.store_results = (time.perf_counter_ns() - start) // 1000
-        return self._kernel(entry, made, again=kept)
+        return self._kernel(entry, artifacts, stored=stored)
 
     def run(self) -> tuple[Entry, dict[str, Artifact]]:
         """Run all stages."""
         metadata = {**asdict(self.options), "hash": self.digest}
         context = StageContext(self.target, self.options, metadata)
         run = _run_stages().Run(self.source, self.backend, context, self.digest, self.compilation)
-        made = run.run(self.front)
+        artifacts = run.run(self.front)
         self.times.ir_initialization, *stages = run.times
-        self.times.lowering_stages = list(zip(made, stages, strict=False))
+        self.times.lowering_stages = list(zip(artifacts, stages, strict=False))
         metadata = json.loads(json.dumps(context.metadata))  # as the cache returns it
-        return _entry(metadata, made), made
+        return _entry(metadata, artifacts), artifacts
 
     def artifacts(self) -> dict[str, Artifact]:
         """The artifacts of the stages, for a loaded kernel that has dropped them."""
         entry = self.store.read(self.digest)
         return self.run()[1] if entry is None else dict[str, Artifact](entry.artifacts)
 
-    def _again(self, problem: Exception) -> CompiledKernel:
+    def _recompiled(self, problem: Exception) -> CompiledKernel:
         """Compile a kernel again that was stored but cannot be loaded."""
         self.store.discard(self.digest, problem)
-        return self.made()
+        return self.compiled()
 
     def _kernel(
         self,
         entry: Entry,
-        made: dict[str, Artifact],
+        artifacts: dict[str, Artifact],
         rebuild: Rebuild | None = None,
         *,
-        again: bool,
+        stored: bool,
     ) -> CompiledKernel:
-        more = self.artifacts if again else None
-        asm = Artifacts(made, self.backend, self.target, self._module, more)
+        restore = self.artifacts if stored else None
+        asm = Artifacts(artifacts, self.backend, self.target, self._module, restore)
         metadata = KernelMetadata(entry.metadata, self.options, self.target)
         kernel = CompiledKernel(self.source, self.backend, self.target, asm, metadata, rebuild)
         _dump_all(self.compilation.dump_dir, self.source.name, self.digest, entry)
@@ -273,8 +273,9 @@ def _run_stages() -> Any:
         return import_late("tilewright.compiler.run_stages")
 
 
-def _entry(metadata: dict[str, Any], made: Mapping[str, Artifact]) -> Entry:
-    return Entry(metadata, {k: v for k, v in made.items() if not isinstance(v, Module)})
+def _entry(metadata: dict[str, Any], artifacts: Mapping[str, Artifact]) -> Entry:
+    texts = {k: v for k, v in artifacts.items() if not isinstance(v, Module)}
+    return Entry(metadata, texts)
 
 
 def _dump_all(folder: Path | None, kernel: str, digest: str, entry: Entry) -> None:
@@ -300,7 +301,7 @@ def compile_kernel(
     # not a hash of anything: such a kernel is never in the cache
     context = StageContext(target, options, {**asdict(options), "hash": "0" * 64})
     run = _run_stages().Run(source, backend, context, "0" * 64, settings().compilation)
-    made = run.run_module(module)
-    asm = Artifacts(made, backend, target)
+    artifacts = run.run_module(module)
+    asm = Artifacts(artifacts, backend, target)
     metadata = KernelMetadata(context.metadata, options, target)
     return CompiledKernel(source, backend, target, asm, metadata)

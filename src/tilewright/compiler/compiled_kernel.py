@@ -278,13 +278,13 @@ class CompiledKernel:
 
     def _described(self, grid: object, stream: object, args: Sequence[object]) -> dict[str, Any]:
         function: Any = getattr(self.src, "fn", None)
-        told: dict[str, Any] = {"name": self.name, "kernel": self, "grid": grid}
-        told |= {"function": self.function, "stream": stream}
+        metadata: dict[str, Any] = {"name": self.name, "kernel": self, "grid": grid}
+        metadata |= {"function": self.function, "stream": stream}
         extra = getattr(function, "launch_metadata", None)
         if extra is not None:
             arguments = dict(zip(function.arg_names, args, strict=False))
-            told.update(extra(grid, self.metadata, arguments))
-        return told
+            metadata.update(extra(grid, self.metadata, arguments))
+        return metadata
 
     @property
     def run(self) -> Run:

@@ -50,9 +50,9 @@ def run_function(
         last=optional[-1] if optional else "None",
         listed=", ".join(names),
     )
-    known: dict[str, Any] = {"direct": direct, "general": general, "MISSING": _MISSING}
-    exec(text, known)  # noqa: S102 -- of numbered names only
-    return known["run"]
+    namespace: dict[str, Any] = {"direct": direct, "general": general, "MISSING": _MISSING}
+    exec(text, namespace)  # noqa: S102 -- of numbered names only
+    return namespace["run"]
 
 
 def _next(name: str) -> str:

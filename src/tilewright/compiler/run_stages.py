@@ -47,8 +47,8 @@ HASH_CHARACTERS = 12
 class Run:
     """One compilation.
 
-    made: artifacts by extension, in order. The text of IR is stored at the end of its stage, since
-    the next stage changes the module in place.
+    artifacts: by extension, in order. The text of IR is stored at the end of its stage, since the
+    next stage changes the module in place.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Run:
         self.dump_dir = compilation.dump_dir
         self.override_dir = compilation.override_dir
         self.stages = self._inspected(backend.stages)
-        self.made: dict[str, Artifact] = {}
+        self.artifacts: dict[str, Artifact] = {}
         self.times: list[int] = []
         """Microseconds of the front end, then of each stage."""
 
@@ -105,7 +105,7 @@ class Run:
         for stage in stages:
             with timed(f"stage {stage.extension}"):
                 artifact = self._timed(partial(self._stage, stage, artifact))
-        return self.made
+        return self.artifacts
 
     def _timed(self, work: Callable[[], T]) -> T:
         start = time.perf_counter_ns()
@@ -175,7 +175,7 @@ class Run:
         if extension != SOURCE or recorder or folder:
             artifact = print_module(artifact) if isinstance(artifact, Module) else artifact
         if extension != SOURCE:
-            self.made[extension] = artifact
+            self.artifacts[extension] = artifact
         if recorder is not None and isinstance(artifact, str):
             recorder.record(StageText(extension, self.source.name, artifact))
         if folder is not None:
@@ -211,7 +211,7 @@ class Run:
                 suffix, mark = self.source.suffix, self.source.comment
             path = folder / f"kernel{suffix}"
             stages = " -> ".join(stage.extension for stage in self.backend.stages)
-            done = ", ".join(self.made) or "none"
+            done = ", ".join(self.artifacts) or "none"
             head = [
                 f"{CRASH_HEAD}{stages} for {self.context.target}",
                 f"stages done: {done}",

@@ -37,7 +37,7 @@ from tilewright.language import (
     constexpr_function,
     is_builtin,
 )
-from tilewright.support import ask, errors
+from tilewright.support import call_user_function, errors
 
 Place = int | str | tuple[int | str, ...]
 """A parameter by name or position, perhaps the only item of a tuple."""
@@ -247,7 +247,7 @@ class PythonKernel:
         name = None
         if self._name is not None:
             takes = "the specialization"
-            name = ask("repr", takes, self._name, specialization_of(signature))
+            name = call_user_function("repr", takes, self._name, specialization_of(signature))
             # as a symbol of the machine code
             name = re.sub(r"\W", "_", str(name))
         return ASTSource.of(self._fn, signature, digest, name)

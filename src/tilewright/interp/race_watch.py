@@ -136,7 +136,7 @@ class RaceWatch:
         return note == _NOBODY or program == self._me or self._before.get(program, -1) >= epoch
 
 
-def _join(known: Epochs, more: Epochs) -> None:
+def _join(epochs: Epochs, more: Epochs) -> None:
     """Add epochs that precede the running program."""
     for program, epoch in more.items():
-        known[program] = max(epoch, known.get(program, -1))
+        epochs[program] = max(epoch, epochs.get(program, -1))

@@ -43,8 +43,8 @@ from tilewright.runtime.replaceable_functions import FunctionText
 from tilewright.support import (
     HookChain,
     TilewrightWarning,
-    ask,
     cached_property,
+    call_user_function,
     checks_of,
     errors,
     grid_for,
@@ -181,7 +181,7 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
         given."""
         if self._repr is None:
             return f"{self.__module__}.{self.__qualname__}"
-        return ask("repr", "the specialization", self._repr, specialization)
+        return call_user_function("repr", "the specialization", self._repr, specialization)
 
     @staticmethod
     def is_gluon() -> bool:
@@ -363,7 +363,7 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
         }
         if self.launch_metadata is not None:
             takes = "the grid, the kernel's metadata, and the arguments by name"
-            extra = ask(
+            extra = call_user_function(
                 "launch_metadata", takes, self.launch_metadata, grid, kernel.metadata, call.named
             )
             if not isinstance(cast("object", extra), Mapping):

@@ -53,7 +53,7 @@ from .settings_table import Cache as CacheSettings
 from .settings_table import Compilation as CompilationSettings
 from .source_text import SourceFile, SourceText, text_of
 from .usable_cpus import thread_count, usable_cpus
-from .user_callbacks import ask
+from .user_callbacks import call_user_function
 
 __all__ = [
     "CHECK_KINDS",
@@ -86,7 +86,7 @@ __all__ = [
     "Timing",
     "UserBoundary",
     "VariantAdded",
-    "ask",
+    "call_user_function",
     "cached_property",
     "attribute_late",
     "caller_outside",

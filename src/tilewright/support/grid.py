@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from operator import index
 from typing import cast
 
-from tilewright.support.user_callbacks import ask
+from tilewright.support.user_callbacks import call_user_function
 
 from . import errors
 
@@ -25,7 +25,9 @@ def grid_for(grid: object, named: Mapping[str, object]) -> Grid:
     """
     if callable(grid):
         # a copy of the arguments, since the user's function may change its dictionary
-        grid = ask("the grid function", "the dictionary of all arguments", grid, dict(named))
+        grid = call_user_function(
+            "the grid function", "the dictionary of all arguments", grid, dict(named)
+        )
     return normal_grid(grid)
 
 

@@ -7,12 +7,14 @@ from typing import TypeVar
 
 from tilewright.support import errors
 
-__all__ = ["ask"]
+__all__ = ["call_user_function"]
 
 T = TypeVar("T")
 
 
-def ask(what: str, takes: str, function: Callable[..., T], *args: object, **keywords: object) -> T:
+def call_user_function(
+    what: str, takes: str, function: Callable[..., T], *args: object, **keywords: object
+) -> T:
     """Call the function with these arguments; BadCallback if it does not accept them.
 
     what: the function's role, as "the grid function"; takes: a description of its arguments.

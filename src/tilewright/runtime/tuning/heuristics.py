@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, cast
 
 from tilewright.runtime.tuning.kernel_wrapper import KernelWrapper, Launchable, check_kernel
-from tilewright.support import ask, errors, user_boundary
+from tilewright.support import call_user_function, errors, user_boundary
 
 Rule = Callable[[dict[str, Any]], object]
 
@@ -41,7 +41,7 @@ class Heuristics(KernelWrapper):
         keywords: dict[str, Any] = dict(given)
         for name, rule in self.values.items():
             what = f"the heuristic for '{name}'"
-            value = ask(what, "the dictionary of all arguments", rule, arguments)
+            value = call_user_function(what, "the dictionary of all arguments", rule, arguments)
             arguments[name] = keywords[name] = value
         return keywords
 

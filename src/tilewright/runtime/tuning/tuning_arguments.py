@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, cast
 
 from tilewright.runtime.tuning.tuning_config import Config
-from tilewright.support import ask, errors
+from tilewright.support import call_user_function, errors
 from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 
@@ -55,22 +55,26 @@ class Hooks:
     def before(self, arguments: dict[str, Any], **reset_only: bool) -> None:
         """Call the hook before a trial, or before the actual launch."""
         takes = f"{_ARGUMENTS}, and reset_only=True before the launch proper"
-        ask("pre_hook", takes, self.pre, arguments, **reset_only)
+        call_user_function("pre_hook", takes, self.pre, arguments, **reset_only)
 
     def after(self, arguments: dict[str, Any], problem: Exception | None) -> None:
         """Call the hook after a trial."""
-        ask("post_hook", f"{_ARGUMENTS}, and exception=", self.post, arguments, exception=problem)
+        call_user_function(
+            "post_hook", f"{_ARGUMENTS}, and exception=", self.post, arguments, exception=problem
+        )
 
 
 def call_hook_of(config: Config, arguments: dict[str, Any]) -> None:
     """Call the hook of a configuration before a launch with it, if there is one."""
     if config.pre_hook is not None:
-        ask("pre_hook of a Config", _ARGUMENTS, config.pre_hook, arguments)
+        call_user_function("pre_hook of a Config", _ARGUMENTS, config.pre_hook, arguments)
 
 
 def measured_by(bench: Bench, fn: Any, quantiles: Sequence[float]) -> list[float]:
     """Milliseconds at each quantile. Errors: BadCallback, AutotunerError, those of the call."""
-    timing = ask("do_bench", "a function to time, and quantiles=", bench, fn, quantiles=quantiles)
+    timing = call_user_function(
+        "do_bench", "a function to time, and quantiles=", bench, fn, quantiles=quantiles
+    )
     several = cast("Sequence[Any]", timing if isinstance(timing, list | tuple) else [timing])
     try:
         return [float(ms) for ms in several]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from tilewright.support import ask, errors, user_boundary
+from tilewright.support import call_user_function, errors, user_boundary
 
 _OPTIONS = ("num_warps", "num_ctas", "num_stages", "maxnreg", "ir_override")
 
@@ -131,7 +131,7 @@ class Pruning:
         keywords: Mapping[str, Any],
     ) -> list[Config]:
         takes = "the configurations, the positional arguments by name, and the keywords"
-        left = ask("early_config_prune", takes, early, configs, named, **keywords)
+        left = call_user_function("early_config_prune", takes, early, configs, named, **keywords)
         if not isinstance(left, list | tuple) or not _are_configs(cast("Sequence[object]", left)):
             raise errors.AutotunerError(
                 f"early_config_prune has returned {left!r}",
@@ -157,7 +157,9 @@ def _are_configs(items: Sequence[object]) -> bool:
 
 
 def _estimated(model: Callable[..., object], keywords: dict[str, Any]) -> float:
-    estimate = ask("perf_model", "all arguments and meta-parameters by name", model, **keywords)
+    estimate = call_user_function(
+        "perf_model", "all arguments and meta-parameters by name", model, **keywords
+    )
     if isinstance(estimate, int | float):
         return estimate
     raise errors.AutotunerError(
