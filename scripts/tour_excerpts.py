@@ -31,6 +31,7 @@ WIDTH = 104
 _PYTHON = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _LAYOUT = re.compile(r", (?:register|offset)=[^>]*->[^>]*>")
 _DEBUG = re.compile(r",? !dbg !\d+")
+_NUMBERED = re.compile(r"(%|^)([a-z]+)(\d+)(\b(?!:)|:$)", re.MULTILINE)
 _BLOCKS = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}
 _LAUNCHES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "softmax": ("*fp32/16 *fp32/16 i32/16 i32", {"BLOCK": 1024}, {}),
@@ -102,10 +103,13 @@ def change_by(kernel: str, target: GPUTarget, op: str) -> Change:
     return next(c for c in changes if op in c.after and op not in c.before)
 
 
-def picked(text: str, *patterns: str, most: int = 40, layouts: bool = False) -> str:
+def picked(
+    text: str, *patterns: str, most: int = 40, layouts: bool = False, numbered: bool = False
+) -> str:
     """The lines in which a pattern is found, with `...` for those between them.
 
-    most: lines; layouts: print the layouts of tiles, which `...` stands for otherwise
+    most: lines; layouts: print the layouts of tiles, which are `...` otherwise; numbered: number
+    registers and labels anew
     """
     lines = [_DEBUG.sub("", line).replace("\t", "  ") for line in text.splitlines()]
     chosen = [at for at, line in enumerate(lines) if any(re.search(p, line) for p in patterns)]
@@ -113,9 +117,28 @@ def picked(text: str, *patterns: str, most: int = 40, layouts: bool = False) -> 
     for previous, at in zip([None, *chosen], chosen[:most], strict=False):
         if previous is not None and at != previous + 1:
             shown.append(" " * (len(lines[at]) - len(lines[at].lstrip())) + "...")
-        line = lines[at] if layouts else _LAYOUT.sub(", ...>", lines[at])
-        shown.append(line if layouts or len(line) <= WIDTH else f"{line[: WIDTH - 4]} ...")
-    return "\n".join(shown)
+        shown.append(lines[at] if layouts else _LAYOUT.sub(", ...>", lines[at]))
+    whole = renumbered("\n".join(shown)) if numbered else "\n".join(shown)
+    return whole if layouts else "\n".join(map(_cut, whole.splitlines()))
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 4]} ..."
+
+
+def renumbered(text: str) -> str:
+    """An excerpt whose registers and labels are numbered in the order in which they occur.
+
+    Code above it that changes does not change it then.
+    """
+    numbers: dict[str, dict[str, int]] = {}
+
+    def number(match: re.Match[str]) -> str:
+        prefix, name, old, suffix = match.groups("")
+        own = numbers.setdefault(name, {})
+        return f"{prefix}{name}{own.setdefault(old, len(own))}{suffix}"
+
+    return _NUMBERED.sub(number, text)
 
 
 def block_of(text: str, pattern: str) -> str:
@@ -176,7 +199,7 @@ def loops() -> str:
     lines = (r"^head", r"= phi", r"= load", r"fsub", r"llvm\.fma", r"scalef", r"^\s*store", r"fadd")
     return fenced(
         ("tile IR", picked(stages["ttir"], r"%x =", r"arith\.(sub|scale)", r"arith\.add %\d+, %")),
-        ("LLVM IR of the loop", picked(block, *lines)),
+        ("LLVM IR of the loop", picked(block, *lines, numbered=True)),
     )
 
 
@@ -234,8 +257,8 @@ def threads() -> str:
     ptx = (r"mbarrier\.try_wait", r"wgmma\.(fence|mma_async|commit|wait)", r"cp\.async\.bulk",
            r"mbarrier\.arrive")  # fmt: skip
     return fenced(
-        ("LLVM IR of one MMA", picked(stages["llir"], r"wgmma\.mma_async", most=1)),
-        ("PTX", picked(stages["ptx"], *ptx)),
+        ("LLVM IR of one MMA", picked(stages["llir"], r"wgmma\.mma_async", most=1, numbered=True)),
+        ("PTX", picked(stages["ptx"], *ptx, numbered=True)),
     )
 
 
