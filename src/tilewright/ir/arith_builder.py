@@ -98,11 +98,11 @@ class ArithmeticBuilder:
         return self._pair("arith.shr", x, y)
 
     def min(self, x: Operand, y: Operand, nan: bool = False) -> Value:
-        """The lesser; a NaN loses, or wins if `nan`."""
+        """The minimum; of a NaN and a number the number, or the NaN if `nan`."""
         return self._pair("arith.min", x, y, nan)
 
     def max(self, x: Operand, y: Operand, nan: bool = False) -> Value:
-        """The greater; a NaN loses, or wins if `nan`."""
+        """The maximum; of a NaN and a number the number, or the NaN if `nan`."""
         return self._pair("arith.max", x, y, nan)
 
     def neg(self, x: Value | Expr) -> Value:

@@ -1,6 +1,6 @@
-"""Layouts: where each element of a tile sits, in registers of lanes of warps or in shared memory.
+"""Layouts of tiles: in registers of lanes of warps, or in shared memory.
 
-Mathematics only. Start with `linear_layout`: its head comment teaches the idea on a 4 x 4 tile.
+It has no IR. Start with the docstring of `linear_layout`, which has a 4 x 4 example.
 """
 
 from tilewright.layout.conversion_plan import (

@@ -22,8 +22,8 @@ def normalized(layout: LinearLayout) -> LinearLayout:
 class Sources:
     """Source register and lane of every destination location, as columns per destination bit.
 
-    ``register_from_lane[i]`` is what destination lane bit ``i`` contributes to the source register.
-    ``warp_local`` says that no value comes from another warp.
+    ``register_from_lane[i]`` is the contribution of destination lane bit ``i`` to the source
+    register. ``warp_local``: no value comes from another warp.
     """
 
     register_from_register: f2.Matrix

@@ -114,7 +114,7 @@ def plan_shared_access(
     ``matrix`` allows ldmatrix (stmatrix for a store). A store skips registers that are copies; the
     caller handles lanes and warps that hold copies (`LinearLayout.free_masks`). ``copy`` is a store
     by asynchronous copies, which move runs of consecutive registers, as long as possible.
-    ``max_elements`` limits vectors, to what is consecutive and aligned at the other end of a copy.
+    ``max_elements`` limits vectors to the aligned run at the other end of a copy.
     ``shared`` is a bijection from ``offset`` to the same tile.
     """
     size = log2(element_bits // 8)

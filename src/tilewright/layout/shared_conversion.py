@@ -53,8 +53,8 @@ def plan_shared_conversion(
 ) -> SharedConversion:
     """The cheapest conversion from layout ``src`` to ``dst`` through shared memory.
 
-    Both layouts list the same outputs in the same order. ``copy`` says that the filling side is
-    an asynchronous copy that ``src`` describes, as in a software pipeline: it moves consecutive
+    Both layouts list the same outputs in the same order. ``copy``: the filling side is an
+    asynchronous copy that ``src`` describes, as in a software pipeline: it moves consecutive
     elements only, so its vectors are runs of consecutive registers, as long as possible, but no
     longer than ``copy_elements``, the aligned run at the source of the copy.
     """

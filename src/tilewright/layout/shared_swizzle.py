@@ -62,7 +62,7 @@ def offset_basis(
     rest = _complement(low, big, small, bits, low[:word_bits])
     low_and_word = (*low, *rest[: max(0, word_bits - len(low))])
     word = low_and_word[:word_bits]
-    # P + X of the head for each side, as far as it lies in the complement of the low vectors.
+    # P + X of the head for each side, within the complement of the low vectors.
     touched_big = f2.intersection((*word, *big.phase), rest)
     touched_small = f2.intersection((*low[: small.vector_bits], *word, *small.phase), rest)
     # Offset bits beyond one wavefront: words that differ only there share a bank.

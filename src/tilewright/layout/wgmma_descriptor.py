@@ -36,7 +36,7 @@ _WIDTHS = (*sorted(SWIZZLE_BYTES, reverse=True), 0)
 class WgmmaOperand:
     """A tile in shared memory as wgmma reads it; offsets and strides are in bytes.
 
-    ``swizzle`` is 128, 64, 32 or 0; ``k_major`` says that K is contiguous. ``leading_bytes`` and
+    ``swizzle`` is 128, 64, 32 or 0; ``k_major``: K is contiguous. ``leading_bytes`` and
     ``stride_bytes`` are the descriptor's LBO and SBO. ``k_steps[i]`` is added to the start
     address for the i-th instruction along K. ``mn_extent`` is the largest block of rows of A or
     columns of B that one instruction can read: a power of two, for A no less than 64.

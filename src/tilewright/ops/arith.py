@@ -153,7 +153,7 @@ class ShrOp(BinaryOp, opcode="arith.shr", traits=_ELEMENTWISE):
 
 
 class MinOp(BinaryOp, opcode="arith.min", traits=_COMMUTATIVE):
-    """result = min(lhs, rhs); a NaN loses, or wins if `nan` says so"""
+    """result = min(lhs, rhs); of a NaN and a number the number, or the NaN if `nan`"""
 
     lhs: Value = operand(number)
     rhs: Value = operand(number)
@@ -161,7 +161,7 @@ class MinOp(BinaryOp, opcode="arith.min", traits=_COMMUTATIVE):
 
 
 class MaxOp(BinaryOp, opcode="arith.max", traits=_COMMUTATIVE):
-    """result = max(lhs, rhs); a NaN loses, or wins if `nan` says so"""
+    """result = max(lhs, rhs); of a NaN and a number the number, or the NaN if `nan`"""
 
     lhs: Value = operand(number)
     rhs: Value = operand(number)
