@@ -148,18 +148,18 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "pruning that returns nothing": (
         pruned(early_config_prune=lambda configs, named, **words: None),
         RuntimeError,
-        "early_config_prune has returned None",
+        "early_config_prune returned None",
     ),
     "pruning that returns numbers": (
         pruned(early_config_prune=lambda configs, named, **words: [3]),
         RuntimeError,
-        "early_config_prune has returned [3]",
+        "early_config_prune returned [3]",
     ),
     "a model without parameters": (
         pruned(perf_model=no_one), TypeError, "perf_model cannot be called: no_one() got"
     ),
     "a model that returns nothing": (
-        pruned(perf_model=lambda **words: None), RuntimeError, "perf_model has returned None"
+        pruned(perf_model=lambda **words: None), RuntimeError, "perf_model returned None"
     ),
     "a hook without a parameter": (
         tuned(pre_hook=no_one), TypeError, "pre_hook cannot be called: no_one() takes 0"
@@ -176,7 +176,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         tuned(do_bench=no_one), TypeError, "do_bench cannot be called: no_one() got"
     ),
     "a clock that returns nothing": (
-        tuned(do_bench=lambda fn, quantiles: None), RuntimeError, "do_bench has returned None"
+        tuned(do_bench=lambda fn, quantiles: None), RuntimeError, "do_bench returned None"
     ),
     "a name function without a parameter": (
         hooked(repr=no_one), TypeError, "repr cannot be called: no_one() takes 0"

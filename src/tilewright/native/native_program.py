@@ -1,7 +1,7 @@
 """Programs that are written in C and loaded as LLVM IR, so that users need no C compiler.
 
-`scripts/compile_native.py` compiles the C file of a program by a pinned clang to LLVM IR beside it,
-which is checked in. One text serves every target: it contains no target-specific names or
+`scripts/compile_native.py` compiles the C file of a program by a pinned clang to LLVM IR next to
+it, which is checked in. One text serves every target: it contains no target-specific names or
 instructions. Python defines what a C file shares with it, or depends on the target or the system:
 
     structures   a `ctypes.Structure` is the one table of a structure's fields; the script writes

@@ -249,7 +249,7 @@ class Autotuner(KernelWrapper):
     ) -> Config:
         for name in self._tuned.intersection(keywords):
             raise errors.AutotunerError(
-                f"'{name}' is given in the launch of {self.__name__} and tuned too",
+                f"'{name}' is given in the launch of {self.__name__} and also tuned",
                 "leave it out of the launch, or out of the configurations",
             )
         if len(self.configs) == 1:

@@ -89,7 +89,7 @@ def _compiler_class(name: str) -> type[BaseBackend]:
             return target.backend == name
 
     NamedBackend.__name__ = NamedBackend.__qualname__ = f"{name.upper()}Backend"
-    NamedBackend.__doc__ = f"What compiles for {name}."
+    NamedBackend.__doc__ = f"The compiler for {name}."
     return NamedBackend
 
 

@@ -22,10 +22,10 @@ _WIDENED = ("f16", "bf16")
 """Types that are passed as float32 by launchers that know Triton's kernels."""
 
 _NEEDS = {
-    "tensor_maps": "tensor maps, which its host makes (bulk_loads, tensor descriptors)",
-    "asserts": "a host that hears of its assertions (inductor.assert_indirect_indexing)",
+    "tensor_maps": "tensor maps, which the host encodes (bulk_loads, tensor descriptors)",
+    "asserts": "a host that reports its assertions (inductor.assert_indirect_indexing)",
     "prints": "a host that prints",
-    "resident": "a grid that fits the device at a time (persistent)",
+    "resident": "a grid that is resident at once (persistent)",
     "launch_cooperative_grid": "a cooperative launch",
     "launch_pdl": "a launch with a dependency",
 }

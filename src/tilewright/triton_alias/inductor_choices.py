@@ -31,7 +31,7 @@ def _code_of(choice: Any) -> object:
     names = [base.__name__ for base in type(choice).__mro__]
     if _TEMPLATE not in names or choice.layout.device.type != "cpu":
         return id(choice)
-    template = choice.name.rpartition("_")[0]  # behind it stands a number
+    template = choice.name.rpartition("_")[0]  # a number follows it
     return template, _MEANINGLESS.sub("", choice.description)
 
 

@@ -163,13 +163,13 @@ class compilation_knobs(base_knobs):
     fpsan_homomorphic_casts = env_bool("TRITON_FPSAN_HOMOMORPHIC_CASTS").without_effect(_OWN_CHECKS)
     use_ir_loc = env_opt_str("USE_IR_LOC").without_effect(_OWN_IR)
     dump_ir_extract_di_local_variables = env_bool("LLVM_EXTRACT_DI_LOCAL_VARIABLES").without_effect(
-        "the names of values are those of the kernel's variables anyway"
+        "values always have the names of the kernel's variables"
     )
     store_binary_only = env_bool("TRITON_STORE_BINARY_ONLY").without_effect(
-        "the disk cache keeps every stage below a size, TILEWRIGHT_CACHE_MB"
+        "the disk cache stores all stages up to a size, TILEWRIGHT_CACHE_MB"
     )
     allow_non_constexpr_globals = env_bool("TRITON_ALLOW_NON_CONSTEXPR_GLOBALS").without_effect(
-        "numbers, strings, lists and dictionaries as globals are allowed but by strict_triton"
+        "globals may be numbers, strings, lists and dictionaries without strict_triton"
     )
     listener = Hook(kernel_hooks, "listener")
 
@@ -267,7 +267,7 @@ class nvidia_knobs(base_knobs):
     ptxas_blackwell = Shared("TRITON_PTXAS_PATH", "cuda.ptxas_path", _assembler, Path)
     dump_nvptx = env_bool("NVPTX_ENABLE_DUMP").without_effect(_OF_ASM)
     dump_ptxas_log = env_bool("TRITON_DUMP_PTXAS_LOG").without_effect(
-        "kernel.n_regs and n_spills are what the log says"
+        "kernel.n_regs and kernel.n_spills hold the figures of the log"
     )
     disable_ptxas_opt = env_bool("DISABLE_PTXAS_OPT").without_effect("there is no switch for it")
     ptxas_options = env_opt_str("PTXAS_OPTIONS").without_effect("there is no switch for it")
@@ -275,7 +275,7 @@ class nvidia_knobs(base_knobs):
         "the version of PTX is that of the assembler"
     )
     libdevice_path = env_opt_str("TRITON_LIBDEVICE_PATH").without_effect(
-        "the functions of libdevice are this package's own"
+        "the functions of libdevice are built in"
     )
     libcuda_path = env_opt_str("TRITON_LIBCUDA_PATH").without_effect(
         "the driver is found by the system's linker: LD_LIBRARY_PATH"

@@ -190,18 +190,18 @@ _REFUSED = (
     ("triton.experimental.gluon", "Gluon, kernels with explicit layouts, is in tier C"),
     ("triton.experimental", "experimental packages, as Gluon, are in tier C"),
     ("triton.instrumentation", "instrumentation of MLIR is in tier C"),
-    ("triton.profiler", "of Proton there are only names: profiling by it is in tier C"),
+    ("triton.profiler", "Proton has only names here: profiling is in tier C"),
     ("triton.compiler.code_generator", "the generator of MLIR; kernels are lowered to tile IR"),
     ("triton.language.semantic", "operations are defined on tile IR, not on a builder of MLIR"),
-    ("triton.runtime.interpreter", "the interpreter is another one: jit(interpret=True)"),
-    ("triton.runtime.jit", "arguments are specialized in another way"),
+    ("triton.runtime.interpreter", "the interpreter differs: jit(interpret=True)"),
+    ("triton.runtime.jit", "arguments are specialized differently"),
     ("triton.testing", "setting a device's clocks is in tier C"),
     ("triton.language.target_info", "the target is known while a kernel is compiled"),
     ("triton.runtime.build", "nothing is compiled by a C compiler at run time"),
-    ("triton.backends.nvidia", "the back end for NVIDIA is another one"),
-    ("triton.backends", "back ends and their classes are others: docs/howto/add-a-backend.md"),
+    ("triton.backends.nvidia", "the back end for NVIDIA differs"),
+    ("triton.backends", "back ends and their classes differ: docs/howto/add-a-backend.md"),
     ("triton.tools", "AOT compilation and linking are in tier C"),
-    ("triton.language.extra.cuda", "what only NVIDIA's GPUs have is not all there yet"),
+    ("triton.language.extra.cuda", "some functions that only NVIDIA's GPUs have are missing"),
     ("triton.language.extra", "Triton 3.6 has cuda and hip, of which hip is in tier C"),
     ("triton.language", "the language has no such name (yet)"),
 )  # fmt: skip
@@ -213,4 +213,4 @@ def refusal(wanted: str) -> errors.MissingInTriton:
     for beginning, reason in _REFUSED:
         if wanted == beginning or wanted.startswith(beginning + "."):
             return errors.MissingInTriton(wanted, reason)
-    return errors.MissingInTriton(wanted, f"nothing here stands for it (Triton {TRITON_VERSION})")
+    return errors.MissingInTriton(wanted, f"it has no counterpart here (Triton {TRITON_VERSION})")

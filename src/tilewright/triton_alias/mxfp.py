@@ -14,7 +14,7 @@ _MAGNITUDES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 """Values of the e2m1 codes 0 to 7; bit 3 is the sign."""
 
 _BIAS, _NAN = 127, 255
-"""Of e8m0."""
+"""Exponent bias and NaN code of e8m0."""
 
 
 class _Codes:

@@ -243,7 +243,7 @@ def test_tuned_python_kernels_are_launched_so_too() -> None:
     out, x = vectors()
     expected = calls(lambda: python[(2,)](out, x, 8, 2.0))
     assert calls(lambda: tuned[(2,)](out, x, 8, 2.0)) == expected
-    with pytest.raises(errors.AutotunerError, match="tuned too"):
+    with pytest.raises(errors.AutotunerError, match="also tuned"):
         tuned[(2,)](out, x, 8, 2.0, BLOCK=8)
 
 
@@ -294,7 +294,7 @@ def test_tuning_advances_a_progress_bar(monkeypatch: pytest.MonkeyPatch) -> None
         def __call__(self, text: str) -> None:
             steps.append(text)
 
-        def say(self, text: str) -> None:
+        def show(self, text: str) -> None:
             pass
 
         def resize(self, steps: int) -> None:

@@ -334,7 +334,7 @@ def test_pruning_to_one_or_none() -> None:
     assert clock.measured == []
     assert clock.out[0] == 32
     none = scaled(clock, prune_configs_by={"early_config_prune": lambda *_, **__: []})
-    with pytest.raises(errors.AutotunerError, match="has left no configuration"):
+    with pytest.raises(errors.AutotunerError, match="returned no configuration"):
         none[1](clock.out, 7)
     with pytest.raises(errors.UnknownName, match="early_config_prune"):
         scaled(clock, prune_configs_by={"early": None})

@@ -92,7 +92,7 @@ def test_launches_from_cpp_know_all_that_they_need() -> None:
     ("what", "needs"),
     [
         ({"by": "fp16"}, "numbers of 16 bits"),
-        ({"check": True}, r"a host that hears of its assertions \(inductor.assert_indirect_indexi"),
+        ({"check": True}, r"a host that reports its assertions \(inductor.assert_indirect_indexi"),
         ({"num_ctas": 2, "launch_pdl": True}, "a launch with a dependency, clusters"),
     ],
 )

@@ -134,7 +134,7 @@ def _of_dlpack(value: Any) -> Handled:
         Exception
     ) as problem:  # any error of the library for an array without memory
         said = str(problem).partition("\n")[0]
-        instead = f"its library does not hand it over: {said}"
+        instead = f"its library does not export it: {said}"
         raise errors.UnsupportedArgument("", type(value).__name__, instead) from problem
     key = SPECS_BY_DEVICE[device].spec_of(exported.dtype, exported.address, exported.read_only)
     if device != HOST and not exported.copied:

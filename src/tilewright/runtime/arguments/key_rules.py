@@ -119,7 +119,7 @@ def _flags(param: KernelParam) -> int:
 
 
 def _declared_flags(declared: Declared) -> int:
-    """What machine code checks before it describes an argument as others of its class."""
+    """The checks of machine code on an argument of a declared type."""
     type_ = declared.type
     multiple = declared.multiple << MULTIPLE if declared.multiple > 1 else 0
     if not isinstance(type_, DType) or type_.is_bool:

@@ -285,7 +285,7 @@ def _graph_capable_cuda() -> GraphTorchCuda:
         raise NotAvailableError(
             "do_bench_cudagraph",
             "it needs an imported PyTorch that sees a CUDA device",
-            "use do_bench, which times on the CPU too",
+            "use do_bench, which also times on the CPU",
         )
     return cast("GraphTorchCuda", torch.cuda)
 

@@ -75,7 +75,7 @@ class OverlapWatch:
         listed = ", ".join(f"'{names[p.first]}' and '{names[p.second]}'" for p in pairs)
         shifted = all(pair.is_element_wise for pair in pairs)
         reason = (
-            "Their elements lie at different places"
+            "Their equal elements are at different addresses"
             if shifted
             else ("It does not use them element by element")
         )

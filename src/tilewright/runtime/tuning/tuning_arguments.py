@@ -54,7 +54,7 @@ class Hooks:
 
     def before(self, arguments: dict[str, Any], **reset_only: bool) -> None:
         """Call the hook before a trial, or before the actual launch."""
-        takes = f"{_ARGUMENTS}, and reset_only=True before the launch proper"
+        takes = f"{_ARGUMENTS}, and reset_only=True before the actual launch"
         call_user_function("pre_hook", takes, self.pre, arguments, **reset_only)
 
     def after(self, arguments: dict[str, Any], problem: Exception | None) -> None:
@@ -80,7 +80,7 @@ def measured_by(bench: Bench, fn: Any, quantiles: Sequence[float]) -> list[float
         return [float(ms) for ms in several]
     except synchronous(TypeError, ValueError):
         raise errors.AutotunerError(
-            f"do_bench has returned {timing!r}", "let it return milliseconds: one at each quantile"
+            f"do_bench returned {timing!r}", "return milliseconds: one for each quantile"
         ) from None
 
 

@@ -134,13 +134,13 @@ class Pruning:
         left = call_user_function("early_config_prune", takes, early, configs, named, **keywords)
         if not isinstance(left, list | tuple) or not _are_configs(cast("Sequence[object]", left)):
             raise errors.AutotunerError(
-                f"early_config_prune has returned {left!r}",
-                "let it return a list of those configurations that may work",
+                f"early_config_prune returned {left!r}",
+                "return a list of the configurations that may work",
             )
         if not left:
             raise errors.AutotunerError(
-                "early_config_prune has left no configuration",
-                "let it return at least one of those that it is given",
+                "early_config_prune returned no configuration",
+                "return at least one of the given configurations",
             )
         return list(cast("Sequence[Config]", left))
 
@@ -163,5 +163,5 @@ def _estimated(model: Callable[..., object], keywords: dict[str, Any]) -> float:
     if isinstance(estimate, int | float):
         return estimate
     raise errors.AutotunerError(
-        f"perf_model has returned {estimate!r}", "let it return an estimated time, a number"
+        f"perf_model returned {estimate!r}", "return an estimated time, a number"
     )

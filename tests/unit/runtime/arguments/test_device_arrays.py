@@ -468,7 +468,7 @@ def test_an_array_that_its_library_does_not_hand_over() -> None:
         new_value()[1](Traced(), 1)
     assert str(caught.value) == (
         "argument 'out' is a Traced, which a kernel cannot take [TW201]\n"
-        "  hint: its library does not hand it over: it has no memory yet"
+        "  hint: its library does not export it: it has no memory yet"
     )
 
 

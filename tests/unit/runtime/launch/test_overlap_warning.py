@@ -355,7 +355,9 @@ def test_programs_warn_of_shifted_views(buffer: Any):
     views = buffer, buffer, buffer[16:]
     assert not warned(lambda: fresh(sum_of_two)[(1,)](*views, 63, B=64))
     kernel = fresh(sum_of_two)
-    with pytest.warns(OverlapWarning, match="'x' and 'z', 'y' and 'z'. Their elements lie") as told:
+    with pytest.warns(
+        OverlapWarning, match="'x' and 'z', 'y' and 'z'. Their equal elements are"
+    ) as told:
         kernel[(4,)](*views, 255, B=64)
     assert told[0].filename == __file__
     assert not warned(lambda: kernel[(4,)](*views, 255, B=64))
