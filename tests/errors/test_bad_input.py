@@ -275,7 +275,7 @@ AT_LAUNCH: dict[str, tuple[Launch, type[Exception], str]] = {
     "grid of four": (
         lambda k: k[(1, 1, 1, 1)](X, 7, BLOCK=16), errors.BadGrid, "has 4 extents"),
     "fractional grid": (
-        lambda k: k[(1.5,)](X, 7, BLOCK=16), errors.BadGrid, "no integer"),
+        lambda k: k[(1.5,)](X, 7, BLOCK=16), errors.BadGrid, "not an integer"),
     "no grid": (
         lambda k: k(X, 7, BLOCK=16), errors.InvalidOperation, "good[grid](...)"),
     "list": (
