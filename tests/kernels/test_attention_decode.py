@@ -71,5 +71,5 @@ def test_decoding(
 
 def test_heads_that_do_not_fit():
     q, k = np.zeros((1, 3, 16), np.float32), np.zeros((1, 2, 8, 16), np.float32)
-    with pytest.raises(ValueError, match="do not fit"):
+    with pytest.raises(ValueError, match="mismatched shapes"):
         module.attention_decode(q, k, k, np.array([8], np.int32))

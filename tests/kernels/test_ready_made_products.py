@@ -278,11 +278,11 @@ def test_quantized_products_over_arrays(
 def test_wrong_arguments_are_named():
     a, b = np.ones((4, 8), np.float32), np.ones((8, 6), np.float32)
     wrong: list[tuple[tuple[Array, Array], dict[str, Any], str]] = [
-        ((a, a), {}, "shapes do not fit"),
+        ((a, a), {}, "mismatched shapes"),
         ((a, b), {"out": np.empty((6, 4))}, "out has the shape"),
         ((a, b), {"bias": np.ones(4, np.float32)}, "bias has the shape"),
         ((a, b), {"bias": np.ones(12, np.float32)[::2]}, "not contiguous"),
-        ((a, b), {"activation": "gelu"}, "none of relu"),
+        ((a, b), {"activation": "gelu"}, "expected one of relu"),
         ((a.astype(np.int8), b.astype(np.int8)), {"activation": "silu"}, "of integers"),
     ]
     for arguments, words, message in wrong:

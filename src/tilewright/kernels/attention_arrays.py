@@ -33,9 +33,9 @@ class Variant:
         if min(self.window) < -1:
             raise ValueError(f"a window cannot be negative: {self.window}; -1 is without limit")
         if not 0 <= self.dropout < 1:
-            raise ValueError(f"the share that dropout leaves out is in [0, 1), not {self.dropout}")
+            raise ValueError(f"dropout must be in [0, 1), not {self.dropout}")
         if self.scales is not None and len(self.scales) != 3:
-            raise ValueError(f"scales are three, of q, k and v, not {len(self.scales)}")
+            raise ValueError(f"expected three scales, of q, k and v, found {len(self.scales)}")
 
     @property
     def right(self) -> int:
@@ -112,9 +112,9 @@ def sizes_of(q: Array, k: Array, v: Array, variant: Variant) -> Sizes:
         )
     heads, q_length, head = of_q
     if not q_batch == k_batch == v_batch or of_k[:2] != of_v[:2] or head != of_k[2]:
-        raise ValueError(f"queries, keys and values do not fit together: {_listed(shapes)}")
+        raise ValueError(f"mismatched shapes of queries, keys and values: {_listed(shapes)}")
     if of_k[0] == 0 or heads % of_k[0]:
-        raise ValueError(f"{heads} heads of queries are no multiple of {of_k[0]} heads of keys")
+        raise ValueError(f"{heads} heads of queries are not a multiple of {of_k[0]} heads of keys")
     lengths = variant.starts[2:] if variant.starts else (q_length, of_k[1])
     return Sizes(q_batch, heads, heads // of_k[0], *lengths, head, of_v[2])
 
@@ -128,7 +128,7 @@ def row_strides(array: Array, packed: bool = False) -> tuple[int, int, int]:
     (rows, heads, head size). Raises ValueError: a row is not contiguous."""
     *outer, head, row, last = strides(array)
     if last != 1 and int(array.shape[-1]) > 1:
-        raise ValueError("the elements of a row of queries, keys and values must follow each other")
+        raise ValueError("rows of queries, keys and values must be contiguous")
     return (0, row, head) if packed else (outer[0] if outer else 0, head, row)
 
 

@@ -211,7 +211,7 @@ def attention_backward(
     """
     variant = variant_of("attention_backward", causal, scale, words)
     if variant.scales is not None or int(q.itemsize) == 1:
-        raise ValueError("attention has no gradients of fp8, nor of what scales multiply")
+        raise ValueError("attention has no gradients for fp8 arrays or with scales")
     sizes, packed = sizes_of(q, k, v, variant), variant.starts is not None
     scale = variant.scale_of(sizes)
     dq, dk, dv = (empty(x, tuple(x.shape)) for x in (q, k, v))

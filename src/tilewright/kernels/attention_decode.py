@@ -116,7 +116,7 @@ def attention_decode(
     batch, heads, size = (int(n) for n in q.shape)
     value, of_keys = int(v.shape[-1]), int(k.shape[2 if pages is not None else 1])
     if of_keys == 0 or heads % of_keys or int(k.shape[-1]) != size:
-        raise ValueError(f"queries {tuple(q.shape)} do not fit to keys {tuple(k.shape)}")
+        raise ValueError(f"mismatched shapes: queries {tuple(q.shape)}, keys {tuple(k.shape)}")
     page = int(k.shape[1]) if pages is not None else 0
     longest = page * int(pages.shape[1]) if pages is not None else int(k.shape[2])
     block = 64

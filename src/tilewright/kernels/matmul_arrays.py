@@ -104,7 +104,7 @@ def checked_arrays(
 ) -> MatmulArrays:
     """The checked operands with their output."""
     if len(a.shape) != 2 or len(b.shape) != 2 or int(a.shape[1]) != int(b.shape[0]):
-        raise ValueError(f"shapes do not fit: {tuple(a.shape)} and {tuple(b.shape)}")
+        raise ValueError(f"mismatched shapes: {tuple(a.shape)} and {tuple(b.shape)}")
     shape = int(a.shape[0]), int(b.shape[1])
     result = empty(a, shape, RESULTS.get(dtype_name(a))) if out is None else out
     check_epilogue(result, shape, bias, "leaky_relu" if slope is not None else activation)
@@ -129,7 +129,9 @@ def check_epilogue(
     if bias is not None and strides(bias) != (1,):
         raise ValueError("bias is not contiguous")
     if activation not in ACTIVATIONS:
-        raise ValueError(f"activation {activation!r} is none of {', '.join(ACTIVATIONS[1:])}")
+        raise ValueError(
+            f"unknown activation {activation!r}: expected one of {', '.join(ACTIVATIONS[1:])}"
+        )
     if "int" in dtype_name(result) and activation not in ("", "relu"):
         raise ValueError(f"{activation} of integers: give an out of floating-point numbers")
 

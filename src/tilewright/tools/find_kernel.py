@@ -58,7 +58,7 @@ def check_python(path: Path) -> None:
         compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as problem:  # ValueError: null bytes, up to Python 3.11
         said = "".join(traceback.format_exception_only(problem)).rstrip()
-        raise CommandFailed(f"{path} is no Python source\n{said}") from None
+        raise CommandFailed(f"{path} is not Python source\n{said}") from None
 
 
 def _from_name(name: str) -> ModuleType:

@@ -17,7 +17,7 @@ def read_text(file: str) -> str:
     try:
         return sys.stdin.read() if file == STDIN else Path(file).read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise CommandFailed(f"{file} is no text in UTF-8") from None
+        raise CommandFailed(f"{file} is not UTF-8 text") from None
 
 
 def read_module(file: str) -> Module:

@@ -77,7 +77,7 @@ def _argument(parameter: Value, text: str, rng: np.random.Generator) -> Argument
         shape = tuple(map(int, made_up[2].split("x")))
         return _generated(made_up[1], shape, rng).astype(numpy_dtype(type_.element))
     except (ValueError, MemoryError):
-        raise CommandFailed(f"there is no memory for {text}") from None
+        raise CommandFailed(f"not enough memory for {text}") from None
 
 
 def _loaded(file: str) -> Array:

@@ -103,4 +103,4 @@ def test_a_binary_file(tmp_path, capsys):
     path = tmp_path / "kernel.tile"
     path.write_bytes(b"\xff\xfe\x00\x80")
     assert main(["opt", str(path)]) == 1
-    assert "is no text in UTF-8" in capsys.readouterr().err
+    assert "is not UTF-8 text" in capsys.readouterr().err

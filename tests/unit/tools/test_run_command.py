@@ -99,8 +99,8 @@ def test_parameters_that_are_tiles(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        ("zeros:99999999999999999", "there is no memory for zeros:99999999999999999"),
-        ("zeros:" + "9" * 5000, "there is no memory for zeros:999"),
+        ("zeros:99999999999999999", "not enough memory for zeros:99999999999999999"),
+        ("zeros:" + "9" * 5000, "not enough memory for zeros:999"),
         ("ones", "No such file"),
         ("{folder}/x.npz", "is not an array in NumPy's format"),
         ("{folder}/short.npz", "is not an array in NumPy's format"),
