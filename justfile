@@ -40,6 +40,10 @@ bless *paths="tests/golden":
 docs:
     {{python}} scripts/generate_docs.py
 
+# Compile the C sources to the LLVM IR beside them; needs the extra `dev`.
+native *arguments:
+    {{python}} scripts/compile_native.py {{arguments}}
+
 # Benchmarks of the CPU backend against NumPy and torch.
 bench *arguments:
     {{python}} -m benchmarks.cpu {{arguments}}
