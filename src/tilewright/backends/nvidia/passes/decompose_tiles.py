@@ -7,11 +7,10 @@
     %s = tile.dot %a, %t, %acc                   %r = tile.dot %a, %t, %acc
                                                  %s = tile.dot %b, %u, %r
 
-A padded dot of 96 columns costs as much as one of 128, and its loads need masks. In parts, of
-64 and 32, nothing is padded: of what dots sum over one is added to the other, of their columns
-each part has its own dot, and what a loop carries is carried in parts. A function is left to
-padding (pad_tiles.py) where rows of dots are no power of two, a part would be too small for an
-instruction, or an op moves elements across the parts.
+A padded dot of 96 columns costs as much as one of 128, and its loads need masks. In parts of 64 and
+32 nothing is padded: parts along K are accumulated, parts along columns have their own dots, and
+loops carry parts. A function is left to padding (pad_tiles.py) where the rows of a dot are no power
+of two, a part would be too small for an instruction, or an op moves elements across parts.
 """
 
 from __future__ import annotations
@@ -39,18 +38,18 @@ from tilewright.ops import (
 from tilewright.transforms import add_choice, add_slot, is_root, keep_slice, yield_more
 
 Piece = tuple[int, int]
-"""Where it starts along a dim, and its extent."""
+"""Start along a dim, and extent."""
 
 Region = tuple[Piece, ...]
 """A part of a tile: a piece along each dim."""
 
 _LEAST_COLUMNS = 16
-_LEAST_BITS = 256  # along what a dot sums over, of an instruction
+_LEAST_BITS = 256  # along K, of an instruction
 _MOST_PIECES = 3
 
 
 class DecomposeTiles(Pass, name="nvidia-decompose-tiles"):
-    """Compute dots of any columns and sums without padding."""
+    """Compute dots of any number of columns, and any K, without padding."""
 
     def run(self, function: Function) -> bool:
         if not _can_be_split(function):
@@ -60,7 +59,7 @@ class DecomposeTiles(Pass, name="nvidia-decompose-tiles"):
 
 
 def pieces(extent: int) -> tuple[Piece, ...]:
-    """The powers of two that an extent is the sum of, from the largest."""
+    """The powers of two whose sum is an extent, the largest first."""
     found: list[Piece] = []
     while extent:
         piece = 1 << extent.bit_length() - 1
@@ -78,7 +77,7 @@ def _is_split(value: Value) -> bool:
 
 
 def _can_be_split(function: Function) -> bool:
-    """Whether there is a dot of tiles to be split, and all that there are can be."""
+    """Whether there are dots of tiles to be split, and all of them can be."""
     touched = [op for op in function.walk() if any(map(_is_split, (*op.operands, *op.results)))]
     return any(isinstance(op, DotOp) for op in touched) and all(map(_is_splittable, touched))
 
@@ -108,7 +107,7 @@ def _has_parts_for_instructions(op: DotOp) -> bool:
 
 
 class _Splitting:
-    """One run. parts: of the values that are split."""
+    """One run. parts: of each split value."""
 
     def __init__(self) -> None:
         self.parts: dict[Value, dict[Region, Value]] = {}
@@ -122,12 +121,12 @@ class _Splitting:
                 self._pass_on(op)
             elif any(map(_is_split, (*op.operands, *op.results))) and not isinstance(op, IfOp):
                 self._split(op)
-        # What was split is still there, and used by nothing but itself.
+        # The originals are still there, without uses outside of themselves.
         roots = [op for op in function.walk() if op not in self.replaced and is_root(op)]
         keep_slice(function.body, roots)
 
     def part(self, value: Value, region: Region) -> Value:
-        """A part of a tile; scalars, and tiles that are not split, as they are."""
+        """A part of a tile; scalars, and tiles that are not split, unchanged."""
         return self.parts[value][region] if value in self.parts else value
 
     def _split(self, op: Op) -> None:
@@ -142,13 +141,13 @@ class _Splitting:
         self.replaced.add(op)
         if not op.results:
             return
-        if len(made) == 1:  # a dot that sums over parts
+        if len(made) == 1:  # a dot that accumulates over parts
             Rewriter.replace_uses(op.result, next(iter(made.values())))
         else:
             self.parts[op.results[0]] = made
 
     def _carry(self, loop: ForOp) -> None:
-        """Carry the parts of what a loop carries, too."""
+        """Carry the parts of carried tiles."""
         for init, arg, result in list(zip(loop.inits, loop.carried, loop.results, strict=True)):
             if not _is_split(arg):
                 continue
@@ -159,7 +158,7 @@ class _Splitting:
                 self.parts[result][region] = loop.results[-1]
 
     def _pass_on(self, end: YieldOp) -> None:
-        """Yield parts of what a block yields."""
+        """Yield the parts of yielded tiles."""
         owner = end.parent.owner if end.parent is not None else None
         values = [value for value in end.operands if _is_split(value)]
         if isinstance(owner, ForOp):
@@ -170,7 +169,7 @@ class _Splitting:
             self._choose(owner)
 
     def _choose(self, branch: IfOp) -> None:
-        """Choose the parts of what a branch chooses: both of its blocks are split by now."""
+        """Yield parts from a branch, both of whose blocks are split."""
         yielded = [list(block.terminator.operands) for block in branch.regions]
         for result, values in zip(branch.results, zip(*yielded, strict=True), strict=True):
             if _is_split(result):
@@ -245,7 +244,7 @@ def _transpose(splitting: _Splitting, builder: Builder, op: TransposeOp, region:
 
 @_handles(ReduceOp)
 def _reduce(splitting: _Splitting, builder: Builder, op: ReduceOp, region: Region) -> Op:
-    """Along an axis that is whole."""
+    """The reduction of a part, along an axis that is not split."""
     (axis,) = pieces(shape_of(op.inputs[0].type)[op.axis])
     source = (*region[: op.axis], axis, *region[op.axis :])
     return resized(builder, op, [splitting.part(x, source) for x in op.inputs], _sizes(region))
@@ -253,7 +252,7 @@ def _reduce(splitting: _Splitting, builder: Builder, op: ReduceOp, region: Regio
 
 @_handles(DotOp)
 def _dot(splitting: _Splitting, builder: Builder, op: DotOp, region: Region) -> Op:
-    """The sum of the dots of the parts along K."""
+    """The dots of the parts along K, accumulated."""
     rows, columns = region
     acc, new = splitting.part(op.acc, region), op
     for piece in pieces(shape_of(op.a.type)[-1]):

@@ -1,20 +1,20 @@
-"""Loads of arrays that nothing writes while the kernel runs: they have no order with stores.
+"""Infer loads of arrays that nothing writes while the kernel runs; they need no order with stores.
 
     func @f(%w, %out) {                             func @f(%w, %out) {
       %x = mem.load %w + d0                 ->        %x = mem.load %w + d0 {read_only = true}
       mem.store %out + 4 n %row + d0, ...             mem.store %out + 4 n %row + d0, ...
 
-They become `ld.global.nc`, which ptxas may move behind stores. So what is loaded for each part of a
-tile needs registers only while this part is computed, where otherwise all loads come before the
-first store: layer norm's weight and bias are not in registers together with the row.
+They become `ld.global.nc`, which ptxas may sink past stores. The values loaded for a part of a tile
+then need registers only while this part is computed; otherwise all loads precede the first store.
+Layer norm's weight and bias, for example, are not in registers together with the row.
 
-An array is only read if no argument that the kernel stores to may be the same one: these two must
-not overlap (`analysis.argument_pairs`), of which a launch warns. Nothing is said of an array that
-may be worked on in place, nor of a kernel with atomic operations that order memory, barriers or
-assembly, since others may store what it waits for. Loads in loops are left alone: a loop's schedule
-gives them their place (schedule_loop.py), and a `while` may wait for what it loads. So are those in
-blocks with branches for each element, which are lowered vector by vector: ptxas would have a thread
-wait for memory at each vector.
+An array is read-only if no argument that the kernel stores to may be the same array: the two must
+not overlap (`analysis.argument_pairs`), of which a launch warns. Excluded are arrays that may be
+modified in place, and kernels with atomic operations that order memory, barriers or assembly, since
+other programs may store the values that they wait for. Loads in loops are left alone: the loop's
+schedule places them (schedule_loop.py), and a `while` may wait for the loaded value. So are those
+in blocks with branches for each element, which are lowered vector by vector: ptxas would make a
+thread wait for memory at each vector.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tilewright.support.data_class import dataclass
 
 @dataclass(frozen=True)
 class InferNoncoherentLoads(Pass, name="nvidia-infer-noncoherent-loads"):
-    """Mark the loads that stores of the kernel cannot change."""
+    """Mark the loads whose values no store of the kernel changes."""
 
     def run(self, function: Function) -> bool:
         read_only = _read_only_arguments(function)
@@ -43,7 +43,7 @@ class InferNoncoherentLoads(Pass, name="nvidia-infer-noncoherent-loads"):
 
 
 def _straight_loads(block: Block) -> Iterator[LoadOp]:
-    """Those that are not marked yet, in no loop, and in no block with branches for each element."""
+    """Loads without a mark, in no loop, and in no block with branches for each element."""
     is_straight = not any(map(has_branch, block))
     for op in block:
         if isinstance(op, LoadOp) and not op.read_only and is_straight:
@@ -54,7 +54,7 @@ def _straight_loads(block: Block) -> Iterator[LoadOp]:
 
 
 def _read_only_arguments(function: Function) -> frozenset[Value]:
-    """Pointers to arrays that may be none of those that the kernel writes."""
+    """Pointers to arrays that do not alias those that the kernel writes."""
     writes = [op for op in function.walk() if Effect.WRITE in op.effects]
     if not all(isinstance(op, StoreOp | AtomicOp) for op in writes) or any(
         is_fence(op) for op in function.walk()

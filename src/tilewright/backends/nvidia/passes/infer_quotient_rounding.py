@@ -1,4 +1,4 @@
-"""Decides which quotients of fp32 must be exact where they are floats.
+"""Infer which fp32 quotients must be correctly rounded.
 
     %q = arith.div %x, %y : tile<64xf32>              %q = arith.div %x, %y {rounding = "exact"}
     %n = arith.math %q {function = "floor"}     ->    %n = arith.math %q {function = "floor"}
@@ -6,13 +6,13 @@
     mem.store %p, %r                                  mem.store %p, %r
 
 `div.full` is within 2 ulp, as in Triton, but 6 / 3 need not be 2. Stored, that is an error of an
-ulp; before floor, ceil, trunc, a remainder, a conversion that truncates or a comparison it is
-another result. So each quotient is followed through the ops that pass its last bits on, reductions
-and branches included. A conversion to a narrower float and `round_even` end that: they round to
-nearest, and what is 2 ulp of fp32 off rounds to the same but for ties.
+ulp; before floor, ceil, trunc, a remainder, a truncating conversion or a comparison it changes the
+result. So each quotient is followed through the ops that preserve its last bits, reductions and
+branches included. A conversion to a narrower float and `round_even` end the search: they round to
+nearest, and an error of 2 ulp of fp32 changes the result for ties only.
 
-A quotient by the divisor of a row is exact, too, unless it ends in such conversions only: that
-takes one dot more for each element, fewer instructions than `div.full`.
+A quotient by the divisor of a row is exact as well, unless it ends in such conversions only: that
+takes one more multiplication for each element, fewer instructions than `div.full`.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _is_exact(op: DivOp) -> bool:
 
 
 def _is_shared(value: Value) -> bool:
-    """Whether elements of a tile are one number: a row has one divisor, and all have a scalar."""
+    """Whether elements of a tile share a divisor: that of a row, or a scalar."""
     op = value.op
     while isinstance(op, ReshapeOp | TransposeOp | ExpandDimsOp):
         op = op.operands[0].op
@@ -91,17 +91,17 @@ def _is_shared(value: Value) -> bool:
 
 
 def _keeps(op: Op) -> bool:
-    """Whether an op takes a number as it is, neither passing it on nor rounding it."""
+    """Whether an op uses a number as it is, without a result that depends on its last bits."""
     return Trait.ELEMENTWISE not in op.traits and not isinstance(op, _SHAPE_OPS)
 
 
 def _is_step(op: Op) -> bool:
-    """Whether the result of an op jumps where its operand changes by an ulp."""
+    """Whether the result of an op is discontinuous in its operand."""
     if isinstance(op, CastOp):
         return bool(_float_bits(op.x)) and (not _float_bits(op.result) or op.rounding == "rtz")
     if isinstance(op, MathOp):
         return op.function in _STEPS
-    # The upper bits of a float, as bits, are the float truncated.
+    # The upper bits of a float are the truncated float.
     return isinstance(op, CompareOp | RemOp | ShrOp) or _compares(op)
 
 
@@ -125,7 +125,7 @@ def _following(op: Op, value: Value) -> Sequence[Value]:
 
 
 def _carried(owner: Op | Function | None, passed: Sequence[Value], value: Value) -> Iterator[Value]:
-    """The results and the arguments of regions that a value becomes, by its places in a list."""
+    """The results and region arguments that a value becomes, by its positions in a list."""
     if not isinstance(owner, Op):
         return
     lists = [owner.results, *(region.args for region in owner.regions)]
@@ -134,6 +134,6 @@ def _carried(owner: Op | Function | None, passed: Sequence[Value], value: Value)
 
 
 def _float_bits(value: Value) -> int:
-    """Of the elements of a value; 0 for those that are no floats."""
+    """Bits of the elements of a value; 0 for elements that are no floats."""
     element = element_of(value.type)
     return element.bits if isinstance(element, DType) and element.is_float else 0

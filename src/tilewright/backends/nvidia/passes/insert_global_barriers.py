@@ -1,29 +1,29 @@
-"""Barriers where threads of a program may meet in global memory.
+"""Insert barriers between accesses of a program's threads to the same global memory.
 
     mem.store %p, %v                        mem.store %p, %v
     %r = arith ...                   ->     mem.barrier
     %w = mem.load %q                        %w = mem.load %q
 
-A program reads and writes in order; its threads do not wait for each other. So a barrier stands
-before an access if one since the last barrier starts from the same pointer (`analysis.roots`), one
-of the two writes, and another thread may have made it. None is needed between accesses that are
-provably apart (`analysis.overlap`), also in different iterations of a loop, nor where each thread
-meets only itself. Atomic operations need no order among themselves.
+A program reads and writes in order; its threads do not wait for each other. So an access needs a
+barrier before it if an access since the last barrier starts from the same pointer
+(`analysis.roots`), one of the two writes, and another thread may have issued it. None is needed
+between accesses that provably do not overlap (`analysis.overlap`), also in different iterations of
+a loop, nor where each thread accesses only its own elements. Atomic operations need no order among
+themselves.
 
-Different parameters may be one array, for work in place. Then each element is loaded before it is
-stored, through addresses that are the same sum behind either parameter. No barrier is needed where
-one thread does both; but of a tile smaller than the threads several hold each element, and all of
-them load it:
+Different parameters may be one array, modified in place. Then each element is loaded before it is
+stored, through equal offsets from either parameter. No barrier is needed where one thread does
+both; but several threads hold each element of a small tile, and all of them load it:
 
     %x = mem.load (%a + d0)                 %x = mem.load (%a + d0)
     mem.store (%b + d0), ...         ->     mem.barrier
                                             mem.store (%b + d0), ...
 
-A conversion of layouts between a load and a store of what was loaded makes threads wait, too, and
-so does a wgmma dot that reads what was loaded from shared memory.
+A layout conversion between a load and the store of the loaded value orders threads as well, and so
+does a wgmma dot that reads the loaded value from shared memory.
 
-A loop that writes one window of memory after the other needs no barrier where each begins behind
-the one before. Where that depends on arguments of the launch, it is tested at run time:
+A loop that writes consecutive windows of memory needs no barrier where each starts after the end of
+the previous one. Where that depends on arguments of the launch, it is tested at run time:
 
     cf.for ... (%row) {                     %ok = arith.compare ge %stride, 64
       mem.store %p + %row * %stride  ->     cf.for ... (%row) {
@@ -76,8 +76,8 @@ _Memory = LoadOp | StoreOp | AtomicOp | AtomicCasOp
 class _Pending:
     """An access since the last barrier.
 
-    starts: the pointers that it may come from; later: the loop in whose later iterations it is
-    pending; waited: there was a barrier since unless one of these held
+    starts: the pointers from which it may derive; later: the loop in whose later iterations it is
+    pending; waited: there was a barrier since, unless one of these conditions held
     """
 
     op: _Memory
@@ -87,14 +87,14 @@ class _Pending:
 
 
 MAX_PENDING = 32
-"""Accesses that one is compared with: after more of them a barrier is cheaper than the proofs."""
+"""The most accesses to compare with: beyond, a barrier is cheaper than the proofs."""
 
 Pending = dict[_Pending, None]
-"""In the order of the program, so that barriers do not depend on addresses of objects."""
+"""In program order, so that barriers do not depend on addresses of objects."""
 
 
 class InsertGlobalBarriers(Pass, name="nvidia-insert-global-barriers"):
-    """Insert barriers where threads may meet in global memory."""
+    """Insert barriers between accesses of threads to the same global memory."""
 
     def run(self, function: Function) -> bool:
         return _Order(function).run()
@@ -126,7 +126,7 @@ class _Order:
             elif isinstance(op, _Memory):
                 pending = self._access(op, pending)
             elif isinstance(op, IfOp):
-                # Either branch may have run: what is pending after one of them is pending.
+                # Either branch may have run: the accesses of both are pending.
                 ends = [self._block(inner, pending) for inner in op.regions]
                 pending = {access: None for end in ends for access in end}
             elif isinstance(op, ForOp | WhileOp):
@@ -138,11 +138,11 @@ class _Order:
         return pending
 
     def _loop(self, loop: ForOp | WhileOp, pending: Pending) -> Pending:
-        """What a body did in earlier iterations is pending at its start."""
+        """Walk a body at whose start the accesses of earlier iterations are pending."""
         if isinstance(loop, ForOp) and is_over_programs(loop):
             return self._block(loop.body, pending)  # programs have no order
-        # No fixpoint: all that the body may leave is pending at its start already, and inserted
-        # barriers only remove some of it.
+        # No fixpoint: all accesses that the body may leave are pending at its start already, and
+        # inserted barriers only remove some.
         inside = dict(pending)
         for block in loop.regions:
             inside |= dict.fromkeys(_of_earlier_iterations(loop, block))
@@ -152,7 +152,7 @@ class _Order:
         return pending | inside
 
     def _access(self, op: _Memory, pending: Pending) -> Pending:
-        """Wait before an access for what must come before it."""
+        """Insert a barrier before an access for those that must precede it."""
         access = _Pending(op, roots(op.pointer))
         met = [e for e in pending if _may_matter(e, access) or self._is_in_place(e, access)]
         needed: dict[Value, None] = {}
@@ -175,7 +175,7 @@ class _Order:
         self.inserted = True
 
     def _emit_unless(self, builder: Builder, condition: Value) -> None:
-        """A barrier if the condition, which is the same for all threads, does not hold."""
+        """Emit a barrier unless a condition holds that is equal for all threads."""
         holds, fails = Block(), Block()
         self._emit(Builder(fails, None, builder.loc))
         for block in (holds, fails):
@@ -185,7 +185,7 @@ class _Order:
     # ---- pairs of accesses -----------------------------------------------------------------------
 
     def _condition(self, earlier: _Pending, access: _Pending) -> Value | bool:
-        """Whether no thread need wait for another; a value: if the launch makes it so."""
+        """Whether no barrier is needed; a value where that depends on the launch."""
         # A pair of `_is_in_place`: no proof relates different parameters.
         if not earlier.starts & access.starts:
             return False
@@ -199,29 +199,29 @@ class _Order:
         return False if condition is None else condition
 
     def _is_ordered(self, earlier: _Pending, access: _Pending) -> bool:
-        """Whether the accesses are apart, or each thread meets only itself."""
+        """Whether the accesses do not overlap, or each thread accesses only its own elements."""
         first, second = (self.forms.access(a.op) for a in (earlier, access))
         relation = Relation.of(first, second, earlier.later)
         if apart(first, second, relation):
             return True
-        # Types include layouts: with equal ones, a thread has the same elements in both.
+        # Types include layouts: with equal layouts, a thread has the same elements in both.
         if earlier.op.pointer.type is not access.op.pointer.type:
             return False
         if not is_same(first, second, relation):
             return False
         if isinstance(earlier.op, StoreOp) and isinstance(access.op, StoreOp):
-            # The owner of an element alone stores it: copies in other threads do not matter.
+            # Only the owner of an element stores it: copies in other threads do not matter.
             return is_injective(first)
         return self._is_owned(earlier.op)
 
     def _is_in_place(self, earlier: _Pending, access: _Pending) -> bool:
-        """Whether threads store what others load if two parameters are one array."""
+        """Whether threads store elements that others load if two parameters are one array."""
         if not isinstance(earlier.op, LoadOp) or isinstance(access.op, LoadOp):
             return False
         if earlier.starts & access.starts or self._is_multiplied(earlier.op):
             return False
         is_alike = _layout_of(earlier.op.pointer) == _layout_of(access.op.pointer)
-        # In both cases the thread that stores an element has it from the one that loaded it.
+        # In both cases the storing thread has the element from the loading one.
         waits = is_alike or _is_computed_from(access.op, earlier.op)
         if waits and self._is_owned(earlier.op):
             return False
@@ -229,7 +229,7 @@ class _Order:
         return one is not None and other is not None and self.uses.may_be_one_element(one, other)
 
     def _is_multiplied(self, load: LoadOp) -> bool:
-        """Whether only dots so far read what was loaded, behind a barrier: if none of them has
+        """Whether only dots have read the loaded value so far, after a barrier: if none of them has
         run, nothing needs it."""
         readers = load.result.uses
         shares = [op for op in readers if isinstance(op, ShareOp)]
@@ -245,7 +245,7 @@ class _Order:
         return self.owned[op]
 
     def _ways(self, earlier: _Pending, access: _Pending) -> list[Way]:
-        """What of a launch would keep an access apart from itself in later iterations."""
+        """Conditions on a launch under which an access does not overlap its later iterations."""
         first, second = (self.forms.access(a.op) for a in (earlier, access))
         loop = earlier.later
         if loop is None or loop not in second.loops or first.form != second.form:
@@ -265,7 +265,7 @@ def _may_matter(earlier: _Pending, access: _Pending) -> bool:
 
 
 def _of_earlier_iterations(loop: ForOp | WhileOp, block: Block) -> Iterator[_Pending]:
-    """What a block does after its last barrier, and in loops and branches before."""
+    """The accesses of a block after its last barrier, and of loops and branches before."""
     since: list[_Pending] = []
     for op in block:
         if isinstance(op, BarrierOp):
@@ -276,7 +276,7 @@ def _of_earlier_iterations(loop: ForOp | WhileOp, block: Block) -> Iterator[_Pen
 
 
 def _is_computed_from(store: _Memory, load: LoadOp) -> bool:
-    """Whether each element is stored by a thread that has had it from the one that loaded it."""
+    """Whether the thread that stores an element has received it from the one that loaded it."""
     stack = [store.stored] if isinstance(store, StoreOp) else []
     seen: set[Value] = set()
     while stack:
@@ -297,6 +297,6 @@ def _layout_of(pointer: Value) -> object:
 
 
 def _each_has_its_thread(pointer: Value) -> bool:
-    """Whether one thread alone has each address."""
+    """Whether each address belongs to one thread."""
     layout = _layout_of(pointer)
     return isinstance(layout, LinearLayout) and layout.is_injective

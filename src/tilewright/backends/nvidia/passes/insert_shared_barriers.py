@@ -1,4 +1,4 @@
-"""Barriers where threads may meet in shared memory.
+"""Insert barriers that separate shared-memory hazards between threads.
 
     nvidia.write %a, %s            nvidia.write %a, %s        bytes 0-8191
                                    mem.barrier
@@ -6,23 +6,21 @@
                                    mem.barrier
     nvidia.write %b, %t            nvidia.write %b, %t        the same bytes
 
-Walks the program with the bytes that threads have read or written since the last barrier, and puts
-one before an op that would write what others may still read, or read what they have written. What
-threads exchange to compute one op is ops on buffers by now (lower_exchanges.py): no op that is
-lowered to code has a barrier inside, but assertions, which are one.
+The walk tracks the bytes that threads have read or written since the last barrier, and inserts one
+before an op that writes bytes which others may still read, or reads bytes that they have written.
+Exchanges within one op are ops on buffers by now (lower_exchanges.py): no lowered op has a barrier
+inside, except assertions, which are barriers. Where each warp reads only its own writes, warp
+barriers suffice.
 
-Where each warp reads only what it wrote itself, barriers of warps suffice.
+A copy into a buffer is in flight from `nvidia.async_copy` on. `nvidia.wait` turns copies that may
+have arrived into writes of the waiting thread, which others see after a barrier. In one iteration
+the slots that are filled and read differ, so these do not conflict; but a slot is filled again
+after an earlier iteration has read it. Wgmma may read until it is waited for; then its reads are
+those of the waiting threads.
 
-A copy into a buffer is in flight from `nvidia.async_copy` on. `nvidia.wait` makes those that may
-have arrived writes of the thread that waits, which others see after a barrier. In one iteration
-slots that are filled and slots that are read differ, so these do not meet; but a slot is filled
-again after it was read in an earlier iteration. Wgmma dots may read until they are
-waited for; then their reads are those of the threads that waited.
-
-TMA loads are visible to all threads after `nvidia.mbarrier_wait`, without a
-barrier; only that a slot is filled again needs one. It writes through the asynchronous proxy: what
-threads have written to the same bytes comes first only if each of them has fenced it, and a barrier
-follows (PTX ISA, "Async proxy").
+TMA loads are visible to all threads after `nvidia.mbarrier_wait`, without a barrier; only refilling
+a slot needs one. TMA writes through the asynchronous proxy: writes of threads to the same bytes
+precede it only if each of them has fenced its own, and a barrier follows (PTX ISA, "Async proxy").
 
     nvidia.write %a, %s                       nvidia.write %a, %s        bytes 0-8191
     mem.barrier                               mem.barrier
@@ -31,8 +29,8 @@ follows (PTX ISA, "Async proxy").
                                               mem.barrier
     nvidia.bulk_copy %b, %t, ...              nvidia.bulk_copy %b, %t, ...       bytes 4096-8191
 
-A loop is walked until what is pending at its end adds nothing to what is pending at its start. If
-what comes before the loop alone makes a barrier in it necessary, one stands before the loop.
+A loop is walked to a fixpoint of the uses that are pending at its start. If only code before the
+loop makes a barrier in it necessary, the barrier is before the loop.
 """
 
 from __future__ import annotations
@@ -69,7 +67,7 @@ from tilewright.support.fresh_stack import nested
 
 
 class Kind(Enum):
-    """What was done to bytes of shared memory."""
+    """Kinds of uses of shared memory."""
 
     READ = "read"
     WRITTEN = "written"
@@ -83,7 +81,7 @@ _ASYNCHRONOUS = (Kind.IN_FLIGHT, Kind.BEING_READ)
 """A barrier waits for threads, not for these."""
 
 _ORDERING = (BarrierOp, WarpBarrierOp, ProxyFenceOp, AssertOp, WaitOp, WgmmaWaitOp)
-"""Ops that use no bytes, and order what does."""
+"""Ops that use no bytes, and order those that do."""
 
 _OF_PROXIES = (Kind.UNFENCED, Kind.FENCED)
 """For TMA only: no barrier ends the first, which threads must fence."""
@@ -93,8 +91,8 @@ _OF_PROXIES = (Kind.UNFENCED, Kind.FENCED)
 class Use:
     """Bytes [first, end) that some thread has used since the last barrier.
 
-    buffer: whose slots these are; earlier: in an earlier iteration of a loop; in_lanes: by lanes
-    that have not waited for others of their warp since, which alone have these bytes.
+    buffer: with the slots; earlier: in an earlier iteration of a loop; in_lanes: by lanes that have
+    not waited for others of their warp since, within whose bytes no other warp accesses
     """
 
     kind: Kind
@@ -105,15 +103,15 @@ class Use:
     in_lanes: bool = False
 
     def overlaps(self, other: Use) -> bool:
-        """Whether both have a byte in common."""
+        """Whether both share a byte."""
         return self.first < other.end and other.first < self.end
 
     def forbids(self, following: Use) -> bool:
-        """Whether a barrier must stand between this use and one that follows."""
+        """Whether a following use needs a barrier after this one."""
         if not self.overlaps(following) or {self.kind, following.kind} & {*_OF_PROXIES}:
             return False
         if self.buffer is following.buffer and _in_warps(self.buffer):
-            return False  # each warp meets itself alone
+            return False  # each warp accesses its own bytes
         if following.kind in (Kind.READ, Kind.BEING_READ):
             return self.kind is Kind.WRITTEN
         if following.kind is Kind.WRITTEN and self.kind is Kind.BEING_READ:
@@ -128,7 +126,7 @@ class Use:
         return True
 
     def forbids_lanes(self, following: Use) -> bool:
-        """Whether a barrier of warps must stand between."""
+        """Whether a following use needs a warp barrier."""
         return self.in_lanes and self.buffer is following.buffer and self.kind != following.kind
 
 
@@ -137,9 +135,9 @@ Pending = frozenset[Use]
 
 @dataclass(frozen=True)
 class InsertSharedBarriers(Pass, name="nvidia-insert-shared-barriers"):
-    """Insert barriers where threads may meet in shared memory.
+    """Insert barriers between conflicting uses of shared memory.
 
-    capability: of the architecture.
+    capability: of the architecture
     """
 
     capability: int = 90
@@ -161,7 +159,7 @@ class InsertSharedBarriers(Pass, name="nvidia-insert-shared-barriers"):
 
 
 def unordered_uses(function: Function, arch: Arch) -> list[str]:
-    """The ops that access bytes which other threads may still use: no barrier is before them.
+    """The ops that access bytes which other threads may still use, without a barrier before them.
 
     For a function after all passes, whose barriers are placed.
     """
@@ -172,7 +170,7 @@ def unordered_uses(function: Function, arch: Arch) -> list[str]:
         found = ordering.block(function.body, frozenset()).barriers
     except AssertionError as error:
         return [str(error)]
-    # Of warp roles, the barrier before them is required whatever is pending.
+    # Warp roles need a barrier before them, whatever is pending.
     unordered: frozenset[Op] = found | ordering.of_warps | ordering.unfenced_copies
     hazards = (op for op in unordered if not _follows_barrier(op))
     return sorted(f"{op.opcode} at {op.loc}" for op in hazards)
@@ -184,8 +182,8 @@ def _follows_barrier(op: Op) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Walked:
-    """barriers: ops before which one stands; pending: after the last op; needed: of the barriers
-    those that the ones before them do not spare.
+    """The result of a walk. barriers: ops with a barrier before them; pending: uses after the last
+    op; needed: the barriers that earlier ones do not make redundant.
     """
 
     barriers: frozenset[Op]
@@ -196,15 +194,15 @@ class _Walked:
 class _Ordering:
     """The walk through a function whose ops have offsets in shared memory.
 
-    of_warps: before which lanes wait for others of their warp; unfenced_copies: before which
-    threads fence what they have written, and wait for each other.
+    of_warps: ops before which lanes wait for others of their warp; unfenced_copies: ops before
+    which threads fence their writes, and wait for each other
     """
 
     def __init__(self, machine: Machine, offsets: Mapping[Op, int], function: Function) -> None:
         self._machine, self._offsets = machine, offsets
         self._relevant: dict[Block, list[Op]] = {}
         self._walked: dict[tuple[Op, Pending, frozenset[Op]], _Walked] = {}
-        # Ops before which a barrier stands anyway.
+        # Ops with a barrier before them in any case.
         self._placed = frozenset[Op]()
         self.of_warps = set[Op]()
         self.unfenced_copies = set[BulkCopyOp]()
@@ -227,7 +225,7 @@ class _Ordering:
         if isinstance(op, ForOp | WhileOp):
             return self._loop(op, pending)
         if isinstance(op, RolesOp):
-            # All wait for each other first; then mbarriers order the producer's copies.
+            # All threads wait for each other first; then mbarriers order the producer's loads.
             walked, before = self.block(op.consumers, _after_barrier(pending)), frozenset((op,))
             return replace(walked, barriers=walked.barriers | before, needed=walked.needed | before)
         if isinstance(op, IfOp):
@@ -237,7 +235,7 @@ class _Ordering:
                 one.pending | other.pending,
                 one.needed | other.needed,
             )
-        if isinstance(op, BarrierOp | AssertOp):  # threads agree whether an assertion fails
+        if isinstance(op, BarrierOp | AssertOp):  # threads vote whether an assertion fails
             return _Walked(frozenset(), _after_barrier(pending))
         if isinstance(op, WarpBarrierOp):
             return _Walked(frozenset(), _after_warp_barrier(pending))
@@ -253,7 +251,7 @@ class _Ordering:
     def _use(self, op: Op, pending: Pending) -> _Walked:
         uses = self._uses(op)
         barriers, needed = frozenset[Op](), frozenset[Op]()
-        # Each pair is looked at, whatever the order of the set: `forbids` asserts, too.
+        # Each pair is checked, whatever the order of the set: `forbids` asserts as well.
         if any([earlier.forbids(use) for earlier in pending for use in uses]):
             needed = frozenset((op,))
         if isinstance(op, BulkCopyOp):
@@ -272,8 +270,9 @@ class _Ordering:
         return _Walked(barriers, pending, needed)
 
     def fence_for(self, copy: BulkCopyOp, barriers: frozenset[Op]) -> Op:
-        """The op before which threads fence what they wrote before a copy: the last one with a
-        barrier, or a barrier, behind all that they write; else the copy, which needs one too."""
+        """The op before which threads fence their writes for a copy: the last one with a barrier,
+        or a barrier, after all these writes; otherwise the copy, which then needs a barrier as
+        well."""
         op: Op | None = copy
         while op is not None and not op.regions:
             if op in barriers or isinstance(op, BarrierOp):
@@ -293,8 +292,8 @@ class _Ordering:
     def _uses(self, op: Op) -> list[Use]:
         panel = panel_used(op, self._machine)
         if panel is not None:
-            # The engine reads what it stores: waits for it, which others know behind a barrier,
-            # stand before what writes there (insert_tma_store_waits.py, lower_exchanges.py).
+            # TMA reads the bytes of its stores: waits for it, with barriers, precede writes to them
+            # (insert_tma_store_waits.py, lower_exchanges.py).
             first, end, writes = panel
             kind, start = Kind.WRITTEN if writes else Kind.READ, self._offsets[op]
             return [Use(kind, start + first, start + end)]
@@ -323,7 +322,8 @@ class _Ordering:
         return walked
 
     def _walk_loop(self, loop: ForOp | WhileOp, pending: Pending) -> _Walked:
-        """Walk the loop with what earlier iterations leave pending, once for each start."""
+        """Walk the loop with the uses that earlier iterations leave pending, once for each
+        start."""
         # Outer loops walk inner ones in each round: without this, visits multiply with depth.
         key = (loop, pending, self._placed)
         walked = self._walked.get(key)
@@ -334,16 +334,16 @@ class _Ordering:
     def _place_in_loop(self, loop: ForOp | WhileOp, pending: Pending) -> _Walked:
         """Walk the loop with the barriers in it.
 
-        One that is needed in a later iteration stands in the first one, too, where it may spare
-        others: so the loop is walked again with those that were found, then without each of those
-        that the others may spare.
+        A barrier that a later iteration needs is in the first one as well, where it may make others
+        redundant: so the loop is walked again with those that were found, then without each of
+        those that the others may replace.
         """
         around = self._placed
         walked = self._walk_to_fixpoint(loop, pending)
         while not walked.barriers <= self._placed:
             self._placed |= walked.barriers
             walked = self._walk_to_fixpoint(loop, pending)
-        # What is needed behind all others is needed behind fewer, too.
+        # A barrier that is needed after all others is needed after fewer of them.
         for op in [op for op in loop.walk() if op in self._placed - around - walked.needed]:
             all_placed = self._placed
             self._placed -= {op}
@@ -364,17 +364,17 @@ class _Ordering:
                 barriers, needed = barriers | walked.barriers, needed | walked.needed
                 end = walked.pending
                 exits = end if region is loop.regions[0] else exits
-            # grows in each round, within the uses of the loop and of what precedes it: so it ends
+            # grows in each round, within the uses of the loop and before it: so it terminates
             following = start | {replace(use, earlier=True) for use in end}
             if following == start:
-                # A while loop is left behind its condition, a for loop before or after iterations.
+                # A while loop exits after its condition, a for loop before or after iterations.
                 exits = exits if isinstance(loop, WhileOp) else start | end
                 return _Walked(barriers, exits, needed)
             start = following
 
     @nested
     def _ops(self, block: Block) -> list[Op]:
-        """Those that use shared memory, or order it, or contain such."""
+        """The ops that use shared memory, or order it, or contain such ops."""
         ops = self._relevant.get(block)
         if ops is None:
             # Fixpoints walk blocks many times: most ops have nothing to do with shared memory.
@@ -391,7 +391,7 @@ class _Ordering:
 
 
 def _in_warps(buffer: Op | None) -> bool:
-    """Whether each warp reads only what it wrote itself."""
+    """Whether each warp reads only its own writes."""
     return isinstance(buffer, AllocOp) and buffer.in_warps
 
 
@@ -405,7 +405,7 @@ def _after_fence(op: Op, pending: Pending) -> Pending:
 
 
 def _fenced(pending: Pending) -> Pending:
-    """Each thread has fenced what it wrote: that counts for others behind a barrier."""
+    """The uses after each thread has fenced its writes; others see that after a barrier."""
     return frozenset(
         replace(use, kind=Kind.FENCED) if use.kind is Kind.UNFENCED else use for use in pending
     )
@@ -418,13 +418,13 @@ def _after_warp_barrier(pending: Pending) -> Pending:
 def _after_wait(wait: WaitOp, pending: Pending) -> Pending:
     """Copies that have arrived are writes; the latest ones may still be in flight."""
     arrived = {replace(use, kind=Kind.WRITTEN) for use in pending if use.kind is Kind.IN_FLIGHT}
-    # With `pending` > 0 it is not known which copies are done: they count as both.
+    # With `pending` > 0 it is unknown which copies have arrived: they count as both.
     kept = pending if wait.pending else (u for u in pending if u.kind is not Kind.IN_FLIGHT)
     return frozenset(arrived.union(kept))
 
 
 def _ended(wait: WgmmaWaitOp) -> set[Op]:
-    """The buffers that the dot read for which a wait is, but for those of later dots."""
+    """The buffers that a waited dot read, except those of later dots."""
     of_later, op = set[Op](), wait.prev
     while op is not None and op is not wait.x.op:
         of_later |= _read_by(op)
@@ -433,17 +433,19 @@ def _ended(wait: WgmmaWaitOp) -> set[Op]:
 
 
 def _read_by(op: Op) -> set[Op]:
-    """The buffers that dots read in an op."""
+    """The buffers that dots in an op read."""
     dots = (inner for inner in op.walk() if isinstance(inner, WgmmaOp))
     return {alloc_of(x) for op in dots for x in op.operands if isinstance(x.type, BufferType)}
 
 
 def _after_dots(left: int | None, pending: Pending, ended: set[Op]) -> Pending:
-    """Dots have ended but for the `left` latest groups, or an unknown number; ended: buffers
-    that none reads any more, even so."""
+    """The uses after a wait for all dots but the `left` latest groups, or an unknown number.
+
+    ended: buffers that no dot reads any more in either case
+    """
     if left is None:
         return pending
-    # Of dots that go on, deferred_waits.py sees to it that those left are of this iteration.
+    # With deferred waits, the dots in flight are those of this iteration (deferred_waits.py).
     return frozenset(
         replace(use, kind=Kind.READ)
         if use.kind is Kind.BEING_READ and (use.earlier or not left or use.buffer in ended)

@@ -1,4 +1,4 @@
-"""Waits for what the copy engine has been asked to store, as late as possible.
+"""Insert waits for TMA stores, as late as possible.
 
     mem.descriptor_store %p, %x, ... {bulk}        mem.descriptor_store %p, %x, ... {bulk}
                                                    nvidia.bulk_store_wait
@@ -9,12 +9,11 @@
     %z = mem.load (%p + ...)                       %z = mem.load (%p + ...)
     cf.return                                      cf.return
 
-All stores of a kernel share the bytes through which they go, so the engine must have read them
-before the next one; and before the program ends. Global memory must have been written before
-another access through the same pointer, but for stores of blocks that cannot meet, before a
-release, and before the next store of the same block in a loop. What threads themselves have stored
-through a pointer needs a fence before the engine does. Accesses through different pointers are
-taken to be apart, as elsewhere (insert_global_barriers.py).
+All TMA stores of a kernel share a buffer, so TMA must have read it before the next store, and
+before the program exits. Global memory must have been written before another access through the
+same pointer, except stores of disjoint blocks, before a release, and before the next store of the
+same block in a loop. Stores of threads through a pointer need a fence before a TMA store. Accesses
+through different pointers are taken to be disjoint, as elsewhere (insert_global_barriers.py).
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ _Memory = LoadOp | StoreOp | _Atomic
 
 @dataclass(frozen=True)
 class _Pending:
-    """A store that may not be complete; earlier: of an earlier iteration."""
+    """A store that may not be complete. earlier: in an earlier iteration."""
 
     op: _BulkStore
     earlier: bool = False
@@ -56,26 +55,27 @@ class _Pending:
 
 @dataclass(frozen=True)
 class _State:
-    """pending: stores of the engine that may not be complete; reads: whether it may read shared
-    memory; stored: through which pointers threads have stored since the last fence."""
+    """The state of TMA stores. pending: those that may not be complete; reads: whether TMA may
+    still read shared memory; stored: pointers through which threads have stored since the last
+    fence."""
 
     pending: frozenset[_Pending] = frozenset()
     reads: bool = False
     stored: frozenset[Value] = frozenset()
 
     def joined(self, other: _State) -> _State:
-        """Either of both."""
+        """The union with another state."""
         return _State(
             self.pending | other.pending, self.reads or other.reads, self.stored | other.stored
         )
 
     def of_earlier_iteration(self) -> _State:
-        """The same in a later iteration."""
+        """The state in a later iteration."""
         return replace(self, pending=frozenset(replace(p, earlier=True) for p in self.pending))
 
 
 class InsertTmaStoreWaits(Pass, name="nvidia-insert-tma-store-waits"):
-    """Wait for stores by the copy engine where what follows needs it."""
+    """Wait for TMA stores where later ops need them."""
 
     def run(self, function: Function) -> bool:
         if not any(isinstance(op, _BulkStore) for op in function.walk()):
@@ -94,8 +94,8 @@ class InsertTmaStoreWaits(Pass, name="nvidia-insert-tma-store-waits"):
 
 
 class _Order:
-    """waits: ops that wait first, and whether for complete stores; fences: ops before which one
-    stands. Both only grow."""
+    """The walk. waits: ops that need a wait before them, and whether for complete stores; fences:
+    ops that need a fence before them. Both only grow."""
 
     def __init__(self) -> None:
         self.waits: dict[Op, bool] = {}
@@ -103,10 +103,10 @@ class _Order:
 
     @nested
     def block(self, block: Block, state: _State) -> _State:
-        """The state behind a block."""
+        """The state after a block."""
         for op in block:
             if isinstance(op, RolesOp):
-                # The producer loads what nothing in its loops stores (producer_slice.py).
+                # The producer loads no array that its loops store (producer_slice.py).
                 state = self.block(op.consumers, state)
             elif isinstance(op, ForOp | WhileOp):
                 state = self._loop(op, state)
@@ -173,7 +173,7 @@ def _meets(pending: _Pending, op: _BulkStore) -> bool:
 
 
 def _are_apart(one: _BulkStore, other: _BulkStore) -> bool:
-    """Whether two blocks of one array do not meet, by a constant distance between them."""
+    """Whether two blocks of one array are disjoint, by a constant distance between them."""
     if one.pointer is not other.pointer or one.block != other.block:
         return False
     described = zip((*one.shape, *one.strides), (*other.shape, *other.strides), strict=True)

@@ -1,4 +1,4 @@
-"""Expands arithmetic that NVIDIA's GPUs have no instructions for, before layouts are assigned.
+"""Expand arithmetic without instructions on NVIDIA GPUs, before layouts are assigned.
 
     %y = arith.math %x {function = "exp"} : tile<64xf32>
     %s = arith.add %h, %h : tile<64xbf16>
@@ -13,12 +13,12 @@ on an architecture without bf16 arithmetic becomes
     %4 = arith.add %2, %3 : tile<64xf32>
     %s = arith.cast %4 : tile<64xbf16>
 
-* exp2, sqrt and 1/sqrt of f32 are the hardware's approximations; exp is a dot and exp2, with
-  the error of Triton's (ADR 0006), and tanh takes exp2 and a fast reciprocal. (The hardware's
-  log2 is not used: near 1 it is good to 2^-22 absolutely, which is nothing of a small result.)
+* exp2, sqrt and 1/sqrt of f32 are the hardware's approximations; exp is a multiplication and exp2,
+  with the error of Triton's (ADR 0006), and tanh uses exp2 and a fast reciprocal. (The hardware's
+  log2 is not used: near 1 its absolute error is 2^-22, as large as a small result.)
 * The other elementary functions, and all of f64, are expanded to arithmetic.
-* f16 is added, multiplied and compared as it is, and so is bf16 where the architecture has
-  arithmetic on it; all other arithmetic on them, and all of fp8, is computed in f32.
+* f16 is added, multiplied and compared natively, and so is bf16 where the architecture has such
+  arithmetic; all other arithmetic on them, and all of fp8, is computed in f32.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _APPROXIMATE = ("exp2", "sqrt", "rsqrt", "fast_log2", "fast_sin", "fast_cos", "f
 
 
 def illegal_arithmetic(op: Op, arch: Arch) -> str | None:
-    """What is wrong with arithmetic that an architecture has no instructions for."""
+    """The error of an op without instructions on an architecture; None for legal ops."""
     native = _native_floats(arch.bf16_arithmetic).get(type(op))
     if native is None:
         return missing_instruction(op)
@@ -88,19 +88,19 @@ class LegalizeArithmetic(Pass, name="nvidia-legalize-arithmetic"):
     capability: int = 90
 
     def run(self, function: Function) -> bool:
-        # functions of small floats are widened first: then only those of f32 and f64 are expanded
+        # functions of small floats are widened first: only those of f32 and f64 are expanded
         widened = expand(function, _widening(row_for(self.capability)))
         return expand(function, {MathOp: _expand_math}) or widened
 
 
 @cache
 def _native_floats(bf16_arithmetic: bool) -> Mapping[type[Op], frozenset[DType]]:
-    """The floats of less than 32 bits that ops compute in, where not in all of them."""
-    # By the one field that decides, as to hash a whole `Arch` takes longer than all the rest.
+    """The floats below 32 bits in which ops compute, by op with such a limit."""
+    # Cached by one field: to hash a whole `Arch` takes longer than the rest.
     arithmetic = frozenset((f16, bf16) if bf16_arithmetic else (f16,))
     return {
         **dict.fromkeys((AddOp, SubOp, MulOp, FmaOp, MinOp, MaxOp, CompareOp), arithmetic),
-        # Both change the sign bit only, which bf16 needs no arithmetic for.
+        # Both change the sign bit only, which needs no bf16 arithmetic.
         **dict.fromkeys((NegOp, AbsOp), frozenset((f16, bf16))),
         # Empty: computed in f32 on all architectures.
         **dict.fromkeys((DivOp, RemOp, MathOp), frozenset[DType]()),
@@ -114,7 +114,7 @@ def _widening(arch: Arch) -> dict[type[Op], Expansion]:
     def widen(op: Op, builder: Builder) -> Value | None:
         if element_of(op.operands[0].type) in native[type(op)]:
             return None
-        changes_sign = isinstance(op, NegOp | AbsOp)  # bits tell it, also of a NaN
+        changes_sign = isinstance(op, NegOp | AbsOp)  # by bits, also for a NaN
         return widen_sign(op, builder) if changes_sign else widen_elementwise(op, builder)
 
     return {PrintOp: widen_print, **dict.fromkeys(native, widen)}
@@ -135,7 +135,7 @@ def _is_instruction(op: MathOp) -> bool:
 
 
 def _exp(a: FloatArithmetic, x: Value) -> Value:
-    """e^x = 2^(x log2(e)): two instructions; the rounding of the dot costs |x| / 2 ulp.
+    """e^x = 2^(x log2(e)): two instructions; the rounding of the product costs |x| / 2 ulp.
 
     `libdevice.exp` is the accurate one.
     """
@@ -145,12 +145,12 @@ def _exp(a: FloatArithmetic, x: Value) -> Value:
 def _accurate_exp(a: FloatArithmetic, x: Value) -> Value:
     """e^x = 2^t (1 + r ln 2), where r is what the rounding of t = x log2(e) lost.
 
-    r is infinite or a NaN where 2^t is 0 or infinite; any positive factor will do there.
+    r is infinite or a NaN where 2^t is 0 or infinite; any positive multiplier is right there.
     """
     t = a.mul(x, _LOG2_E)
     lost = a.fma(x, _LOG2_E_LOW, a.fma(x, _LOG2_E, a.neg(t)))
     factor = a.fma(lost, math.log(2), 1.0)
-    # Both bounds are returned for a NaN too.
+    # Both bounds are returned for a NaN as well.
     return a.mul(a.math("exp2", t), a.min(a.max(factor, 0.5), 2.0))
 
 

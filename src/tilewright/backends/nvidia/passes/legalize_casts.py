@@ -1,4 +1,4 @@
-"""Expands casts that NVIDIA's GPUs have no instructions for.
+"""Expand casts without instructions on NVIDIA GPUs.
 
     %w = arith.cast %z : tile<64xf32>                 (%z: tile<64xf8e5m2>)
 
@@ -28,7 +28,7 @@ from tilewright.transforms.expand import expand, expand_cast, is_native_cast
 
 
 def illegal_cast(op: Op, arch: Arch) -> str | None:
-    """What is wrong with a cast that an architecture has no instructions for."""
+    """The error of a cast without an instruction on an architecture; None for legal casts."""
     assert isinstance(op, CastOp)
     is_native = is_native_cast(op, _native_floats(arch)) or _truncates_bf16(op, arch)
     return None if is_native else f"casts from {op.x.type} to {op.type} are expanded"
@@ -52,12 +52,12 @@ def _expand_cast(op: Op, builder: Builder, arch: Arch) -> Value | None:
 
 
 def _truncates_bf16(op: CastOp, arch: Arch) -> bool:
-    """Whether a cast is the instruction from bf16 to integers, which has no bytes."""
+    """Whether a cast is the instruction from bf16 to integers, which excludes bytes."""
     source, target = element_of(op.x.type), element_of(op.type)
     integer = isinstance(target, DType) and target.is_integer and target.bits > 8
     return arch.bf16_arithmetic and source is bf16 and integer
 
 
 def _native_floats(arch: Arch) -> frozenset[DType]:
-    """The floats of less than 32 bits that are converted from and to f32 by instructions."""
+    """The floats below 32 bits with conversion instructions from and to f32."""
     return frozenset((f16, bf16, f8e4m3, f8e5m2) if arch.fp8_conversion else (f16, bf16))

@@ -1,4 +1,4 @@
-"""Rewrites dots to those that tensor cores compute, or to `nvidia.dot_fma`.
+"""Rewrite dots to those of tensor cores, or to `nvidia.dot_fma`.
 
     %c = tile.dot %a, %b, %acc {precision = "ieee"} : tile<16x16xf32>
     %d = tile.dot %h, %k, %sum : tile<16x16xf16>                (%h, %k, %sum: tile<16x16xf16>)
@@ -9,16 +9,16 @@ becomes
     %d = arith.cast %1 : tile<16x16xf16>
 
 * fp8 where the tensor cores lack it: in f16, which holds it exactly
-* sums in f16: in f32, rounded at the end
-* fp32 in more than tf32: operands are split in parts that sum to them, and the dots of parts
-  added, the smallest first:
+* accumulators in f16: in f32, rounded at the end
+* fp32 more exact than tf32: operands are split into parts, and the dots of parts are added, the
+  smallest first:
 
     a = ah + al, b = bh + bl                      tf32x3, bf16x3: al bh + ah bl + ah bh
     a = ah + am + al ...                          bf16x6: the dots down to am bm
 
 * tiles smaller than an instruction, of numbers of 16 bits or less: padded, see _pad_dots.py
 * exact fp32, other small tiles, and types that the tensor cores of the architecture lack:
-  multiplications and additions, with operands of the type of the sum
+  FMAs, with operands of the accumulator's type
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from tilewright.support.data_class import dataclass
 from tilewright.transforms.expand import converted, expand
 
 _TF32_BITS = -1 << 13
-"""The bits of f32 that tf32 keeps: all but the last 13 of the 23 of its fraction."""
+"""Mask of the bits of f32 that tf32 has: all but the last 13 of its 23 fraction bits."""
 
 _PARTS = {"tf32x3": 2, "bf16x3": 2, "bf16x6": 3}
 
 
 def illegal_dot(op: Op, arch: Arch) -> str | None:
-    """What is wrong with a dot that the tensor cores of an architecture do not compute."""
+    """The error of a dot that an architecture's tensor cores do not compute; None if they do."""
     assert isinstance(op, DotOp)
     a, _, acc = (dtype_of(v.type) for v in op.operands)
     if not (_has_type(a, arch) and _fits(op)):
@@ -71,7 +71,7 @@ class LegalizeDots(Pass, name="nvidia-legalize-dots"):
 
 
 def _legalized(op: DotOp, builder: Builder, arch: Arch) -> Value | None:
-    """What computes the dot; None if tensor cores compute it as it is."""
+    """The legal form of a dot; None if tensor cores compute it unchanged."""
     kinds = [dtype_of(v.type) for v in op.operands]
     if kinds[2] is f16:
         wide = DotOp(op.a, op.b, converted(builder, op.acc, f32), op.precision, op.max_imprecise)
@@ -82,7 +82,7 @@ def _legalized(op: DotOp, builder: Builder, arch: Arch) -> Value | None:
         wide = DotOp(a, b, op.acc, op.precision, op.max_imprecise)
         return _legal_value(wide, builder, arch)
     fits, has_type = _fits(op), _has_type(kinds[0], arch)
-    # Before the fallback to fma, which for narrow types costs more than padding.
+    # Before the fallback to FMA, which for narrow types costs more than padding.
     if has_type and not fits and can_be_padded(op):
         return padded_dot(op, builder)
     if fma_reason(op, arch):
@@ -104,7 +104,7 @@ def fma_reason(op: DotOp, arch: Arch) -> str:
 
 
 def _legal_value(op: DotOp, builder: Builder, arch: Arch) -> Value:
-    """The value of a new dot: its own, or that of what computes it."""
+    """The value of a new dot: its own, or that of its legal form."""
     builder.emit(op)
     value = _legalized(op, builder, arch)
     if value is None:
@@ -126,7 +126,7 @@ def _has_type(kind: DType, arch: Arch) -> bool:
 
 
 def _by_fma(op: DotOp, builder: Builder, result: DType) -> Value:
-    # The fused multiply-add has one type; integers are summed in i32.
+    # FMA has one type; integers are accumulated in i32.
     kind = result if result.is_float else i32
     a, b = (converted(builder, v, kind) for v in (op.a, op.b))
     return builder.value(FmaDotOp(a, b, op.acc))
@@ -136,23 +136,23 @@ def _in_parts(op: DotOp, builder: Builder) -> Value:
     count, in_bf16 = _PARTS[op.precision], op.precision.startswith("bf16")
     left, right = (_split(builder, v, count, in_bf16) for v in (op.a, op.b))
     acc = op.acc
-    # dots of the small parts first, so that their sum is not lost beside the large ones
+    # dots of the small parts first, so that large ones do not absorb their sum
     for order in reversed(range(count)):
         for i in reversed(range(order + 1)):
-            # The precision matters to parts in f32 only.
+            # The precision concerns parts in f32 only.
             acc = builder.value(DotOp(left[i], right[order - i], acc, "tf32"))
     return acc
 
 
 def _split(builder: Builder, x: Value, count: int, in_bf16: bool) -> Sequence[Value]:
-    """Parts of f32 values, the largest first; what is infinite or NaN is all in the first."""
+    """Parts of f32 values, the largest first; infinities and NaN are in the first part only."""
     parts: list[Value] = []
     for i in range(count):
         part = _leading(builder, x, in_bf16)
         parts.append(part)
         if i + 1 < count:
             rest = builder.sub(x, converted(builder, part, f32))
-            # inf - inf is NaN: there is nothing left to split
+            # inf - inf is NaN: nothing remains to split
             finite = builder.eq(rest, rest)
             x = builder.select(finite, rest, 0)
     return parts

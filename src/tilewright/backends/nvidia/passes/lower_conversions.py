@@ -1,18 +1,19 @@
-"""Conversions through shared memory as ops on buffers: what is written, and what is read.
+"""Lower layout conversions through shared memory to writes and reads of buffers.
+
 
     %y = nvidia.convert %x : tile<64x64xf32, B>        %s = nvidia.alloc : buffer<64x64xf32, ...>
                                                 ->     nvidia.write %x, %s
                                                        %y = nvidia.read %s : tile<64x64xf32, B>
 
-insert_shared_barriers.py puts barriers between. A tile that is too large for the memory goes
-through it by halves, as often as layouts allow, which are joined again:
+insert_shared_barriers.py inserts the barriers. A tile that is too large for shared memory is
+converted by halves, repeatedly as far as layouts allow, which are joined again:
 
     %p = nvidia.part %x {axis = 0, start = 0}          %u = nvidia.read %s
     nvidia.write %p, %s                                %t = nvidia.read %s
     ...                                                %y = tile.cat %t, %u
 
-Small ones side by side, as of a reduction of several tiles, are all written before one is read: one
-barrier serves them all. Conversions that rename registers, or shuffle them between lanes, stay.
+Adjacent small conversions, as of a reduction of several tiles, are all written before one is read,
+so that they share a barrier. Conversions that rename registers, or shuffle them, stay.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ from tilewright.ops import CatOp
 from tilewright.support.data_class import dataclass
 
 _TOGETHER_BYTES = 4096
-"""Of conversions that share a barrier: more would cost programs of a multiprocessor."""
+"""The most bytes of conversions that share a barrier: more would cost resident programs."""
 
 
 @dataclass(frozen=True)
 class LowerConversions(Pass, name="nvidia-lower-conversions"):
     """Write and read buffers in place of conversions through shared memory.
 
-    capability: of the architecture.
+    capability: of the architecture
     """
 
     capability: int = 90
@@ -50,7 +51,7 @@ class LowerConversions(Pass, name="nvidia-lower-conversions"):
         for op in [op for op in function.walk() if isinstance(op, ConvertOp)]:
             chosen = self._through_memory(op)
             if op.parent is not None and chosen is not None:
-                together = list(self._side_by_side(op))
+                together = list(self._adjacent(op))
                 if len(together) > 1:
                     self._exchange_together(together)
                 else:
@@ -67,8 +68,8 @@ class LowerConversions(Pass, name="nvidia-lower-conversions"):
         chosen = conversion(op, row_for(self.capability).stmatrix)
         return chosen if isinstance(chosen, SharedMemory) else None
 
-    def _side_by_side(self, first: ConvertOp) -> Iterator[ConvertOp]:
-        """Small conversions from one on that stand together, none of the result of another."""
+    def _adjacent(self, first: ConvertOp) -> Iterator[ConvertOp]:
+        """Adjacent small conversions from one on, independent of each other."""
         op, left, made = first, _TOGETHER_BYTES, set[Value]()
         while isinstance(op, ConvertOp) and op.x not in made:
             chosen = self._through_memory(op)
@@ -80,7 +81,7 @@ class LowerConversions(Pass, name="nvidia-lower-conversions"):
             op = op.next
 
     def _exchange_together(self, ops: Sequence[ConvertOp]) -> None:
-        """All are written before any is read, so that one barrier will do."""
+        """Write all before any is read, so that they share a barrier."""
         written = [_Rounds(Builder.at(ops[0]), self.capability).write(op) for op in ops]
         for op, buffer in zip(ops, written, strict=True):
             read = ReadOp(buffer, result_type=op.type)
@@ -88,14 +89,14 @@ class LowerConversions(Pass, name="nvidia-lower-conversions"):
 
 
 class _Rounds:
-    """The rounds of one conversion. buffers: through which they go, one after the other."""
+    """The rounds of one conversion. buffers: of the rounds, in order."""
 
     def __init__(self, builder: Builder, capability: int) -> None:
         self.builder, self.matrix_stores = builder, row_for(capability).stmatrix
         self.buffers: dict[BufferType, Value] = {}
 
     def convert(self, op: ConvertOp, axes: list[int]) -> Value:
-        """The result, of halves along axes."""
+        """The result, joined from halves along axes."""
         target = cast("TileType", op.type)
         if not axes:
             return self._round(op)
@@ -117,7 +118,7 @@ class _Rounds:
         return self.builder.value(ReadOp(self.write(op), result_type=op.type))
 
     def write(self, op: ConvertOp) -> Value:
-        """The buffer through which a conversion goes, written."""
+        """Write the operand of a conversion; returns the buffer."""
         chosen, type_ = conversion(op, self.matrix_stores), cast("TileType", op.type)
         assert isinstance(chosen, SharedMemory), op
         shared = BufferType(type_.shape, type_.element, chosen.shared)
@@ -129,7 +130,7 @@ class _Rounds:
         return buffer
 
     def _renamed(self, value: Value, type_: TileType) -> Value:
-        """The same registers in the order of a layout."""
+        """The same registers, in the order of another layout."""
         return value if value.type is type_ else self.builder.value(ConvertOp(value, type_))
 
 

@@ -1,4 +1,4 @@
-"""What threads exchange to compute one op, as ops on buffers.
+"""Lower exchanges between threads within one op to ops on buffers.
 
     %y = tile.gather %x, %i {axis = 0}         %s = nvidia.alloc : buffer<256xf32, ...>
                                           ->   nvidia.write %x, %s
@@ -28,7 +28,7 @@
                                                nvidia.write_panel %x {number = 1}
                                                mem.descriptor_store %p, %x, ...     the last panel
 
-Sorts: _expand_sorts.py. insert_shared_barriers.py puts barriers between.
+_expand_sorts.py expands sorts. insert_shared_barriers.py inserts the barriers.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ from tilewright.support.data_class import dataclass
 
 @dataclass(frozen=True)
 class LowerExchanges(Pass, name="nvidia-lower-exchanges"):
-    """Write and read buffers in place of ops that exchange what they compute.
+    """Write and read buffers in place of ops that exchange data between threads.
 
-    warps: of a program instance; capability: of the architecture.
+    warps: of a program instance; capability: of the architecture
     """
 
     warps: int = 4
@@ -149,7 +149,7 @@ def _fma_dot(op: FmaDotOp, build: Builder, buffers: Sequence[Value], _warps: int
 def _atomic(
     op: AtomicOp | AtomicCasOp, build: Builder, buffers: Sequence[Value], warps: int
 ) -> None:
-    """What the owner of an element has got, for the threads that hold copies."""
+    """Distribute the result of an element's owner to the threads that hold copies."""
     users = list(op.result.uses)
     behind, (buffer,) = Builder.after(op), buffers
     own, is_tile = op.result, isinstance(op.type, TileType)
@@ -166,14 +166,14 @@ def _atomic(
 def _store_by_panels(
     op: DescriptorStoreOp | DescriptorReduceOp, build: Builder, matrix_stores: bool
 ) -> None:
-    """Passes through slots in turn; op asks for the last one itself."""
+    """Store panels through alternating slots; the op itself stores the last one."""
     panels, (base, stored, *numbers) = panels_of(op, matrix_stores), op.operands
     last, shape = len(panels.passes) - 1, op.block_shape
     kind = op.kind if isinstance(op, DescriptorReduceOp) else ""
     for number in range(last + 1):
         build.emit(WritePanelOp(stored, shape, number))
         if panels.slots <= number + 1 <= last:
-            # What stands in the next slot has been read: the same barrier tells of this, too.
+            # TMA has read the next slot: the same barrier publishes this as well.
             build.emit(BulkStoreWaitOp())
         if number < last:
             build.emit(StorePanelOp(base, stored, tuple(numbers), shape, number, kind))

@@ -1,4 +1,4 @@
-"""Lets the two blocks of a cluster share copies of the same: each asks for one half, for both.
+"""Multicast TMA loads: each block of a 2-CTA cluster issues one half of a shared tile for both.
 
     cf.for %p = ... {                         cf.for %p = ... {
       %m, %n = %p mod x, %p / x                 %m, %n = %p mod x, %p / x
@@ -13,14 +13,13 @@
       }                                         }
     }                                         }
 
-Which of its operands a program shares with its neighbour depends on the order in which the source
-goes through the tiles, and on the sizes: the producer computes what the neighbour copies, and
-compares. Slots are filled for both blocks at once, so consumers release them in both. The last of
-an odd number of programs has no neighbour: its block shares nothing, and counts for both.
+Which operands adjacent programs share depends on the order in which the source visits tiles, and on
+the sizes: the producer computes the coordinates of the other block's load, and compares. Slots are
+filled for both blocks at once, so consumers release them in both. The last of an odd number of
+programs has no neighbour: its block shares no loads, and counts for both.
 
-It pays where rows do not begin at sectors: L2 then sends five for four. By such dots written by
-hand 1000x1000x1000 took 7.3 us on an H200 instead of 9.0, but 1024x1024x1024 5.7 instead of 5.2
-(ADR 0046). So it is for such rows.
+Sharing pays where rows are not sector-aligned, of which L2 sends five sectors for four; elsewhere
+it costs time (figures in ADR 0046).
 """
 
 from __future__ import annotations
@@ -44,17 +43,17 @@ from tilewright.ops import DescriptorLoadOp, ForOp
 from tilewright.support.data_class import dataclass
 
 _SECTOR_BYTES = 32
-"""Of what L2 sends."""
+"""The unit in which L2 sends."""
 
 _MOST_KNOWN = 16
-"""Of what launches know integers to be multiples."""
+"""The largest divisor that launches check of integers."""
 
 
 @dataclass(frozen=True)
 class MulticastTma(Pass, name="nvidia-multicast-tma"):
-    """Share the copies of a producer that runs several programs, where rows begin between sectors.
+    """Multicast the loads of a persistent producer where rows are not sector-aligned.
 
-    capability: of the architecture.
+    capability: of the architecture
     """
 
     capability: int = 90
@@ -76,19 +75,19 @@ class MulticastTma(Pass, name="nvidia-multicast-tma"):
         return True
 
     def obstacle(self, function: Function) -> str:
-        """Why blocks share no copies; "" if they share those of numbers that both can compute."""
+        """Why blocks share no loads; "" if they share those whose coordinates both can compute."""
         roles = _roles_of(function)
         if not row_for(self.capability).clusters:
             return f"{row_for(self.capability).name} has no clusters"
         if roles is None:
-            return "no producer asks for copies"
+            return "no producer warp issues loads"
         programs, copies = _loop_over_programs(roles.producer), _copies_of(roles)
         if programs is None:
             return "each block runs one program"
         if _is_numbered_ahead(programs):
-            return "what a program is was computed by the one before"
+            return "the program id was computed one program ahead"
         if not all(_is_in_step(copy, programs) for copy in copies):
-            return "a copy is not in the one loop of its program, so blocks are not in step"
+            return "a load is not in the only loop of its program, so blocks are not in step"
         if not _begin_between_sectors(function, copies):
             return f"rows begin at sectors of {_SECTOR_BYTES} bytes, of which L2 sends none twice"
         return ""
@@ -107,7 +106,7 @@ def _loop_over_programs(role: Block) -> ForOp | None:
 
 
 def _is_numbered_ahead(programs: ForOp) -> bool:
-    """Whether a program passes on what the number of the next one tells (`divide_ahead`)."""
+    """Whether divisions are computed one program ahead (`divide_ahead`)."""
 
     def needed(value: Value) -> Sequence[Value]:
         op = value.op
@@ -117,18 +116,18 @@ def _is_numbered_ahead(programs: ForOp) -> bool:
 
 
 def _is_in_step(copy: BulkCopyOp, programs: ForOp) -> bool:
-    """Whether both blocks come to a copy in the same step: in a loop of each program, which all
-    have as many iterations (persistent_loop.py)."""
+    """Whether both blocks reach a load in the same step: in a loop with equal trip counts in all
+    programs (persistent_loop.py)."""
     loop = copy.parent.owner if copy.parent is not None else None
     if not isinstance(loop, ForOp) or loop.parent is not programs.body:
         return loop is programs
-    # Of programs that take different times, blocks are at different steps.
+    # With programs of unequal length, blocks are at different steps.
     bounds = loop.lower, loop.upper, loop.step
     return programs.index not in _closure(bounds, lambda value: _needed_in(value, programs))
 
 
 def _begin_between_sectors(function: Function, copies: Sequence[BulkCopyOp]) -> bool:
-    """Whether rows of a copy do, as far as launches tell: of 8-bit numbers they do not."""
+    """Whether rows of a load start between sectors, as far as launches check; 8-bit rows do not."""
     facts = analyze_alignment(function)
     for load in map(_load_of, copies):
         size = element_of(load.result.type)
@@ -146,9 +145,9 @@ def _load_of(copy: BulkCopyOp) -> DescriptorLoadOp:
 
 
 class _Neighbour:
-    """What the producer would compute for the program of the other block.
+    """The values of the producer, computed for the program of the other block.
 
-    programs: the loop over programs. Ops are cloned once, behind what they are clones of.
+    programs: the loop over programs. Each op is cloned once, after its original.
     """
 
     def __init__(self, programs: ForOp) -> None:
@@ -159,7 +158,7 @@ class _Neighbour:
         self._of_other: dict[Value, Value] = {self._own: other}
 
     def shares(self, copy: BulkCopyOp) -> Value | None:
-        """Whether it copies the same; None: it cannot."""
+        """Whether the other block loads the same tile; None if that cannot be computed."""
         load = _load_of(copy)
         loop = copy.parent.owner if copy.parent is not None else None
         assert isinstance(loop, ForOp)
@@ -172,20 +171,20 @@ class _Neighbour:
         return reduce(builder.bit_and, [self._there_is_one, *equal])
 
     def _used(self, load: DescriptorLoadOp, loop: ForOp) -> list[Value]:
-        """What a load in a loop takes from around it, and depends on the number of the program."""
+        """The values around a loop that a load in it uses, and that depend on the program id."""
         found = _closure(load.operands, lambda value: _needed_inside(value, loop))
         outer = [value for value in found if not _needed_inside(value, loop)]
         return [value for value in outer if self._own in self._computing(value)]
 
     def _computing(self, value: Value) -> list[Value]:
-        """The values of the loop over programs that one is computed from, with it."""
+        """A value, with those of the loop over programs from which it is computed."""
         return _closure([value], self._needed)
 
     def _needed(self, value: Value) -> Sequence[Value]:
         return _needed_in(value, self._programs)
 
     def _other(self, value: Value) -> Value:
-        """The same of the other program."""
+        """The value for the other program."""
         needed = {value.op for value in self._computing(value)}
         for op in [op for op in self._programs.body if op in needed]:
             if all(result not in self._of_other for result in op.results):
@@ -194,7 +193,7 @@ class _Neighbour:
 
 
 def _closure(values: Iterable[Value], needed: Callable[[Value], Sequence[Value]]) -> list[Value]:
-    """Values with what they need, and what that needs."""
+    """Transitive closure of the values that some values need."""
     found: dict[Value, None] = {}
     pending = list(values)
     while pending:
@@ -206,7 +205,7 @@ def _closure(values: Iterable[Value], needed: Callable[[Value], Sequence[Value]]
 
 
 def _needed_in(value: Value, programs: ForOp) -> Sequence[Value]:
-    """What a value of a loop over programs is computed from there."""
+    """The operands of a value that are in the loop over programs as well."""
     op = value.op
     if op is None or op.parent is not programs.body:
         return ()
@@ -214,7 +213,7 @@ def _needed_in(value: Value, programs: ForOp) -> Sequence[Value]:
 
 
 def _needed_inside(value: Value, loop: ForOp) -> Sequence[Value]:
-    """What a value of a loop needs; nothing if it is one of around."""
+    """The operands of a value of a loop; none for values around it."""
     if value is loop.index:
         return loop.lower, loop.step
     if value.owner is loop.body:
@@ -234,15 +233,15 @@ def _share(copy: BulkCopyOp, is_shared: Value | None) -> None:
 
 
 def _has_neighbour(builder: Builder, programs: ForOp, other: Value) -> Value:
-    """Whether the other block runs a program, and is another one."""
+    """Whether there is another block, and it runs a program."""
     is_other = builder.ne(other, programs.index)
     is_program = builder.lt(other, programs.upper)
     return builder.bit_and(is_other, is_program)
 
 
 def _release_in_both(roles: RolesOp, copied: ForOp) -> None:
-    """Slots of loops in programs are released in both blocks, since either producer fills both; of
-    the last program, if their number is odd, in its own, for both. copied: by the producer."""
+    """Release slots of loops in both blocks, since either producer fills both; for the last program
+    of an odd number, in its own block, for both. copied: the producer's loop."""
     waits = [op for op in roles.producer.walk() if isinstance(op, MbarrierWaitOp)]
     empty = dict.fromkeys(_barriers_of(op) for op in waits if op.parent is not copied.body)
     for barriers in empty:

@@ -1,13 +1,13 @@
-"""Tiles of any extents, in tiles whose extents are powers of two (`nvidia-pad-tiles`).
+"""Pad tiles to power-of-two shapes (`nvidia-pad-tiles`).
 
     %i = tile.range 0..12                   %i = tile.range 0..16
     %x = mem.load %p                 ->     %x = mem.load %p mask %i < 12
     %s = tile.reduce add %x                 %s = tile.reduce add (select %i < 12, %x, -0.0)
 
-Padding lies behind the elements of each dimension and holds anything. What could tell is told which
-elements there are: memory is accessed, and asserted and printed, for these only; a fold along a
-padded dimension gets what changes nothing, or a flag beside each element; dots get zeros where
-they sum up; and what moves elements across dimensions becomes a gather.
+Padding follows the elements of each dimension and holds arbitrary values. Ops with effects are
+masked: memory accesses, assertions, prints. Reductions and scans along a padded dimension get
+neutral elements, or a flag with each element; dots get zeros along K; ops that move elements across
+dimensions become gathers.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Shape = tuple[int, ...]
 
 
 class PadTiles(Pass, name="nvidia-pad-tiles"):
-    """Make the extents of all tiles powers of two."""
+    """Pad the shapes of all tiles to powers of two."""
 
     def run(self, function: Function) -> bool:
         types = [v.type for op in function.walk() for v in op.results]
@@ -76,8 +76,8 @@ def _is_gone(op: Op) -> bool:
 
 
 class _Padding(ArithmeticBuilder):
-    """One run. shapes: of the values that are padded, as they were; a value is there from its
-    definition on, which is before its uses."""
+    """One run. shapes: of padded values, without their padding; definitions are padded before
+    uses."""
 
     def __init__(self, function: Function) -> None:
         self.function = function
@@ -86,7 +86,7 @@ class _Padding(ArithmeticBuilder):
 
     def run(self) -> None:
         for op in list(self.function.walk()):
-            if _is_gone(op):  # of a region that has been made anew
+            if _is_gone(op):  # in a region that was rebuilt
                 continue
             self.builder = Builder.at(op)
             handler = _HANDLERS.get(type(op))
@@ -125,7 +125,8 @@ class _Padding(ArithmeticBuilder):
         return self.builder.value(op)
 
     def inside(self, shape: Shape, dims: range | None = None) -> Value:
-        """Which elements of a padded tile are no padding, along all dimensions or some."""
+        """Mask of the elements of a padded tile that are no padding, along all dimensions or
+        some."""
         full = tuple(map(_up, shape))
         valid: Value | None = None
         for dim in dims or range(len(shape)):
@@ -137,7 +138,7 @@ class _Padding(ArithmeticBuilder):
         return valid
 
     def where(self, valid: Value, x: Value, otherwise: float) -> Value:
-        """x, but a number where `valid` does not hold."""
+        """x where `valid` holds, a number elsewhere."""
         return self.select(valid, x, otherwise)
 
     def replace(self, op: Op, *values: Value) -> None:
@@ -181,7 +182,7 @@ def _masked(padding: _Padding, op: LoadOp | StoreOp | AtomicOp | HistogramOp | A
     fields["mask"] = valid
     if isinstance(op, HistogramOp):
         fields["bins"] = _up(op.bins)
-    # Types of results are inferred from operands, which are padded by now.
+    # Types of results are inferred from operands, which are already padded.
     new = padding.builder.emit(type(op)(**fields))
     padding.replace(op, *new.results)
 
@@ -210,13 +211,13 @@ _NEUTRAL: dict[type[Op], Callable[[DType], float]] = {
     OrOp: lambda t: 0,
     XorOp: lambda t: 0,
 }
-"""What changes nothing, by the op that folds. Not 0.0: with that, a sum of -0.0 would be 0.0."""
+"""Neutral numbers, by the combining op. Not 0.0: the sum of -0.0 and 0.0 is 0.0."""
 
 
 @_handles(ReduceOp, ScanOp)
 def _fold(padding: _Padding, op: ReduceOp | ScanOp) -> None:
     shape, axis = padding.shape(op.inputs[0]), op.axis
-    # A scan forwards comes to the padding last.
+    # A forward scan reaches the padding last.
     forwards = isinstance(op, ScanOp) and not op.reverse
     if forwards or _up(shape[axis]) == shape[axis]:
         return
@@ -232,7 +233,7 @@ def _fold(padding: _Padding, op: ReduceOp | ScanOp) -> None:
 
 
 def neutral_number(op: ReduceOp | ScanOp) -> float | None:
-    """The number that changes nothing, where the fold is by a single op that has one."""
+    """The neutral number of a reduction or scan by a single op; None without one."""
     first = op.combine.first
     element = element_of(op.inputs[0].type)
     if len(op.inputs) > 1 or first is None or not isinstance(element, DType):
@@ -246,7 +247,7 @@ def neutral_number(op: ReduceOp | ScanOp) -> float | None:
 
 
 def _flagged(combine: Block, count: int) -> Block:
-    """A combine region with a flag beside the elements: whether there is one on that side."""
+    """A combine region with a flag for each side: whether it has an element."""
     types = tuple(arg.type for arg in combine.args[:count])
     block = Block((*types, i1, *types, i1))
     builder = Builder(block)
@@ -301,7 +302,7 @@ def _reshape(padding: _Padding, op: ReshapeOp) -> None:
 
 
 def _renumbered(padding: _Padding, number: Value, old: Shape, new: Shape) -> Value:
-    """The numbers of elements in a tile of extents `old`, as those in one of extents `new`."""
+    """Row-major numbers of elements in a tile of shape `old`, as numbers in shape `new`."""
     total = padding.constant(0, number.type)
     for dim in range(len(old)):
         index = padding.rem(padding.div(number, math.prod(old[dim + 1 :])), old[dim])

@@ -1,4 +1,4 @@
-"""Leaves out masks of results in the iterations in which they are true for all elements.
+"""Branch around selects in iterations where the mask is true for the whole tile.
 
     %m = arith.compare %columns, %n {"lt"}       %full = %j + 63 < %n (in 64 bits)
     %y = arith.select %m, %x, %c           ->    %y = cf.if %full {
@@ -9,8 +9,8 @@
                                                    cf.yield %z
                                                  }
 
-Masks at the end of rows, and of triangles, concern the last of many iterations. In a loop around
-dots, threads compute what stands between these while the tensor cores wait, or work on others.
+Masks of row ends and triangles concern the last of many iterations. In a loop of dots, threads
+compute the selects while the tensor cores wait, or work on other warps' dots.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from tilewright.ops import (
 from tilewright.support.data_class import dataclass
 
 _LEAST_ELEMENTS = 4
-"""Of a thread: fewer are not worth a branch."""
+"""Elements of a thread: below this, a branch costs more than it saves."""
 
 
 @dataclass(frozen=True)
 class PeelMaskSelects(Pass, name="nvidia-peel-mask-selects"):
-    """Branch around masks that are often true for all elements. warps: of a program instance."""
+    """Branch around masks that are often true for the whole tile. warps: of a program."""
 
     warps: int = 4
 
@@ -60,7 +60,7 @@ class PeelMaskSelects(Pass, name="nvidia-peel-mask-selects"):
 
 
 def _skip(op: SelectOp, loop: ForOp) -> bool:
-    """Branch around one mask, if scalars tell whether all of it is true; whether they do."""
+    """Branch around one mask if scalars decide whether it is true everywhere; whether they do."""
     compares = _compares(op.condition)
     pairs = [pair for pair in map(_ordered, compares) if pair is not None]
     if not compares or len(pairs) < len(compares):
@@ -84,7 +84,7 @@ def _skip(op: SelectOp, loop: ForOp) -> bool:
 
 
 def _compares(mask: Value) -> list[CompareOp]:
-    """The comparisons that a mask is the conjunction of; none if it is none."""
+    """The comparisons whose conjunction is a mask; none for other masks."""
     op = mask.op
     if isinstance(op, BroadcastOp | ExpandDimsOp):
         return _compares(op.x)
@@ -95,7 +95,7 @@ def _compares(mask: Value) -> list[CompareOp]:
 
 
 def _ordered(op: CompareOp) -> tuple[Span, Span, bool] | None:
-    """What is to be below what, and whether strictly."""
+    """The lower and the upper side of a comparison, and whether it is strict."""
     if dtype_of(op.lhs.type) is not i32 or op.predicate not in ("lt", "le", "gt", "ge"):
         return None
     sides = (op.lhs, op.rhs) if op.predicate in ("lt", "le") else (op.rhs, op.lhs)
@@ -104,11 +104,11 @@ def _ordered(op: CompareOp) -> tuple[Span, Span, bool] | None:
 
 
 def _tests(builder: Builder, below: Span, above: Span, is_strict: bool) -> list[Value]:
-    """What holds, in 64 bits, if all elements of one tile are below all of another."""
+    """Conditions, in 64 bits, under which all elements of one tile are below all of another."""
     highest, lowest = _sum(builder, below, below.high), _sum(builder, above, above.low)
     tests = [builder.compare(highest, lowest, "lt" if is_strict else "le")]
     if above.high and above.scalar is not None:
-        # In 32 bits its largest elements would be negative else.
+        # In 32 bits its largest elements would wrap to negative numbers.
         tests.append(builder.le(_sum(builder, above, above.high), i32.max_int))
     return tests
 

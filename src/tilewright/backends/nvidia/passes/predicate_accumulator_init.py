@@ -1,4 +1,4 @@
-"""Lets dots start sums again by a predicate, instead of with zeros that are written before.
+"""Initialize accumulators by the predicate of wgmma, not by writing zeros.
 
     cf.for ... (%acc) {                                cf.for ... (%acc, %k = true) {
       %c = nvidia.wgmma %a, %b, %acc                     %c = nvidia.wgmma %a, %b, %acc, %k
@@ -9,8 +9,8 @@
       cf.yield %d                                      }
     }
 
-As in a loop over the blocks of K of all tiles of a program. The sums then stay in their registers,
-so dots can go on while the next iteration starts (deferred_waits.py).
+The pattern is a loop over the K blocks of all tiles of a program. The accumulator then stays in its
+registers, so the wait can be deferred to the next iteration (deferred_waits.py).
 """
 
 from __future__ import annotations
@@ -27,44 +27,44 @@ from tilewright.transforms import add_slot, defining_block, set_operands, yield_
 
 @dataclass(frozen=True)
 class PredicateAccumulatorInit(Pass, name="nvidia-predicate-accumulator-init"):
-    """Let wgmma dots start sums again."""
+    """Give wgmma dots the predicate."""
 
     def run(self, function: Function) -> bool:
         dots = [op for op in function.walk() if isinstance(op, WgmmaOp)]
-        return any([_restart_before(op) or _restart_behind(op) for op in dots])
+        return any([_restart_before(op) or _restart_after(op) for op in dots])
 
 
 @dataclass(frozen=True, slots=True)
 class _Restart:
-    """A tile that is `sums`, or zeros.
+    """A tile that is an accumulator, or zeros.
 
-    condition: a scalar; zeros_if: of which value of the condition; op: that chooses
+    condition: a scalar; zeros_if: the value of the condition that selects zeros; op: the choice
     """
 
-    sums: Value
+    accumulator: Value
     condition: Value
     zeros_if: bool
     op: Op
 
     def keep(self, builder: Builder) -> Value:
-        """Whether it is the sums."""
+        """Whether the tile is the accumulator."""
         if not self.zeros_if:
             return self.condition
         return builder.bit_xor(self.condition, True)
 
 
 def _restart_before(dot: WgmmaOp) -> bool:
-    """Where zeros are chosen for what a dot adds to."""
+    """Rewrite a choice of zeros for the operand of a dot."""
     restart = _restart_of(dot.acc)
     if restart is None:
         return False
     builder = Builder.at(dot)
-    _add_predicate(dot, restart.sums, restart.keep(builder), builder)
+    _add_predicate(dot, restart.accumulator, restart.keep(builder), builder)
     return True
 
 
-def _restart_behind(dot: WgmmaOp) -> bool:
-    """Where zeros are chosen for the next iteration, which alone uses them."""
+def _restart_after(dot: WgmmaOp) -> bool:
+    """Rewrite a choice of zeros that only the next iteration uses."""
     acc, body = dot.acc, dot.acc.owner
     if not isinstance(body, Block) or body is not dot.parent:
         return False
@@ -78,19 +78,19 @@ def _restart_behind(dot: WgmmaOp) -> bool:
     true = Builder.at(loop).constant(True, i1)
     (keep,) = add_slot(loop, true, "keep")
     yield_more(loop, restart.keep(Builder.at(end)))
-    end.set_operand(slot, restart.sums)
+    end.set_operand(slot, restart.accumulator)
     _add_predicate(dot, acc, keep, Builder.at(dot))
     return True
 
 
-def _add_predicate(dot: WgmmaOp, sums: Value, keep: Value, builder: Builder) -> None:
+def _add_predicate(dot: WgmmaOp, accumulator: Value, keep: Value, builder: Builder) -> None:
     if dot.keep is not None:
         keep = builder.bit_and(dot.keep, keep)
-    set_operands(dot, (dot.a, dot.b, sums, keep))
+    set_operands(dot, (dot.a, dot.b, accumulator, keep))
 
 
 def _restart_of(value: Value) -> _Restart | None:
-    """How a tile is chosen from sums and zeros, if it is."""
+    """The choice between an accumulator and zeros that a tile is; None for other tiles."""
     op = value.op
     if isinstance(op, SelectOp):
         condition = op.condition.op.x if isinstance(op.condition.op, SplatOp) else op.condition
@@ -103,10 +103,10 @@ def _restart_of(value: Value) -> _Restart | None:
     zeros = [_is_zero(v) for v in values]
     if condition.type is not i1 or zeros.count(True) != 1:
         return None
-    sums = values[zeros.index(False)]
-    if _is_inside(sums, op):
+    accumulator = values[zeros.index(False)]
+    if _is_inside(accumulator, op):
         return None
-    return _Restart(sums, condition, zeros[0], op)
+    return _Restart(accumulator, condition, zeros[0], op)
 
 
 def _is_zero(value: Value) -> bool:
@@ -117,6 +117,6 @@ def _is_zero(value: Value) -> bool:
 
 
 def _is_inside(value: Value, op: Op) -> bool:
-    """Whether a value is made in the regions of an op."""
+    """Whether a value is defined in the regions of an op."""
     block = defining_block(value)
     return any(block is region for inner in op.walk() for region in inner.regions)

@@ -1,21 +1,22 @@
-"""Chooses the dots that whole warpgroups compute: these read shared memory themselves.
+"""Select the dots that wgmma computes, with operands in shared memory or registers.
 
     %c = tile.dot %a, %b, %acc      ->      %m = nvidia.share %a : buffer<128x64xf16, ...>
                                             %n = nvidia.share %b : buffer<64x256xf16, ...>
                                             %c = nvidia.wgmma %m, %n, %acc
 
-The instruction reads its B from shared memory, and its A from there or from registers. Operands in
-shared memory have the widest swizzle that fits. Buffers are made where their tiles are: those of
-loop invariants before the loop.
+The instruction reads B from shared memory, and A from there or from registers. Operands in shared
+memory have the widest swizzle that fits. Buffers are allocated where their tiles are defined: those
+of loop invariants before the loop.
 
-An operand that is computed, or that lies in memory as the instruction does not read it, comes from
-registers: A as it is, B by the transposed dot, whose A it is:
+An operand that is computed, or whose order in memory wgmma does not read, comes from registers: A
+directly, B by the transposed dot, whose A it is:
 
     %w = mem.load ... : tile<64x128xi8>      ->     %m = nvidia.share %a
     %b = arith.cast %w                              %c = nvidia.wgmma %m, %b, %acc {swapped = true}
     %c = tile.dot %a, %b, %acc
 
-Where both operands are of fp32 and lie so, the other one is turned by its copy (turned_loads.py).
+Where that holds for both operands of fp32, the copy of the other one transposes it
+(turned_loads.py).
 """
 
 from __future__ import annotations
@@ -45,9 +46,9 @@ Facts = dict[Value, Alignment]
 
 @dataclass(frozen=True)
 class SelectMma(Pass, name="nvidia-select-mma"):
-    """Let warpgroups compute the dots that they can.
+    """Select wgmma for the dots that it can compute.
 
-    warps: of a program instance; capability: of the architecture.
+    warps: of a program instance; capability: of the architecture
     """
 
     warps: int = 4
@@ -59,7 +60,7 @@ class SelectMma(Pass, name="nvidia-select-mma"):
         if not arch.wgmma or not dots:
             return False
         facts = analyze_alignment(function)
-        # Before any is replaced: what one reads may be another's result.
+        # Before any is replaced: one may read the result of another.
         plans = [(op, _plan(op, facts, arch, self.warps)) for op in dots]
         shared: dict[tuple[Value, BufferType], Value] = {}
         chosen: list[WgmmaOp] = []
@@ -72,7 +73,7 @@ class SelectMma(Pass, name="nvidia-select-mma"):
                 dot = WgmmaOp(a, b, op.acc, *plan.sharing, plan.swapped, plan.interleaved)
                 Rewriter.replace(op, Builder.at(op).value(dot))
                 chosen.append(dot)
-        # Behind all: dots may share an operand, which has one layout.
+        # After all: dots may share an operand, which has one layout.
         lanes = [best_lanes_last(dot, self.warps) for dot in chosen]
         for dot, last in zip(chosen, lanes, strict=True):
             dot.attrs["lanes_last"] = last
@@ -80,7 +81,7 @@ class SelectMma(Pass, name="nvidia-select-mma"):
 
 
 def mma_obstacles(function: Function, arch: Arch, warps: int) -> dict[SourceLoc | None, str]:
-    """Why warpgroups do not compute the dots of each line; "" where they do."""
+    """Why wgmma does not compute the dots of each line; "" where it does."""
     facts = analyze_alignment(function)
     dots = (op for op in function.walk() if isinstance(op, DotOp))
     plans = {op.loc: _plan(op, facts, arch, warps) for op in dots}
@@ -89,8 +90,8 @@ def mma_obstacles(function: Function, arch: Arch, warps: int) -> dict[SourceLoc 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """buffers: of A and B, None for what is in registers; sharing: see `wgmma_sharing`; swapped and
-    interleaved: see `WgmmaOp`."""
+    """How wgmma computes a dot. buffers: of A and B, None for operands in registers; sharing: see
+    `wgmma_sharing`; swapped, interleaved: see `WgmmaOp`."""
 
     buffers: tuple[BufferType | None, BufferType | None]
     sharing: tuple[int, int]
@@ -99,7 +100,7 @@ class _Plan:
 
 
 def _plan(op: DotOp, facts: Facts, arch: Arch, warps: int) -> _Plan | str:
-    """How warpgroups compute a dot, or why they do not."""
+    """How wgmma computes a dot, or why it does not."""
     if len(shape_of(op.type)) != 2:
         return wgmma_obstacle(op, arch, warps)
     swapped = _swapped(op, facts, arch, warps)
@@ -107,8 +108,8 @@ def _plan(op: DotOp, facts: Facts, arch: Arch, warps: int) -> _Plan | str:
     right = _buffer(op.b, 0, facts)
     if not obstacle and right is None:
         obstacle = "wgmma reads B contiguous along N for 16-bit types only"
-    # Warpgroups beyond the rows would compute the same operand in their registers. What else a loop
-    # makes of a dot, maxima of its rows above all, has these in few threads as it is.
+    # Warpgroups beyond the rows would compute the same operand in their registers. Other uses of a
+    # dot in a loop, such as row maxima, prefer rows in few threads.
     is_better = _only_adds(op) and swapped is not None and swapped.sharing[1] == warps // WARPS
     if swapped is not None and (obstacle or is_better):
         return swapped
@@ -125,17 +126,17 @@ def _plan(op: DotOp, facts: Facts, arch: Arch, warps: int) -> _Plan | str:
 
 
 def _is_shared(op: DotOp) -> bool:
-    """Whether A is best read from shared memory: it is loaded, or goes through it anyway, since
-    other threads have it than those whose registers it would be in; or it is made before the loop:
-    ptxas 13.0 may give registers that all iterations multiply to what one of them multiplies."""
+    """Whether A is best read from shared memory: it is loaded, or is exchanged through it in any
+    case since other threads hold it; or it is defined before the loop, where ptxas 13.0 may assign
+    its registers to an operand of one iteration."""
     value = _transposed(op.a)[0]
     made_in = value.owner if value.op is None else value.op.parent
     return loaded_by(value) is not None or value is not op.a or made_in is not op.parent
 
 
 def _only_adds(op: DotOp) -> bool:
-    """Whether a dot goes to the next iteration, to a dot that adds to it, or to code that
-    computes such sums element by element, and nowhere else."""
+    """Whether the only uses of a dot are the next iteration, dots that add to it, and element-wise
+    code with such uses."""
     assert op.parent is not None
     end, seen = op.parent.last, {op.result}
     stack = [op.result]
@@ -151,14 +152,14 @@ def _only_adds(op: DotOp) -> bool:
 
 
 def _swapped(op: DotOp, facts: Facts, arch: Arch, warps: int) -> _Plan | None:
-    """The transposed dot, if it has B in registers and that is computed from loads, or not
-    contiguous as the instruction would read it."""
+    """The transposed dot, with B in registers, if B is computed from loads or not contiguous as
+    wgmma reads it."""
     left = _buffer(op.a, 0, facts, transposed=True)
     sharing = wgmma_sharing(op, arch, warps, swapped=True)
     chain = operand_chain(op, 1)
     if left is None or sharing is None or chain is None or not loaded_by(_transposed(op.a)[0]):
         return None
-    # Transposed loads are read as they are.
+    # Transposed loads are read directly.
     is_loaded = loaded_by(_transposed(op.b)[0]) is not None
     if is_loaded and _buffer(op.b, 0, facts) is not None:
         return None
@@ -166,8 +167,8 @@ def _swapped(op: DotOp, facts: Facts, arch: Arch, warps: int) -> _Plan | None:
 
 
 def _with_transposing_copies(op: DotOp, facts: Facts, arch: Arch, warps: int) -> _Plan | None:
-    """The dot of fp32 if neither operand is contiguous along K: one is in registers, the other,
-    which is the smaller one if it can be, is turned by copies of single elements."""
+    """The dot of fp32 with neither operand contiguous along K: one is in registers; copies of
+    single elements transpose the other, the smaller one if possible."""
     m, n = shape_of(op.type)[-2:]
     for swapped in (n > m, n <= m):
         value, index = (op.a, 1) if swapped else (op.b, 0)
@@ -195,9 +196,9 @@ def _can_be_transposed(value: Value, block: Block | None) -> bool:
 
 
 def _is_interleaved(op: DotOp, index: int, facts: Facts) -> bool:
-    """Whether threads read what registers are made of in runs along M (or N) from shared memory.
+    """Whether threads read the tiles of a register operand from shared memory in runs along M or N.
 
-    Of 16 bits matrices are loaded, in whatever order.
+    16-bit elements are read by ldmatrix, in any order.
     """
     chain = operand_chain(op, index, dim=index)
     return chain is not None and all(
@@ -219,7 +220,7 @@ def _is_contiguous(source: Source, facts: Facts) -> bool:
 def _shared(
     value: Value, type_: BufferType, shared: dict[tuple[Value, BufferType], Value]
 ) -> Value:
-    """A tile in shared memory, from where it is made on; shared: those that there are."""
+    """A tile in shared memory, from its definition on. shared: the existing buffers."""
     if (value, type_) not in shared:
         if value.op is not None:
             builder = Builder.after(value.op)
@@ -231,7 +232,7 @@ def _shared(
 
 
 def _transposed(value: Value) -> tuple[Value, list[int]]:
-    """A tile in front of transpositions; its dims behind them."""
+    """A tile before its transpositions, and the order of its dims after them."""
     order = list(range(len(shape_of(value.type))))
     while isinstance(value.op, TransposeOp):
         order = [value.op.order[dim] for dim in order]
@@ -242,10 +243,10 @@ def _transposed(value: Value) -> tuple[Value, list[int]]:
 def _buffer(
     value: Value, k_dim: int, facts: Facts, transposed: bool = False, along_k: bool = False
 ) -> BufferType | None:
-    """The buffer of an operand; None if the instruction cannot read it.
+    """The buffer of an operand; None if wgmma cannot read it.
 
-    transposed: A of a dot (k_dim 0) is what the instruction has as its B; along_k: it is
-    contiguous along K in any case.
+    transposed: the operand is A of a dot (k_dim 0) that becomes B of the instruction; along_k: it
+    is contiguous along K in any case
     """
     element, shape = dtype_of(value.type), shape_of(value.type)
     if transposed:
@@ -262,14 +263,14 @@ def _buffer(
 
 
 def _contiguous_dim(value: Value, k_dim: int, facts: Facts) -> int:
-    """The dim along which a tile is contiguous in memory; K of what does not come from there.
+    """The dim along which a tile is contiguous in memory; K for tiles that are not loaded.
 
-    What is computed of a tile from there has the same rows in the threads that write it.
+    Tiles that are computed from a loaded one have the same rows in the threads that write them.
     """
     for source in _element_sources(value):
         tile, order = _transposed(source)
         load = loaded_by(tile)
-        # Of other types than those of 16 bits only K may be contiguous.
+        # For types other than 16-bit, only K may be contiguous.
         if load is not None and (source is value or dtype_of(value.type).bits == 16):
             if isinstance(load, DescriptorLoadOp):
                 return order.index(len(order) - 1)
@@ -279,7 +280,7 @@ def _contiguous_dim(value: Value, k_dim: int, facts: Facts) -> int:
 
 
 def _element_sources(value: Value) -> Iterator[Value]:
-    """A tile, and the tiles that it is computed of element by element."""
+    """A tile, and the tiles from which it is computed element by element."""
     shape, seen, stack = shape_of(value.type), set[Value](), [value]
     while stack:
         source = stack.pop()

@@ -1,4 +1,4 @@
-"""Divides program ids by the shorter ways: which tile a program computes is known sooner.
+"""Fast paths for divisions of program ids, so that a program knows its tile sooner.
 
     %h = arith.min %rest, 8                %h = arith.min %rest, 8
     %m = arith.rem %i, %h : i32            %whole = arith.compare %h, 8 {predicate = "eq"} : i1
@@ -8,20 +8,17 @@
                                              cf.yield %i mod %h
                                            }
 
-A division by a number that only the launch tells takes some 30 instructions, each of which waits
-for the one before: 100 clock cycles. A program in the order of groups makes three, one after the
-other, before its first copy; 1000x1000x1000 took 7.68 us on an H200 with all of them, and 7.52 with
-one. Two of them have a result that is known as a rule:
+A division by a launch constant is a chain of some 30 dependent instructions. A program in grouped
+order computes three before its first load (figures in ADR 0029). Two of them have a likely result:
 
-* a minimum with a constant is that constant but in the last group of tiles;
-* a program that a block starts with is one of the first row of the grid; of a grid with one axis
-  all are.
+* a minimum with a constant is that constant except in the last group of tiles;
+* the first program of a block is in the first row of the grid; in a grid with one axis all are.
 
-Numbers of which ranges prove that they are not negative are divided as unsigned ones, which takes a
-third less, and by a power of two one instruction; a divisor of unknown sign is replaced by its
-magnitude, and the sign of the quotient follows. Scalars only, and where there is a producer, whose
-first copy all wait for: elsewhere branches keep addresses from being computed between loads, and
-cost registers.
+Numbers that ranges prove non-negative are divided as unsigned, which is a third shorter, and by a
+power of two with one instruction; a divisor of unknown sign is replaced by its magnitude, and the
+sign of the quotient is restored. The pass applies to scalars of functions with a producer, whose
+first load all warps wait for: elsewhere branches would keep addresses from being computed between
+loads, and cost registers.
 """
 
 from __future__ import annotations
@@ -48,29 +45,29 @@ Division = DivOp | RemOp
 
 
 class SimplifyPidDivision(Pass, name="nvidia-simplify-pid-division"):
-    """Divide scalars as unsigned numbers where they are such, and as a rule not at all."""
+    """Divide scalars as unsigned where possible, and branch around likely results."""
 
     def run(self, function: Function) -> bool:
         if not any(isinstance(op, RolesOp) for op in function.body):
             return False
-        # Quotient and remainder of the same numbers are one division.
+        # Quotient and remainder of equal operands are one division.
         groups: dict[tuple[Block | None, Value, Value], list[Division]] = {}
         for op in function.walk():
             if isinstance(op, Division) and op.result.type in (i32, u32):
                 groups.setdefault((op.parent, op.lhs, op.rhs), []).append(op)
         divisor = _Divisor(groups.values())
-        return any([divisor.shorten(group) for group in groups.values()])
+        return any([divisor.simplify(group) for group in groups.values()])
 
 
 class _Divisor:
-    """Rewrites divisions. Ranges are those before it: branches hide what a remainder is below."""
+    """The rewrite of divisions, by ranges from before it: branches hide bounds of remainders."""
 
     def __init__(self, groups: Iterable[Sequence[Division]]) -> None:
         operands = {value for group in groups for value in group[0].operands}
         self._natural = {value for value in operands if _is_proved_natural(value)}
 
-    def shorten(self, group: Sequence[Division]) -> bool:
-        """Rewrite divisions of the same numbers; whether there is a shorter way."""
+    def simplify(self, group: Sequence[Division]) -> bool:
+        """Rewrite divisions of equal operands; whether there is a fast path."""
         first = group[0]
         known = _usual_divisor(first.rhs)
         if known is not None:
@@ -86,7 +83,7 @@ class _Divisor:
         return True
 
     def _expect(self, group: Sequence[Division], divisor: int) -> None:
-        """Divide by a constant where the divisor is that."""
+        """Divide by a constant where the divisor equals it."""
         first = group[0]
         builder = Builder.at(first)
         usual = builder.constant(divisor, first.rhs.type)
@@ -101,7 +98,7 @@ class _Divisor:
     def _branch(
         self, group: Sequence[Division], holds: Value, usual: Callable[[Builder, Division], Value]
     ) -> None:
-        """Divide in the usual way where it holds, else as before."""
+        """Divide by the fast path where a condition holds, otherwise as before."""
         then, orelse = Block(), Block()
         short, long = (Builder(block, None, group[0].loc) for block in (then, orelse))
         short.emit(YieldOp(tuple(usual(short, op) for op in group)))
@@ -117,7 +114,7 @@ class _Divisor:
         Rewriter.replace(op, result)
 
     def _divide(self, builder: Builder, op: Division) -> Value:
-        """What an op computes, as an unsigned division if its dividend is not negative."""
+        """The result of a division, unsigned if its dividend is non-negative."""
         if op.result.type is u32 or op.lhs not in self._natural:
             return builder.value(type(op)(op.lhs, op.rhs))
         if op.rhs in self._natural:
@@ -135,7 +132,7 @@ def _divide_unsigned(builder: Builder, op: Division, divisor: Value) -> Value:
 
 
 def _divide_by_more(builder: Builder, op: Division) -> Value:
-    """By a number that is greater than what is divided."""
+    """Divide by a number that is greater than the dividend."""
     return op.lhs if isinstance(op, RemOp) else builder.constant(0, op.result.type)
 
 
@@ -146,7 +143,7 @@ def _is_proved_natural(value: Value) -> bool:
 
 
 def _usual_divisor(value: Value) -> int | None:
-    """The constant that a divisor is at most, if it is one."""
+    """The constant upper bound of a divisor that is a minimum; None for others."""
     op = value.op
     sides = (op.lhs.op, op.rhs.op) if isinstance(op, MinOp) else ()
     numbers = (int(side.value) for side in sides if isinstance(side, ConstantOp))
@@ -154,7 +151,7 @@ def _usual_divisor(value: Value) -> int | None:
 
 
 def _is_program(value: Value) -> bool:
-    """Whether it is the number of a program that a block runs, or of the one beside it."""
+    """Whether a value is the id of a program of this block, or of the adjacent one."""
     if isinstance(value.op, NeighbourOp):
         return _is_program(value.op.program)
     loop = value.owner.owner if isinstance(value.owner, Block) else None
