@@ -135,7 +135,7 @@ def _is_instruction(op: MathOp) -> bool:
 
 
 def _exp(a: FloatArithmetic, x: Value) -> Value:
-    """e^x = 2^(x log2(e)): two instructions; the rounding of the product costs |x| / 2 ulp.
+    """e^x = 2^(x log2(e)): two instructions; the rounding of x log2(e) costs |x| / 2 ulp.
 
     `libdevice.exp` is the accurate one.
     """

@@ -108,13 +108,13 @@ def _scan(op: ScanOp, build: Builder, buffers: Sequence[Value], _warps: int) -> 
     scanned = emitted(build, in_warps, layout)
     for x, buffer in zip(scanned, buffers, strict=True):
         build.emit(WriteLastOp(x, buffer, axis=axis + 1, first=op.reverse))
-    sums = in_each_thread(slice_of(layout, axis + 1), axis)
-    types = [TileType(sums.shape, element_of(x.type), sums) for x in inputs]
+    here = in_each_thread(slice_of(layout, axis + 1), axis)
+    types = [TileType(here.shape, element_of(x.type), here) for x in inputs]
     read = [
         build.value(ReadOp(buffer, result_type=type_))
         for buffer, type_ in zip(buffers, types, strict=True)
     ]
-    over_warps = emitted(build, ScanOp(tuple(read), op.combine.clone({}), axis, op.reverse), sums)
+    over_warps = emitted(build, ScanOp(tuple(read), op.combine.clone({}), axis, op.reverse), here)
     join = ScanJoinOp((*scanned, *over_warps), op.combine.clone({}), axis, op.reverse)
     joined = emitted(build, join, layout)
     Rewriter.replace(op, [reshaped(build, x, shape) for x in joined])

@@ -1,5 +1,5 @@
-"""Lets wgmma dots run on until something uses them, where there is work meanwhile:
-other dots are issued, or what no dot needs is exchanged and computed.
+"""Sink waits for wgmma to the first use of its result, where other work can overlap: other dots, or
+exchanges and arithmetic that no dot needs.
 
     %s = nvidia.wgmma %q, %x, 0          %s = nvidia.wgmma %q, %x, 0 {pending = none}
     %o = nvidia.wgmma %p, %y, %acc       %o = nvidia.wgmma %p, %y, %acc {pending = none}
@@ -8,15 +8,15 @@ other dots are issued, or what no dot needs is exchanged and computed.
                                          %u = nvidia.wgmma_wait %o {pending = 0}
                                          %a = arith.mul %u, %r
 
-What a dot reads is released when it has ended: `nvidia.mbarrier_arrive` behind it moves along.
-The tensor cores have the second dot when the first one ends, and threads compute meanwhile.
+The operands of a dot are released when it completes: `nvidia.mbarrier_arrive` after it moves along.
+The tensor cores have the second dot when the first one completes, while threads compute.
 
     %t = nvidia.convert %s               %o = nvidia.wgmma %x, %y, 0 {pending = none}
     %o = nvidia.wgmma %x, %y, 0   ->     %t = nvidia.convert %s
     %b = tile.broadcast %t               %u = nvidia.wgmma_wait %o {pending = 0}
     %a = arith.mul %o, %b                %b = tile.broadcast %t
 
-Within one block only: no dot is left running in front of a loop or a branch, nor at the end.
+The pass works within one block: no dot is in flight before a loop or a branch, nor at the end.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ from tilewright.support.data_class import dataclass
 
 @dataclass(frozen=True)
 class SinkWgmmaWaits(Pass, name="nvidia-sink-wgmma-waits"):
-    """Wait for dots where they are used."""
+    """Wait for dots where their results are used."""
 
     def run(self, function: Function) -> bool:
         dots = [op for op in function.walk() if isinstance(op, WgmmaOp)]
         blocks = dict.fromkeys(op.parent for op in dots if op.pending == 0)
-        return any([_delay(block) for block in blocks if block is not None])
+        return any([_sink(block) for block in blocks if block is not None])
 
 
-def _delay(block: Block) -> bool:
-    """Delay the waits of one block; whether there were any to delay."""
-    _move_work_behind(block)
-    _move_operands_behind(block)
+def _sink(block: Block) -> bool:
+    """Sink the waits of one block; whether there were any."""
+    _move_work_after(block)
+    _move_operands_after(block)
     ops = list(block)
     dots = [i for i, op in enumerate(ops) if isinstance(op, WgmmaOp)]
-    # Those of a loop that already go on into its next iteration are waited for there.
+    # Deferred waits of a loop are in its next iteration.
     if any(ops[i].attrs["pending"] != 0 for i in dots):
         return False
     delayed: dict[int, int] = {}
@@ -61,7 +61,7 @@ def _delay(block: Block) -> bool:
             delayed[i] = end
     for i, end in delayed.items():
         _wait_at(ops[end], ops[i], sum(i < other < end for other in dots))
-        # What a slot's dots have read is released once they have ended, in turn.
+        # A slot is released once the dots that read it have completed, in order.
         following = next((other for other in dots if other > i), end)
         for release in ops[i : min(following, end)]:
             if isinstance(release, MbarrierArriveOp):
@@ -69,10 +69,10 @@ def _delay(block: Block) -> bool:
     return bool(delayed)
 
 
-def _move_work_behind(block: Block) -> None:
-    """Move what only the ops behind a block's one dot need there, if lanes exchange some of it.
+def _move_work_after(block: Block) -> None:
+    """Move ops that only users after a block's only dot need past the dot, if lanes exchange some.
 
-    Left where it is otherwise: operands would live longer for the sake of a few instructions.
+    Otherwise they stay: operands would live longer for the sake of a few instructions.
     """
     dots = [op for op in block if isinstance(op, WgmmaOp)]
     if len(dots) != 1:
@@ -89,8 +89,8 @@ def _move_work_behind(block: Block) -> None:
             Rewriter.move_before(op, ops[number + 1])
 
 
-def _move_operands_behind(block: Block) -> None:
-    """Exchange operands between lanes behind the dot before theirs, which runs meanwhile."""
+def _move_operands_after(block: Block) -> None:
+    """Exchange operands between lanes after the previous dot, so that both overlap."""
     last: Op | None = None
     for op in [op for op in block if isinstance(op, WgmmaOp)]:
         made = op.a.op
@@ -129,7 +129,7 @@ def _is_exchange(op: Op) -> bool:
 
 
 def _in_block(user: Op, op: Op) -> Op:
-    """The op of another one's block in which a user of it stands."""
+    """The op in the block of another op that contains a user of it."""
     while user.parent is not op.parent:
         assert user.parent is not None and isinstance(user.parent.owner, Op)
         user = user.parent.owner
@@ -137,14 +137,14 @@ def _in_block(user: Op, op: Op) -> Op:
 
 
 def _first_use(ops: list[Op], number: int) -> int:
-    """Where a dot must have ended: at its first use, a loop, a branch, or the block's end."""
+    """Where a dot must be complete: at its first use, a loop, a branch, or the block's end."""
     result = ops[number].results[0]
     later = range(number + 1, len(ops) - 1)
     return next((i for i in later if _needs(ops[i], result)), len(ops) - 1)
 
 
 def _needs(op: Op, result: Value) -> bool:
-    """Whether a dot must have ended: an op uses it, or shared memory in regions."""
+    """Whether a dot must be complete: an op uses it, or shared memory in regions."""
     return any(
         result in inner.operands or (op.regions and Effect.SHARED in inner.effects)
         for inner in op.walk()

@@ -1,4 +1,4 @@
-"""Moves dots of what an iteration computes into the next one, beside its first dot.
+"""Skew dots of computed operands into the next iteration, together with its first dot.
 
     cf.for %j = 0, %n (%acc) {                 cf.for %j = 0, %n (%acc, %p = zeros, %y = zeros) {
       %x = nvidia.share (a load)                 %x = nvidia.share (a load)
@@ -13,13 +13,13 @@
                                                %b = nvidia.share %z
                                                %o = nvidia.wgmma %w, %b, %a, true, 0 < %n
 
-A dot that needs what is computed of another one waits for both, and the tensor cores for it.
-One iteration later it needs nothing that is not there: it is issued together with that iteration's
-first dot, and computed while threads compute what follows from that (as in Shah et al.,
-"FlashAttention-3", 2024, section 3.2). In the first iteration it does not run.
+A dot whose operand is computed from another dot waits for both, and the tensor cores idle. One
+iteration later all its operands are available: it is issued together with that iteration's first
+dot, and overlaps with the arithmetic on that dot (as in Shah et al., "FlashAttention-3", 2024,
+section 3.2). In the first iteration it does not run.
 
-Operands that are computed stay in registers until then, so a loop is left alone where these, the
-sums and the rest are more than a thread has.
+Computed operands stay in registers until then, so a loop is left alone where these, the
+accumulators and the rest exceed the registers of a thread (register_model.py).
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ from tilewright.transforms import add_slot, set_operands, yield_more
 
 @dataclass(frozen=True)
 class SkewDependentDots(Pass, name="nvidia-skew-dependent-dots"):
-    """Let dependent wgmma dots run beside the first one of the next iteration.
+    """Skew dependent wgmma dots to overlap with the first dot of the next iteration.
 
-    stages: slots of a loop's buffers, where the loop does not say; warps: of a program instance;
-    capability: of the architecture; registers: the most of a thread.
+    stages: slots of a loop's buffers, for loops without a number of their own; warps: of a program
+    instance; capability: of the architecture; registers: the most of a thread
     """
 
     stages: int = 3
@@ -87,10 +87,10 @@ class SkewDependentDots(Pass, name="nvidia-skew-dependent-dots"):
 
 @dataclass(frozen=True, slots=True)
 class _Rotation:
-    """One dot that is to come an iteration later.
+    """One dot to be skewed.
 
-    first: the dot that it then follows; share, load: its operand in shared memory, and what it
-    is loaded by; carried: its sums of the last iteration
+    first: the dot that it then follows; share, load: its operand in shared memory and the load of
+    it; carried: its accumulator of the previous iteration
     """
 
     loop: ForOp
@@ -113,48 +113,48 @@ class _Rotation:
         moved = self._dot(body, self.loop.body.args[left + 1], operand, self.carried, runs)
         for user in [user for user in self.carried.uses if user is not moved]:
             Rewriter.replace_operand(user, self.carried, moved.result)
-        sums = dot.acc
-        self.loop.body.terminator.set_operand(slot, moved.result if sums is self.carried else sums)
+        acc = dot.acc
+        self.loop.body.terminator.set_operand(slot, moved.result if acc is self.carried else acc)
         self._finish(slot, left, right)
         Rewriter.erase(dot)
         Rewriter.erase(self.share)
         _move_to_end(self.loop.body.terminator.operands[left].op, self.loop)
 
     def _carry(self, value: Value, name: str) -> int:
-        """Carry a value of the body to the next iteration, zeros to the first; the slot."""
+        """Carry a value of the body to the next iteration, zeros to the first; returns the slot."""
         zeros = Builder.at(self.loop).constant(0, value.type)
         add_slot(self.loop, zeros, name)
         yield_more(self.loop, value)
         return len(self.loop.results) - 1
 
     def _shared(self, builder: Builder, loaded: Value) -> Value:
-        """What was loaded in shared memory, as the dot reads it."""
+        """A loaded tile in shared memory, as the dot reads it."""
         source = self.share.x.op
         if isinstance(source, TransposeOp):
             loaded = builder.value(TransposeOp(loaded, order=source.order))
         return builder.value(ShareOp(loaded, result_type=self.share.result.type))
 
-    def _dot(self, builder: Builder, left: Value, right: Value, sums: Value, runs: Value) -> Op:
-        """The dot of an iteration before, if there is one."""
+    def _dot(self, builder: Builder, left: Value, right: Value, acc: Value, runs: Value) -> Op:
+        """The dot of the previous iteration, predicated by whether it exists."""
         moved = builder.emit(self.dot.clone({}))
         keep = Builder.at(moved).constant(True, i1)
-        set_operands(moved, (left, right, sums, keep, runs))
+        set_operands(moved, (left, right, acc, keep, runs))
         return moved
 
     def _finish(self, slot: int, left: int, right: int) -> None:
-        """The dot of the last iteration, behind the loop."""
+        """Emit the dot of the last iteration after the loop."""
         results = self.loop.results
-        behind = Builder.after(self.loop)
-        operand = self._shared(behind, results[right])
+        after = Builder.after(self.loop)
+        operand = self._shared(after, results[right])
         users = list(results[slot].uses)
-        runs = behind.lt(self.loop.lower, self.loop.upper)
-        last = self._dot(behind, results[left], operand, results[slot], runs)
+        runs = after.lt(self.loop.lower, self.loop.upper)
+        last = self._dot(after, results[left], operand, results[slot], runs)
         for user in users:
             Rewriter.replace_operand(user, results[slot], last.result)
 
 
 def _candidates(loop: ForOp) -> list[_Rotation]:
-    """The dots of a loop that may come an iteration later, which need another one's result."""
+    """The dots of a loop that may be skewed: they need the result of another dot."""
     found = [_rotation(op, loop) for op in loop.body if isinstance(op, WgmmaOp)]
     return [rotation for rotation in found if rotation is not None]
 
@@ -171,7 +171,7 @@ def _rotation(dot: WgmmaOp, loop: ForOp) -> _Rotation | None:
 
 
 def _first_dot(value: Value, loop: ForOp) -> WgmmaOp | None:
-    """The first dot of the iteration that a value needs."""
+    """The first dot of the iteration on which a value depends."""
     needed, stack = set[Op](), [value]
     while stack:
         op = stack.pop().op
@@ -182,7 +182,7 @@ def _first_dot(value: Value, loop: ForOp) -> WgmmaOp | None:
 
 
 def _sole_load(dot: WgmmaOp, loop: ForOp) -> tuple[ShareOp, Load] | None:
-    """What brings operand B to shared memory, if the dot alone uses it."""
+    """The copy of operand B to shared memory and its load, if only the dot uses them."""
     share = dot.b.op
     if not isinstance(share, ShareOp) or list(share.result.uses) != [dot]:
         return None
@@ -196,8 +196,8 @@ def _sole_load(dot: WgmmaOp, loop: ForOp) -> tuple[ShareOp, Load] | None:
 
 
 def _rescaled(dot: WgmmaOp, loop: ForOp) -> Value | None:
-    """The carried sums that a dot adds to, changed element by element or not, if nothing else
-    in the loop uses them, nor its result."""
+    """The carried accumulator of a dot, also rescaled element by element, if nothing else in the
+    loop uses it or the result."""
     end = loop.body.terminator
     if list(dot.result.uses.items()) != [(end, 1)]:
         return None
@@ -212,7 +212,7 @@ def _rescaled(dot: WgmmaOp, loop: ForOp) -> Value | None:
 
 
 def _sole_user(value: Value) -> Op | None:
-    """The op that uses a value once, if no other does."""
+    """The only user of a value, if it uses it once."""
     return next(iter(value.uses)) if list(value.uses.values()) == [1] else None
 
 
@@ -230,6 +230,7 @@ def _is_copied(load: Load, facts: dict[Value, Alignment]) -> bool:
 
 
 def _move_to_end(op: Op | None, loop: ForOp) -> None:
-    """Compute what only the next iteration uses last: while dots run, no operand may change."""
+    """Move ops that only the next iteration uses to the end: operands must not change while dots
+    run."""
     if op is not None and op.parent is loop.body and _sole_user(op.results[0]) is not None:
         Rewriter.move_before(op, loop.body.terminator)

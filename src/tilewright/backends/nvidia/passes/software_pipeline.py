@@ -1,4 +1,4 @@
-"""Overlaps the loads of a loop with its dots: copies and loads several iterations ahead.
+"""Software pipelining: issue the loads of a loop several iterations ahead of its dots.
 
     cf.for %k = ... {                            nvidia.async_copy, for iterations 0 and 1
       %a = mem.load ...                          cf.for %k = ... {
@@ -8,23 +8,16 @@
                                                    %c = tile.dot %x, ...
                                                  }
 
-Which loads run ahead, and how far, is said by schedule_loop.py; expand_loop.py rewrites the loop.
+schedule_loop.py decides which loads are issued ahead, and how far; expand_loop.py rewrites the
+loop. Innermost loops come first, and a loop around a pipelined one is left alone. Buffers have as
+many slots as the launch or the loop has stages, as far as memory dependences and shared memory
+allow.
 
-Innermost loops come first, and a loop around a pipelined one stays as it is. Buffers have as many
-slots as the launch or the loop gives stages, but no more than dependences in memory allow and than
-fit into shared memory beside all that the loop needs there otherwise.
-
-Wgmma dots that go on while the next iteration starts want more bytes on the way than
-others. So where the number of stages is three or more, it is read as a hint: their buffers take
-what is left of the shared memory of a multiprocessor without a program less on it. TFLOP/s of
-4096 x 4096 x 4096 on an H200, beside 614 of cuBLAS:
-
-    tile          128x256x64    128x256x32    64x256x64
-    slots             3    4        4    7        3    5
-                    480  645      565  629      281  532
-
-So does the second slot of an operand that is computed in the loop (`computed_operands`): where it
-would cost a program, dots end before the next iteration, and programs overlap instead.
+Dots with deferred waits profit from more bytes in flight. So a number of stages of three or more is
+a hint: their buffers use the remaining shared memory of a multiprocessor, as long as that costs no
+resident program (figures in ADR 0026). A computed operand gets a second slot by the same rule
+(`computed_operands`): where it would cost a program, waits are not deferred, and programs overlap
+instead.
 """
 
 from __future__ import annotations
@@ -64,8 +57,8 @@ from tilewright.support.data_class import dataclass
 class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
     """Load operands of dots several iterations ahead, in every loop that allows it.
 
-    stages: slots of a buffer in loops that do not say; warps: of a program instance; capability: of
-    the architecture.
+    stages: slots of a buffer in loops without a number of their own; warps: of a program instance;
+    capability: of the architecture
     """
 
     stages: int = 3
@@ -78,7 +71,7 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
             return False
         facts = analyze_alignment(function)
         changed = False
-        # an inner loop stands behind the one around it: so the innermost come first
+        # an inner loop follows the outer one in the walk: reversed, the innermost come first
         for loop in reversed(loops):
             stages = self.stages if loop.stages is None else loop.stages
             if stages < 2 or _is_pipelined(loop):
@@ -93,7 +86,7 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
         return changed
 
     def _no_room(self, function: Function, loop: ForOp) -> errors.OutOfResources:
-        """The error for a loop whose operands only the copy engine loads, but do not fit twice."""
+        """The error for a loop whose operands only TMA loads, and do not fit twice."""
         arch = row_for(self.capability)
         room = BufferRoom(function, Machine.of(arch), loop, ())
         shared = [op for op in loop.walk() if isinstance(op, ShareOp)]
@@ -104,7 +97,7 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
     def _fitting(
         self, function: Function, loop: ForOp, facts: dict[Value, Alignment], stages: int
     ) -> LoopSchedule | None:
-        """The schedule with the most slots that has room."""
+        """The schedule with the most slots that fits."""
         arch = row_for(self.capability)
         machine = Machine.of(arch)
         most = stages if stages < HINT else MOST_SLOTS
@@ -117,7 +110,7 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
                 limit = self._bytes_of_program(loop, asked, arch)
             if deferred_dots(schedule):
                 full = _bytes_of(function, schedule, machine)
-                # What is not asked for must not cost a program.
+                # Slots beyond the request must not cost a program.
                 is_more = schedule.slots > stages or full > size
                 if full <= (limit if is_more else arch.shared_optin):
                     return schedule
@@ -126,7 +119,7 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
         return None
 
     def _bytes_of_resident(self, function: Function, arch: Arch) -> int:
-        """What a program with roles may have without one less of it on a multiprocessor."""
+        """Shared memory that a program with roles may use at equal occupancy."""
         roles = next((op for op in function.walk() if isinstance(op, RolesOp)), None)
         if roles is None:
             return arch.shared_optin
@@ -136,20 +129,18 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
         return min(arch.shared_sm // programs - arch.shared_reserved, arch.shared_optin)
 
     def _bytes_of_program(self, loop: ForOp, size: int, arch: Arch) -> int:
-        """What a program may have of the shared memory of a multiprocessor.
-
-        Without a program less on it than with `size` bytes each.
-        """
+        """Shared memory that a program may use with as many programs on a multiprocessor as with
+        `size` bytes each."""
         registers = estimated_registers(held_registers(loop), Overhead.DOTS, arch)
         programs = resident_programs(arch, size, registers, 32 * self.warps)
         return min(arch.shared_sm // programs - arch.shared_reserved, arch.shared_optin)
 
 
 def _is_pipelined(loop: ForOp) -> bool:
-    """Whether nothing is left to be copied ahead in a loop.
+    """Whether a loop needs no further copies ahead.
 
-    Waits count groups of copies: those of an inner loop belong to it. Around one that waits for a
-    producer there may be others.
+    Waits count groups of copies: those of an inner loop belong to it. Around a loop that waits for
+    a producer there may be others.
     """
     has_loads = any(isinstance(op, Load) for op in loop.body)
     return not has_loads or any(isinstance(op, AsyncCopyOp | BulkCopyOp) for op in loop.walk())
@@ -157,6 +148,6 @@ def _is_pipelined(loop: ForOp) -> bool:
 
 def _bytes_of(function: Function, schedule: LoopSchedule, machine: Machine) -> int:
     """Shared memory of the function with the buffers of a schedule, in bytes."""
-    # Buffers are read in the layout of the dots: the conversions' own bytes become free.
+    # Buffers are read in the layout of the dots: conversions need no bytes of their own.
     room = BufferRoom(function, machine, schedule.loop, replaced_exchanges(schedule))
     return room.bytes_with(buffers_of(schedule))

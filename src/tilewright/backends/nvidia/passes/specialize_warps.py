@@ -1,4 +1,5 @@
-"""Gives copies by the copy engine to a producer of their own, where all copies ahead are such.
+"""Warp specialization: a dedicated producer warp issues TMA loads, if they are all copies of a
+loop.
 
     cf.for ... {                                  nvidia.roles {
       %a = mem.descriptor_load ... {bulk}           cf.for ... { wait, nvidia.wgmma, arrive }
@@ -7,16 +8,16 @@
     mem.store ...                                   cf.for ... { wait, nvidia.bulk_copy }
                                                   }
 
-Then no warp that multiplies asks for copies, no barrier stands in the loop, and copies run on into
-the next item of an outer loop while the last one is stored; a function without an outer loop gets
-one over programs (persistent_loop.py). role_expansion.py rewrites the function; here is decided
+MMA warps then issue no loads, the loop has no barrier, and loads continue into the next item of an
+outer loop while the last one is stored; a function without an outer loop gets a persistent loop
+over programs (persistent_loop.py). role_expansion.py rewrites the function; this pass decides
 whether, with how many slots and how many registers.
 
-The producer costs a warpgroup, since registers are moved to others by whole warpgroups
-(`setmaxnreg`), and buffers keep their bytes from the first to the last copy of the program: what
-the end of the program exchanges does not share them. So it pays where as many programs as before
-are resident with slots enough. Of programs of one warpgroup that are two at most, one block takes
-their place, with two groups of consumers that take turns.
+The producer costs a warpgroup, since registers are redistributed between whole warpgroups
+(`setmaxnreg`), and buffers keep their bytes from the first to the last load of the program:
+exchanges at its end cannot share them. So it pays where as many programs as before are resident
+with enough slots. If these would be at most two programs of one warpgroup, one block replaces them,
+with two groups of consumers in a ping-pong schedule.
 """
 
 from __future__ import annotations
@@ -76,28 +77,29 @@ from tilewright.support import errors
 from tilewright.support.data_class import dataclass
 
 _PRODUCER_REGISTERS = (40, 24)
-"""Of a thread: fewer where a multiprocessor's only consumers would have too few with more."""
+"""Registers of a producer thread: the second where the consumers need the difference."""
 
 _MOST_REGISTERS = 240
-"""Of a thread: 40 and 232, or 24 and 240, are what two warpgroups of consumers get."""
+"""The most registers of a consumer thread: 40 and 232, or 24 and 240, with two warpgroups."""
 
 _RESIDENT_WARPS = 8
-"""Of a multiprocessor's consumers."""
+"""Warps of consumers that a multiprocessor should have."""
 
 _GROUPS = 2
-"""Of consumers, where these take turns."""
+"""Groups of consumers in a ping-pong schedule."""
 
 _LEAST_ITERATIONS = 4
-"""Of a loop, where their number is known: fewer hide nothing."""
+"""Iterations of a loop with a known trip count: fewer hide no latency."""
 
 _BARRIER_BYTES = 2048
-"""Room for all mbarriers of a program, with what buffers are aligned to, and for small exchanges,
-which keep their bytes in the loop over programs."""
+"""Room for all mbarriers of a program with the alignment of buffers, and for small exchanges, which
+keep their bytes in the loop over programs."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """slots: of all buffers; registers, groups: as in RolesOp; blocks: of a multiprocessor."""
+    """A plan. slots: of all buffers; registers, groups: see RolesOp; blocks: of a
+    multiprocessor."""
 
     slots: int
     registers: tuple[int, ...]
@@ -107,10 +109,10 @@ class _Plan:
 
 @dataclass(frozen=True)
 class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
-    """Split functions whose loads ahead are all made by the copy engine.
+    """Split functions whose loads ahead are all issued by TMA.
 
-    stages: slots of a buffer in loops that do not say; warps: of a program instance, without the
-    producer; capability: of the architecture; persistent: see CommonOptions.
+    stages: slots of a buffer in loops without a number of their own; warps: of a program instance,
+    without the producer; capability: of the architecture; persistent: see CommonOptions
     """
 
     stages: int = 3
@@ -150,8 +152,8 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
     def _first_loads(
         self, function: Function, schedules: Sequence[LoopSchedule], plan: _Plan
     ) -> list[LoadOp]:
-        """The loads before loops for what programs multiply until they end, which the producer may
-        make where it fits once more for the next program."""
+        """The loads before loops of tiles that dots read until the program ends; the producer may
+        issue them where they fit once more for the next program."""
         loads = loads_before_loops(function) if plan.groups == 1 else []
         first = [buffer for load in loads if (buffer := bulk_buffer(load)) is not None]
         replaced = [r.op for load in loads for r in readers(AheadLoad(load, 0))]
@@ -163,20 +165,20 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
     def _loops(
         self, function: Function, schedules: Sequence[LoopSchedule], begins_alone: bool
     ) -> bool:
-        """Whether a block runs several programs. begins_alone: a program begins with tiles that may
-        be copied ahead, and no other block of its multiprocessor computes meanwhile."""
+        """Whether a block runs several programs. begins_alone: a program starts with tiles that may
+        be copied ahead, and no other block of its multiprocessor computes at that time."""
         loads = _loads_of(schedules)
         if self.persistent is False or is_nested(function, loads) or not may_loop(function):
             return False
         if self.persistent or are_equal(loads):
             return True
-        # The device spreads programs that are not equally long as well.
+        # The device balances programs of unequal length as well.
         return begins_alone and sweep_of(function, loads) is not None
 
     def _schedules(
         self, function: Function, loads: Sequence[DescriptorLoadOp]
     ) -> list[LoopSchedule]:
-        """One for each loop of copies, with as many slots as are asked for."""
+        """A schedule for each loop of copies, with the requested slots."""
         inside: dict[ForOp, list[DescriptorLoadOp]] = {}
         for load in loads:
             loop = load.parent.owner if load.parent is not None else None
@@ -193,7 +195,7 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         return self.stages if loop.stages is None else loop.stages
 
     def _pays(self, function: Function, schedules: Sequence[LoopSchedule]) -> bool:
-        """Whether there can be a producer, and no loop runs slower with one."""
+        """Whether a producer is possible, and slows down no loop."""
         loads = {schedule.loop: [a.load for a in schedule.copies] for schedule in schedules}
         copied = [load for found in loads.values() for load in found]
         if not has_producer(function, cast("list[DescriptorLoadOp]", copied)):
@@ -207,19 +209,19 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
     def _is_left_alone(
         self, loop: ForOp, bulk: Sequence[Load], facts: dict[Value, Alignment]
     ) -> bool:
-        """Whether no loads of a loop are copied ahead but these."""
+        """Whether no other loads of a loop are copied ahead."""
         if self._stages(loop) < 2:
             return True
         schedules = schedule_loop(loop, facts, 2)
         copied = [ahead.load for schedule in schedules for ahead in schedule.copies]
-        # Operands that are computed have slots of their own where dots go on: not here.
+        # Computed operands would have slots of their own with deferred waits: unsupported here.
         doubled = [op for s in schedules for op in computed_operands(deferred_dots(s), s)]
         return set(copied) == set(bulk) and not doubled
 
     def _load_ahead(self, function: Function, schedules: Sequence[LoopSchedule]) -> bool:
-        """Let threads load small tiles an iteration ahead, such as scales; whether there are any.
+        """Let threads load small tiles, such as scales, an iteration ahead; whether there are any.
 
-        Then their loops are others.
+        Their loops are then replaced.
         """
         facts = analyze_alignment(function)
         loops = [schedule.loop for schedule in schedules if self._stages(schedule.loop) > 1]
@@ -234,27 +236,27 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
     def _plan(
         self, function: Function, schedules: Sequence[LoopSchedule], nested: bool
     ) -> _Plan | None:
-        """None: it does not pay, or fit."""
+        """The plan; None if a producer does not pay, or fit."""
         arch = row_for(self.capability)
         held = max(held_registers(schedule.loop) for schedule in schedules)
         without = estimated_registers(held, Overhead.DOTS, arch)
         before = self._programs_before(function, schedules, without)
         asked = min(max(schedule.slots for schedule in schedules), HINT)
-        # Else threads compute between dots: in turns, while no other group multiplies.
+        # Otherwise threads compute between dots, and no other group overlaps.
         are_deferred = all(deferred_dots(schedule) for schedule in schedules)
         overhead = Overhead.DOTS if are_deferred else Overhead.CONSUMER
         needed = estimated_registers(held, overhead, arch)
         copied = (ahead for schedule in schedules for ahead in schedule.copies)
-        # A warpgroup alone is late with operands that it reads into registers.
+        # One warpgroup alone is late with operands that it reads into registers.
         is_late = any(isinstance(r.op, ConvertOp) for ahead in copied for r in readers(ahead))
-        may_turn = are_deferred and may_take_turns(function, schedules, self.warps)
-        if before <= (1 if is_late else _GROUPS) and may_turn:
-            turns = self._plan_of(function, schedules, needed, 1, _GROUPS)
-            fits = turns.slots >= asked and turns.registers[-1] >= needed
+        may_alternate = are_deferred and may_ping_pong(function, schedules, self.warps)
+        if before <= (1 if is_late else _GROUPS) and may_alternate:
+            ping_pong = self._plan_of(function, schedules, needed, 1, _GROUPS)
+            fits = ping_pong.slots >= asked and ping_pong.registers[-1] >= needed
             equal = are_equal(_loads_of(schedules))
             if fits and equal and self._loops(function, schedules, begins_alone=False):
-                return turns
-        # A warpgroup alone on a multiprocessor has no other to multiply while it stores.
+                return ping_pong
+        # One warpgroup alone on a multiprocessor has none to overlap with its stores.
         least = -(-_RESIDENT_WARPS // self.warps)
         if not are_deferred:
             least = max(before, least) if is_late else before
@@ -268,14 +270,15 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
             and plan.registers[0] >= _widest(schedules) // 2 + Overhead.ROLE_ENTRY
         ]
         enough = [plan for plan in fitting if plan.slots >= asked]
-        # Fewer slots than without a producer cost more than it gains.
+        # Fewer slots than without a producer cost more than the producer gains.
         return next(iter(enough or (fitting if nested else ())), None)
 
     def _plan_of(
         self, function: Function, schedules: Sequence[LoopSchedule], needed: int, blocks: int,
         groups: int = 1,
     ) -> _Plan:  # fmt: skip
-        """With so many blocks on a multiprocessor, and so many registers if there are."""
+        """The plan with so many blocks on a multiprocessor, with the needed registers if
+        possible."""
         slots = self._slots(function, schedules, blocks, groups)
         choices = _PRODUCER_REGISTERS if blocks == 1 else _PRODUCER_REGISTERS[:1]
         splits = [self._registers(blocks, groups, given) for given in choices]
@@ -293,7 +296,7 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         return resident_programs(arch, size, registers, 32 * self.warps)
 
     def _registers(self, programs: int, groups: int, of_producer: int) -> tuple[int, ...]:
-        """As in RolesOp, of so many blocks on a multiprocessor."""
+        """Registers as in RolesOp, with so many blocks on a multiprocessor."""
         arch, producer = row_for(self.capability), 32 * PRODUCER_WARPS
         consumers = groups * 32 * self.warps
         given = producer * of_producer
@@ -305,7 +308,7 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
     def _slots(
         self, function: Function, schedules: Sequence[LoopSchedule], programs: int, groups: int
     ) -> int:
-        """The most slots with which so many blocks fit; 0: fewer than two."""
+        """The most slots with which so many blocks fit; 0 for fewer than two."""
         room, limit = self._room(function, schedules), self._limit(programs)
         asked = max(schedule.slots for schedule in schedules)
         for slots in range(MOST_SLOTS if asked >= HINT else asked, 1, -1):
@@ -315,14 +318,14 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         return 0
 
     def _limit(self, programs: int) -> int:
-        """Bytes of shared memory of a block, of so many on a multiprocessor."""
+        """Shared memory of a block, with so many blocks on a multiprocessor."""
         arch = row_for(self.capability)
         return min(arch.shared_sm // programs - arch.shared_reserved, arch.shared_optin)
 
     def _room(
         self, function: Function, schedules: Sequence[LoopSchedule], without: Sequence[Op] = ()
     ) -> BufferRoom:
-        """For rings. without: what they replace beside the exchanges of loops."""
+        """The room for rings. without: ops that they replace, other than exchanges of loops."""
         replaced = [op for schedule in schedules for op in replaced_exchanges(schedule)]
         machine = Machine.of(row_for(self.capability))
         return BufferRoom(function, machine, None, [*replaced, *without])
@@ -344,14 +347,14 @@ def _loads_of(schedules: Sequence[LoopSchedule]) -> list[DescriptorLoadOp]:
     return cast("list[DescriptorLoadOp]", copied)
 
 
-def may_take_turns(function: Function, schedules: Sequence[LoopSchedule], warps: int) -> bool:
-    """Whether groups of consumers can take turns at programs: in each, one loop copies."""
+def may_ping_pong(function: Function, schedules: Sequence[LoopSchedule], warps: int) -> bool:
+    """Whether groups of consumers can alternate: each program has one loop of copies."""
     loops = [schedule.loop for schedule in schedules]
     return warps == PRODUCER_WARPS and len(loops) == 1 and loops[0].parent is function.body
 
 
 def _widest(schedules: Sequence[LoopSchedule]) -> int:
-    """The most columns of one instruction."""
+    """The widest instruction of the loops, in columns."""
     loops = (schedule.loop for schedule in schedules)
     return max(
         (op.columns for loop in loops for op in loop.walk() if isinstance(op, WgmmaOp)), default=0
@@ -359,7 +362,7 @@ def _widest(schedules: Sequence[LoopSchedule]) -> int:
 
 
 def _with_slots(schedules: Sequence[LoopSchedule], slots: int) -> list[LoopSchedule]:
-    """With so many slots; loops around others have two, as they take their time."""
+    """The schedules with so many slots; loops around others have two, since they are slow."""
     loops = set[Op](schedule.loop for schedule in schedules)
     around = set[Op](s.loop for s in schedules for op in s.loop.body.walk() if op in loops)
     return [_with(schedule, 2 if schedule.loop in around else slots) for schedule in schedules]
@@ -371,7 +374,7 @@ def _with(schedule: LoopSchedule, slots: int) -> LoopSchedule:
 
 
 def _is_short(loop: ForOp) -> bool:
-    """Whether a loop is known to have few iterations."""
+    """Whether a loop has a small known trip count."""
     bounds = [value.op for value in (loop.lower, loop.upper, loop.step)]
     numbers = [int(op.value) for op in bounds if isinstance(op, ConstantOp)]
     return len(numbers) == len(bounds) and len(range(*numbers)) < _LEAST_ITERATIONS

@@ -1,4 +1,4 @@
-"""Splits dots along K, so that operands in shared memory are read step by step.
+"""Split dots along K, to interleave reads of operands from shared memory with MMAs.
 
     %a = nvidia.read %s                       %a0 = nvidia.read %s {axis = 1, start = 0}
     %b = nvidia.read %t                       %b0 = nvidia.read %t {axis = 0, start = 0}
@@ -8,8 +8,8 @@
                                               %d = tile.dot %a1, %b1, %c0
 
 A step is one instruction along K, or more where one read has the operands of several. Each step is
-read while the one before is multiplied, which hides the latency, and no operand is held as a whole.
-Dots of one operand share what is read of it.
+read during the MMAs of the previous one, which hides the latency, and no operand is held as a
+whole. Dots of one operand share its reads.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tilewright.support.data_class import dataclass
 
 @dataclass(frozen=True)
 class SplitDotK(Pass, name="nvidia-split-dot-k"):
-    """Read operands of dots in shared memory where these need them."""
+    """Read operands in shared memory right before the MMAs that need them."""
 
     def run(self, function: Function) -> bool:
         for op in [op for op in function.walk() if isinstance(op, TransposeOp)]:
@@ -46,7 +46,7 @@ class SplitDotK(Pass, name="nvidia-split-dot-k"):
 
 
 def _read_transposed(op: TransposeOp) -> None:
-    """Transpose what is read by other names for the dims of the buffer."""
+    """Transpose a read by a view with permuted dims."""
     read = op.x.op
     if not isinstance(read, ReadOp) or list(read.result.uses) != [op] or read.axis is not None:
         return
@@ -58,14 +58,15 @@ def _read_transposed(op: TransposeOp) -> None:
 
 
 def _feeds_dots(read: ReadOp) -> bool:
-    """Whether dots of its block alone use a tile that is read as a whole."""
+    """Whether only dots of its block use a tile that is read as a whole."""
     users = list(read.result.uses)
     same = all(isinstance(user, DotOp) and user.parent is read.parent for user in users)
     return same and bool(users) and read.axis is None
 
 
 class _Split:
-    """parts: of the operands in a block, by the elements along K of each and the first of those."""
+    """The split of the dots of a block. parts: of operands, by number of elements along K and the
+    first of them."""
 
     def __init__(self, reads: list[ReadOp]) -> None:
         self.reads: set[Op] = set(reads)
@@ -80,7 +81,7 @@ class _Split:
             step *= 2
         builder, total = Builder.at(dot), dot.acc
         for start in range(0, depth, step):
-            # The operands of the next step, too.
+            # The operands of the next step as well.
             for first in range(start, min(start + 2 * step, depth), step):
                 for side in sides:
                     self._part(builder, dot.parent, *side, step, first)
@@ -92,7 +93,7 @@ class _Split:
         Rewriter.replace(dot, total)
 
     def _has_parts(self, value: Value, axis: int, step: int) -> bool:
-        """Whether parts of so many elements are in registers, and in reads, of their own."""
+        """Whether parts of so many elements have registers, and reads, of their own."""
         part = part_along(_layout(value), axis, step)
         if part is None or value.op not in self.reads:
             return part is not None
@@ -103,14 +104,14 @@ class _Split:
     def _part(
         self, builder: Builder, block: Block | None, value: Value, axis: int, step: int, start: int
     ) -> None:
-        """Make a part of an operand for the dots of a block, unless it is made."""
+        """The part of an operand for the dots of a block, emitted once."""
         if (block, value, step, start) not in self.parts:
             made = self._new_part(value, axis, step, start)
             part = value if made is None else builder.value(made)
             self.parts[block, value, step, start] = part
 
     def _new_part(self, value: Value, axis: int, step: int, start: int) -> Op | None:
-        """What makes a part of an operand; None if the operand itself is the only one."""
+        """The op that makes a part of an operand; None if the operand is its only part."""
         is_whole, read = _layout(value).shape[axis] == step, value.op
         if is_whole:
             return read.clone({}) if read is not None and read in self.reads else None

@@ -1,20 +1,20 @@
-"""Reductions over warps as two: within warps, and of what each warp leaves.
+"""Split reductions across warps: first within warps, then across them.
 
     %s = tile.reduce %x {axis = 0}        %p = tile.reshape %x : tile<4x256xf32>    of 4 warps
                                     ->    %w = tile.reduce %p {axis = 1} : tile<4xf32>
                                           %a = nvidia.convert %w                    all in a thread
                                           %s = tile.reduce %a {axis = 0}
 
-The conversion goes through shared memory, as any other (lower_conversions.py). Where warps do not
-lie along the axis in one run, its elements are put in another order first, each in its thread.
+The conversion goes through shared memory (lower_conversions.py). Where warps are not one run along
+the axis, its elements are permuted first, within each thread.
 
-What n warps leave is in n registers of each thread, which takes n - 1 combinations; or, where these
-cost more than shuffles, in n lanes of each warp, which takes log2(n) of both:
+The partial results of n warps are in n registers of each thread, which takes n - 1 combinations;
+or, where these cost more than shuffles, in n lanes of each warp, which takes log2(n) of both:
 
     %a = nvidia.convert %w                                    one of 16 in each lane
     %s, %t = tile.reduce %a, %b {axis = 0} (...) { ... }      4 times shuffled and combined
 
-What is known of every warp, as how many elements its mean is of, is not passed on:
+A constant that is equal in all warps, such as the count of a mean, is not exchanged:
 
     %n = arith.constant {value = 256.0} : tile<16xf32>        instead of a conversion
 """
@@ -35,15 +35,15 @@ from tilewright.support.data_class import dataclass
 from tilewright.transforms.rules import reduced_constants
 
 _SHUFFLE = 6
-"""Instructions that take as long as a shuffle: 23 cycles to their 4. An estimate."""
+"""Instructions with the latency of a shuffle, estimated: 23 cycles versus 4."""
 
 _LONG = 12
-"""Likewise, as a division or a function."""
+"""The same for a division or a function."""
 
 
 @dataclass(frozen=True)
 class SplitReductions(Pass, name="nvidia-split-reductions"):
-    """Reduce within warps first; then what they leave, which every thread reads."""
+    """Reduce within warps first; then the partial results, which every thread reads."""
 
     def run(self, function: Function) -> bool:
         split = [op for op in function.walk() if isinstance(op, ReduceOp) and warps_along(op)]
@@ -53,7 +53,7 @@ class SplitReductions(Pass, name="nvidia-split-reductions"):
 
 
 def warps_along(op: ReduceOp) -> list[int]:
-    """The bits of coordinates along the reduced axis that warps decide."""
+    """The bits of coordinates along the reduced axis that the warp number determines."""
     bases = [basis[op.axis] for basis in layout_of(op.inputs[0]).bases(WARP)]
     return [log2(along) for along in bases if along]
 
@@ -75,7 +75,7 @@ def _split(op: ReduceOp) -> None:
 
 
 def _apart(build: Builder, x: Value, axis: int, warps: list[int]) -> tuple[Value, int]:
-    """The same elements, the axis as two, of warps and within them; and which the latter is."""
+    """The same elements with the axis split into warps and the rest; and the axis of the rest."""
     shape = layout_of(x).shape
     before, after = shape[:axis], shape[axis + 1 :]
     runs = [
@@ -101,7 +101,7 @@ def reshaped(build: Builder, x: Value, shape: tuple[int, ...]) -> Value:
 
 
 def _is_sooner_by_lanes(op: ReduceOp, warps: int) -> bool:
-    """Whether lanes should combine what warps leave: all registers of a thread take turns."""
+    """Whether lanes should combine the partial results: a thread combines registers in sequence."""
     combine = sum(
         _LONG if isinstance(step, DivOp | MathOp) else 1
         for step in op.combine
@@ -114,8 +114,8 @@ def _is_sooner_by_lanes(op: ReduceOp, warps: int) -> bool:
 def _collected(
     build: Builder, part: Value, axis: int, by_lanes: bool, number: int | float | None
 ) -> Value:
-    """What all warps along an axis hold, in each thread or in each warp; number: that it is, where
-    this is known."""
+    """The elements of all warps along an axis, in each thread or in each warp. number: their known
+    common value."""
     layout = layout_of(part)
     target = in_each_warp(layout, axis) if by_lanes else in_each_thread(layout, axis)
     collected = TileType(target.shape, element_of(part.type), target)
@@ -125,14 +125,14 @@ def _collected(
 
 
 def in_each_thread(layout: LinearLayout, axis: int) -> LinearLayout:
-    """A layout without warps along an axis: what they hold is in registers of all, the lowest."""
+    """A layout without warps along an axis: their elements are in the lowest registers of all."""
     moved = sorted(basis for basis in layout.bases(WARP) if basis[axis])
     return _with_warps(layout, axis, moved, layout.bases(LANE))
 
 
 def in_each_warp(layout: LinearLayout, axis: int) -> LinearLayout:
-    """A layout without warps along an axis: what they hold is in lanes that held copies, as far as
-    there are such, and in registers."""
+    """A layout without warps along an axis: their elements are in lanes that held copies, as far as
+    there are such lanes, and in registers."""
     moved = sorted(basis for basis in layout.bases(WARP) if basis[axis])
     lanes = [basis if any(basis) or not moved else moved.pop(0) for basis in layout.bases(LANE)]
     return _with_warps(layout, axis, moved, lanes)
@@ -144,7 +144,7 @@ def _with_warps(
     registers: Sequence[tuple[int, ...]],
     lanes: Sequence[tuple[int, ...]],
 ) -> LinearLayout:
-    """A layout without warps along an axis; registers: what comes before those there are."""
+    """A layout without warps along an axis. registers: bases before the existing ones."""
     none = (0,) * len(layout.shape)
     bases = {
         **{name: layout.bases(name) for name in layout.in_names},

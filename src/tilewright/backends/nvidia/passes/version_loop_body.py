@@ -1,4 +1,4 @@
-"""Makes straight code of the iterations in which nothing is masked and all dots run.
+"""Version the loop body: straight-line code without masks, where all dots run, and general code.
 
     cf.for ... {                                     cf.for ... {
       %o = nvidia.wgmma %p, %y, %acc, true, %runs      %common = %runs and %full
@@ -14,10 +14,8 @@
     }                                                  cf.yield %r
                                                      }
 
-ptxas moves the wait for a dot up to what needs it last, by the time that the dot takes, as
-long as no branch is in between; behind one it waits at once, and the tensor cores stand still while
-threads compute. The attention that is written out in `docs/adr/0030-dependent-dots.md` runs at
-1.11 times cuDNN, with a branch around a mask or the dot at 1.03 to 1.04.
+ptxas sinks the wait for a dot to its last use within a basic block only; after a branch it waits at
+once, and the tensor cores idle while threads compute (figures in docs/adr/0030-dependent-dots.md).
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ from tilewright.transforms import set_operands
 
 @dataclass(frozen=True)
 class VersionLoopBody(Pass, name="nvidia-version-loop-body"):
-    """Branch once in an iteration, in front of its last dot."""
+    """Branch once in an iteration, before its last dot."""
 
     def run(self, function: Function) -> bool:
         loops = [op for op in function.walk() if isinstance(op, ForOp)]
@@ -43,9 +41,9 @@ class VersionLoopBody(Pass, name="nvidia-version-loop-body"):
 
 
 def _version(loop: ForOp) -> bool:
-    """Whether a loop's last dot, beside another one, goes on and does not always run.
+    """Version a loop whose last dot, after another one, has a deferred wait and a predicate.
 
-    Between dots that are made in parts ptxas would wait for each.
+    Between dots that are split into parts ptxas would wait for each.
     """
     dots = [op for op in loop.body if isinstance(op, WgmmaOp)]
     may_run = [op.runs is not None for op in dots]
@@ -77,7 +75,7 @@ def _version(loop: ForOp) -> bool:
 
 
 def _straight(ops: Sequence[Op], masks: Sequence[IfOp], mapping: dict[Value, Value]) -> Block:
-    """The ops where masks leave all as it is and the dot runs."""
+    """A block with the ops, without masks, in which the dot runs."""
     block = Block()
     for op in ops:
         if op in masks:
@@ -87,13 +85,13 @@ def _straight(ops: Sequence[Op], masks: Sequence[IfOp], mapping: dict[Value, Val
         copy = op.clone(mapping)
         block.insert(copy)
         if isinstance(op, WgmmaOp):
-            # Sums are kept, and it runs.
+            # The accumulator is kept, and the dot runs.
             set_operands(copy, copy.operands[:3])
     return block
 
 
 def _move_scalars_before(dot: WgmmaOp) -> None:
-    """What tells in which iterations something is masked, and slots are counted by."""
+    """Move the scalars of masks and slot counters before a dot."""
     behind = _ops_from(dot)
     for op in behind:
         needed = {v.op for v in op.operands}
@@ -113,7 +111,7 @@ def _ops_from(first: Op) -> list[Op]:
 
 
 def _is_mask(op: IfOp, ops: Sequence[Op]) -> bool:
-    """Whether a branch leaves values as they are where its condition, which is known before some
+    """Whether a branch passes values through where its condition, which is computed before some
     ops, holds."""
     return len(list(op.regions[0])) == 1 and op.condition.op not in ops
 

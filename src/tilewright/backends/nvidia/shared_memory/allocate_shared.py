@@ -1,13 +1,13 @@
-"""Offsets in shared memory for what ops exchange and for buffers, by liveness.
+"""Allocation of shared memory: offsets of exchanges and buffers, by liveness.
 
-An exchange needs its bytes while it runs, a buffer until its last use has ended, also of dots
-and copies that are waited for later; what is needed at different times shares bytes
-(`analysis.pack`). Time is counted in half steps: an exchange at position p of the program writes at
-2 p and reads at 2 p + 1, its barrier between; that of a conversion is the ops on its buffer.
+An exchange needs its bytes while it runs, a buffer until its last use completes, including dots and
+copies with a later wait; bytes are shared by uses at different times (`analysis.pack`). Time is
+counted in half steps: an exchange at position p of the program writes at 2 p and reads at 2 p + 1,
+its barrier between; the exchange of a conversion is the ops on its buffer.
 
-Small exchanges, as between the warps of a reduction, keep to themselves from the one before to the
-one after, whose barrier shows that all have read: so none has to wait before it writes. The last
-one of a loop keeps its bytes during the whole loop, for what comes after it is the first one.
+Small exchanges, as between the warps of a reduction, keep their bytes from the previous one to the
+next one, whose barrier proves that all have read: so none has to wait before it writes. The last
+one of a loop keeps its bytes during the whole loop, since the first one follows it.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ from tilewright.ops import ForOp, WhileOp
 from tilewright.support.data_class import dataclass
 
 SMALL_BYTES = 512
-"""Of an exchange that keeps to itself: two results of each of 32 warps in 8 bytes."""
+"""The most bytes of a small exchange: two results of 8 bytes for each of 32 warps."""
 
 _ALIGNMENT = 128
-"""Bytes: all banks, on which the swizzles of exchanges count; smaller exchanges have fewer."""
+"""Bytes: all banks, which swizzles of exchanges assume; smaller exchanges have fewer."""
 
 _BUFFER_ALIGNMENT = 1024
 """Bytes: eight rows of the widest swizzle, which is a function of the address itself (PTX ISA,
@@ -62,8 +62,8 @@ _BARRIER_ALIGNMENT = 8
 
 @dataclass(frozen=True, slots=True)
 class _Exchange:
-    """bytes: that it needs from `first` to `last`; read: when it first reads, behind its barrier;
-    waits: which is one of all warps."""
+    """An exchange. bytes: needed from `first` to `last`; read: its first read, after its barrier;
+    waits: whether the barrier is one of all warps."""
 
     op: Op
     bytes: int
@@ -106,7 +106,7 @@ class _Program:
         return _Exchange(buffer, size, first, min(reads), max(reads) + 1, not buffer.in_warps)
 
     def during(self, loop: Op) -> LiveRange:
-        """From before a loop to after it."""
+        """The live range of a loop."""
         last = loop
         # Positions are in pre-order: the last op of the innermost last block has the largest one.
         while last.regions and last.regions[-1].last is not None:
@@ -114,11 +114,11 @@ class _Program:
         return LiveRange(2 * self.position[loop], 2 * self.position[last] + 1)
 
     def always(self) -> LiveRange:
-        """From the first op to the last one."""
+        """The live range of the program."""
         return LiveRange(0, 2 * len(self.position))
 
     def requests(self) -> dict[Op, Request]:
-        """What each exchange and buffer needs, and when."""
+        """Bytes and live range of each exchange and buffer."""
         requests: dict[Op, Request] = {buffer: self._of_buffer(buffer) for buffer in self.buffers}
         last_of = self._last_of_loops()
         for exchange in self.exchanges:
@@ -132,7 +132,7 @@ class _Program:
         return requests
 
     def _of_stores(self) -> Request:
-        """Those of all stores by the copy engine: it may read them until the program ends."""
+        """The bytes of all TMA stores, which TMA may read until the program exits."""
         first = next(iter(self.stores))
         outermost = [first, *_loops_around(first)][-1]
         live = LiveRange(2 * self.position[outermost], 2 * len(self.position))
@@ -141,20 +141,20 @@ class _Program:
     def _of_buffer(self, buffer: AllocOp | ShareOp | MbarriersOp) -> Request:
         size = buffer_type(buffer.result).bytes
         if isinstance(buffer, MbarriersOp):
-            # To the end: other data in their bytes would be taken for barriers.
+            # To the end: other data in their bytes would be mistaken for barriers.
             live = LiveRange(2 * self.position[buffer], 2 * len(self.position))
             return Request(size, live, _BARRIER_ALIGNMENT)
         live = LiveRange(2 * self.position[buffer], 2 * self._end_of(buffer) + 1)
         return Request(size, live, _BUFFER_ALIGNMENT)
 
     def _end_of(self, buffer: AllocOp | ShareOp) -> int:
-        """Position of the last op that may use a buffer: of the wait behind its last user."""
+        """Position of the last op that may use a buffer: the wait after its last user."""
         block, last = buffer.parent, 0
         assert block is not None
         for user in _users(buffer.result):
             outer = _ancestor_in(user, block)
             after = outer.next
-            # Copies may write until the wait behind the loop, dots may read until theirs.
+            # Copies may write until the wait after the loop, dots may read until theirs.
             while isinstance(after, WaitOp | WgmmaWaitOp):
                 outer, after = after, after.next
             last = max(last, self.during(outer).last // 2)
@@ -166,16 +166,16 @@ class _Program:
             before = [e.read for e in self.exchanges if e.waits and e.last < own.first]
             after = [e.read for e in self.exchanges if e.waits and e.first > own.last]
             if before:
-                # From the reads of the one before: its barrier has then been passed.
+                # From the reads of the previous exchange: its barrier is then complete.
                 first = min(first, max(before))
             if after:
-                # Until the one after reads.
+                # Until the next exchange reads.
                 last = max(last, min(after) - 1)
         return LiveRange(first, last)
 
     def _last_of_loops(self) -> Mapping[Op, Op]:
-        """The outermost loop that each small exchange is the last but not only one of, or one of
-        several that are the last together."""
+        """The outermost loop, by small exchange, of which it is the last but not only exchange, or
+        one of several last ones."""
         inside: dict[Op, list[_Exchange]] = {}
         for exchange in self.exchanges:
             for loop in _loops_around(exchange.op):
@@ -183,7 +183,7 @@ class _Program:
         last: dict[Op, Op] = {}
         for loop, exchanges in inside.items():
             together = [e for e in exchanges if e.last >= exchanges[-1].first]
-            # A sole exchange meets itself in the next iteration, whatever else shares its bytes.
+            # A sole exchange conflicts with its next iteration, whatever else shares its bytes.
             if len(together) == len(exchanges):
                 continue
             for exchange in (e for e in together if e.bytes <= SMALL_BYTES):
@@ -197,13 +197,13 @@ class _Program:
 def allocate_shared(function: Function, machine: Machine) -> tuple[dict[Op, int], int]:
     """Offset of each op that needs shared memory, and the bytes of the whole.
 
-    For an op of roles with several groups of consumers, the distance between the bytes of two.
+    For an op of roles with several groups of consumers, the distance between their bytes.
     """
     program = _Program(function, machine, ())
     requests = program.requests()
     roles = next((op for op in function.body if isinstance(op, RolesOp)), None)
     groups = 1 if roles is None else roles.groups
-    # What groups of consumers exchange among themselves has bytes for each, behind the rings.
+    # Exchanges within groups of consumers have bytes for each group, after the rings.
     rings = {op: r for op, r in requests.items() if groups > 1 and op.parent is function.body}
     offsets, start = _packed(rings, 0)
     start += -start % _BUFFER_ALIGNMENT
@@ -219,18 +219,18 @@ def allocate_shared(function: Function, machine: Machine) -> tuple[dict[Op, int]
 
 
 def _packed(requests: Mapping[Op, Request], start: int) -> tuple[dict[Op, int], int]:
-    """Offsets from one on, and their end."""
+    """Offsets from `start` on, and their end."""
     packing = pack(list(requests.values()))
     moved = (start + offset for offset in packing.offsets)
     return dict(zip(requests, moved, strict=True)), start + packing.total
 
 
 _NOTED = 4
-"""Tiles that an error names."""
+"""The number of tiles that an error lists."""
 
 
 def largest_uses(function: Function, machine: Machine) -> tuple[str, ...]:
-    """What takes the most shared memory, in words."""
+    """Descriptions of the largest uses of shared memory."""
     requests = _Program(function, machine, ()).requests()
     largest = sorted(requests.items(), key=lambda item: -item[1].bytes)[:_NOTED]
     return tuple(f"{request.bytes} bytes: {_described(op)}" for op, request in largest)
@@ -256,16 +256,16 @@ _PURPOSES: Mapping[type[Op], str] = {
 
 
 def _purpose(op: Op) -> str:
-    """The op that an exchange was before it was expanded."""
+    """The op before its expansion to an exchange."""
     users = (_PURPOSES.get(type(u)) for u in op.results[0].uses) if isinstance(op, AllocOp) else ()
     return next(filter(None, users), op.opcode)
 
 
 class BufferRoom:
-    """Whether buffers of a loop fit beside everything else that needs shared memory.
+    """The check whether buffers of a loop fit together with all other uses of shared memory.
 
     loop: None for buffers that live as long as the program; without: exchanges and buffers that
-    they replace.
+    they replace
     """
 
     def __init__(
@@ -281,7 +281,7 @@ class BufferRoom:
             each = pack(self._others).total
             rings = sum(type_.bytes + -type_.bytes % _BUFFER_ALIGNMENT for type_ in buffers)
             return rings + groups * (each + -each % _BUFFER_ALIGNMENT)
-        # Live during the loop alone: the copies before it start right at it.
+        # Live during the loop only: the copies before it start right at it.
         new = [Request(type_.bytes, self._live, _BUFFER_ALIGNMENT) for type_ in buffers]
         return pack([*new, *self._others]).total
 
@@ -295,12 +295,12 @@ def _users(buffer: Value) -> Iterator[Op]:
     for user in users_of(buffer):
         yield user
         if isinstance(user, WgmmaOp):
-            # It may read until it is waited for.
+            # It may read until its wait.
             yield from (w for w in user.result.uses if isinstance(w, WgmmaWaitOp))
 
 
 def _ancestor_in(op: Op, block: Block) -> Op:
-    """The op of a block that another one is, or is in."""
+    """The op of a block that is or contains another one."""
     while op.parent is not block:
         assert op.parent is not None and isinstance(op.parent.owner, Op)
         op = op.parent.owner
@@ -308,7 +308,7 @@ def _ancestor_in(op: Op, block: Block) -> Op:
 
 
 def _loops_around(op: Op) -> list[Op]:
-    """The loops that an op is in, from the inside."""
+    """The loops around an op, the innermost first."""
     loops: list[Op] = []
     block: Block | None = op.parent
     while block is not None and isinstance(block.owner, Op):

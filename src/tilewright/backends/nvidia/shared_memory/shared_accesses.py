@@ -24,11 +24,11 @@ from tilewright.layout import (
 from tilewright.ops import DescriptorReduceOp, DescriptorStoreOp
 
 MOST_BYTES = 64 * 1024
-"""Of shared memory for a round of an exchange between warps: more would cost programs, or slots of
-a loop's buffers, and is more than the smallest GPUs have. Each round takes two barriers."""
+"""The most bytes of a round of an exchange between warps: more would cost programs, or slots of a
+loop's buffers, and exceeds the smallest GPUs. Each round takes two barriers."""
 
 _MOST_BYTES_OF_WARPS = 32 * 1024
-"""For a round of an exchange inside of warps, which takes none: also beside buffers."""
+"""The most bytes of a round within warps, which takes no barrier: it also fits next to buffers."""
 
 
 def conversion(op: ConvertOp, matrix_stores: bool) -> ConversionPlan:
@@ -38,15 +38,15 @@ def conversion(op: ConvertOp, matrix_stores: bool) -> ConversionPlan:
 
 
 def halved_axes(source: LinearLayout, target: LinearLayout, chosen: SharedMemory) -> list[int]:
-    """The axes along which a tile is halved, in turn, so that its parts go through shared memory
-    in rounds of limited size: as far as both layouts have halves in registers of their own."""
+    """The axes along which a tile is halved, in order, so that its parts pass through shared memory
+    in rounds of limited size, as far as both layouts have halves in registers of their own."""
     most = _MOST_BYTES_OF_WARPS if chosen.is_inside_warps else MOST_BYTES
     axes: list[int] = []
     while chosen.bytes >> len(axes) > most:
         halves = [h for axis in range(len(target.shape)) if (h := _halves(source, target, axis))]
         if not halves:
             break
-        # That of the highest registers, so that vectors stay whole.
+        # The half of the highest registers, so that vectors stay whole.
         _, axis, source, target = max(halves, key=lambda half: half[0])
         axes.append(axis)
     return axes
@@ -55,7 +55,7 @@ def halved_axes(source: LinearLayout, target: LinearLayout, chosen: SharedMemory
 def _halves(
     source: LinearLayout, target: LinearLayout, axis: int
 ) -> tuple[int, int, LinearLayout, LinearLayout] | None:
-    """The target's register bit that names the half, the axis, and both layouts of the half."""
+    """The target's register bit of the half, the axis, and both layouts of the half."""
     extent = target.shape[axis] // 2
     there, here = part_along(source, axis, extent), part_along(target, axis, extent)
     return None if there is None or here is None else (here[1][0], axis, there[0], here[0])
@@ -73,7 +73,7 @@ def _copy_access(
 
 
 def copy_access(op: AsyncCopyOp) -> SharedAccess:
-    """How a copy writes shared memory."""
+    """The access by which a copy writes shared memory."""
     type_ = buffer_type(op.buffer)
     shared = cast("LinearLayout", type_.layout)
     return _copy_access(shared, layout_of(op.x), _bits(type_), op.vector)
@@ -93,37 +93,37 @@ def _read_access(shared: LinearLayout, target: LinearLayout, bits: int) -> Share
 
 
 def write_access(x: Value, type_: BufferType, matrix_stores: bool) -> SharedAccess:
-    """How a tile in registers is written to a buffer."""
+    """The access by which a tile in registers is written to a buffer."""
     shared = cast("LinearLayout", type_.layout)
     return _write_access(shared, layout_of(x), _bits(type_), matrix_stores)
 
 
 def read_access(type_: BufferType, target: LinearLayout, axis: int | None) -> SharedAccess:
-    """How a slot is read into registers; of a part along an axis, too, that of the whole: the
-    highest bits of register numbers name the part."""
+    """The access by which a slot is read into registers; for a part along an axis that of the
+    whole, where the highest bits of register numbers are the part."""
     whole = target if axis is None else with_parts(target, axis, type_.shape[axis])
     return _read_access(cast("LinearLayout", type_.layout), whole, _bits(type_))
 
 
 BulkStore = DescriptorStoreOp | DescriptorReduceOp | StorePanelOp
-"""Of the last pass of a tile, or of one before."""
+"""Stores of the last panel of a tile, or of an earlier one."""
 
 Panel = BulkStore | WritePanelOp
 
 
 def stored_tile(op: Panel) -> Value:
-    """What is stored, or combined with what is there."""
+    """The tile that is stored, or combined with memory."""
     return op.operand if isinstance(op, DescriptorReduceOp) else op.stored
 
 
 def panels_of(op: Panel, matrix_stores: bool) -> StorePanels:
-    """How a store goes through shared memory."""
+    """The panels in which a store passes through shared memory."""
     tile = stored_tile(op)
     return store_panels(layout_of(tile), op.block_shape, element_of(tile.type).bytes, matrix_stores)
 
 
 def slot_of(op: Panel, panels: StorePanels) -> int:
-    """Where the pass of an op begins in the bytes of all."""
+    """The offset of an op's panel in the bytes of all stores."""
     return pass_number(op, panels) % panels.slots * panels.slot_bytes
 
 

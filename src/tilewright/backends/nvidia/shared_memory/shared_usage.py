@@ -1,14 +1,15 @@
-"""What the ops of a kernel do with shared memory: how many bytes, and who reads when.
+"""Uses of shared memory by ops: bytes, reads and writes.
 
 Three kinds of op use it:
 
 * An *exchange* between threads: all write, a barrier, all read. It needs its bytes only while it
-  runs, but a thread may still read when others go on. Until it is expanded to ops on buffers
-  (lower_conversions.py, lower_exchanges.py), it is one op, of which the bytes are known here.
+  runs, but a thread may still read when others continue. Until lower_conversions.py and
+  lower_exchanges.py expand it to ops on buffers, it is one op, whose bytes this module computes.
 * A *buffer* lives longer. Asynchronous copies may write it from `nvidia.async_copy` until the
-  `nvidia.wait` that their group is waited for, wgmma dots read it until they have ended.
-* *Stores by the copy engine*: it reads what threads have written until `nvidia.bulk_store_wait`.
-  All share their bytes, and nothing else has these from the first on.
+  `nvidia.wait` for their group, and wgmma reads it until its wait.
+* *TMA stores*: TMA reads the writes of threads until `nvidia.bulk_store_wait`. All share their
+bytes,
+  which nothing else has from the first one on.
 """
 
 from __future__ import annotations
@@ -87,13 +88,13 @@ from tilewright.support.data_class import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What the bytes of exchanges depend on. matrix_stores: whether there is stmatrix."""
+    """The features on which bytes of exchanges depend. matrix_stores: whether there is stmatrix."""
 
     matrix_stores: bool
 
     @classmethod
     def of(cls, arch: Arch) -> Machine:
-        """Of an architecture."""
+        """The features of an architecture."""
         return cls(arch.stmatrix)
 
 
@@ -115,7 +116,7 @@ def exchange_bytes(op: Op, machine: Machine) -> int:
 
 
 def exchange_buffers(op: Op) -> tuple[BufferType, ...]:
-    """The buffers through which threads exchange what an op computes (lower_exchanges.py)."""
+    """The buffers of the exchange within an op (lower_exchanges.py)."""
     found = _BUFFERS.get(type(op))
     return () if found is None else found(op)
 
@@ -134,7 +135,7 @@ def _of_fma_dot(op: FmaDotOp) -> tuple[BufferType, ...]:
 
 
 def _of_atomic(op: AtomicOp | AtomicCasOp) -> tuple[BufferType, ...]:
-    """For what owners of elements tell the threads that hold copies."""
+    """The buffer by which owners of elements pass results to threads that hold copies."""
     is_tile = isinstance(op.type, TileType)
     masks = layout_of(op.pointer).free_masks() if is_tile else {LANE: 31}
     if not op.result.uses or not (masks.get(LANE, 0) or masks.get(WARP, 0)):
@@ -143,13 +144,13 @@ def _of_atomic(op: AtomicOp | AtomicCasOp) -> tuple[BufferType, ...]:
 
 
 def groups_of_scan(layout: LinearLayout, axis: int) -> int:
-    """How many runs along the axis of a scannable layout have each a warp; 1: warps share none."""
+    """The number of runs along the axis of a scan that have a warp each; 1 without."""
     along = [basis[axis] for basis in layout.bases(WARP) if basis[axis]]
     return layout.shape[axis] // min(along) if along else 1
 
 
 def _of_scan(op: ScanOp) -> tuple[BufferType, ...]:
-    """For what each run ends with."""
+    """The buffers of the last elements of runs."""
     layout = layout_of(op.inputs[0])
     groups = groups_of_scan(layout, op.axis)
     shape = (*layout.shape[: op.axis], groups, *layout.shape[op.axis + 1 :])
@@ -158,12 +159,11 @@ def _of_scan(op: ScanOp) -> tuple[BufferType, ...]:
 
 
 _TWO_BUFFERS = 1 << 14
-"""Bytes of an exchange of a sort up to which there are two, used in turn: then a barrier each will
-do."""
+"""Bytes of an exchange of a sort up to which two buffers alternate, with one barrier each."""
 
 
 def _of_sort(op: SortOp) -> tuple[BufferType, ...]:
-    """For all elements, of which each thread has its own side by side."""
+    """The buffers of all elements, in which those of a thread are adjacent."""
     layout, element = layout_of(op.x), element_of(op.x.type)
     if not any(basis[op.axis] for basis in layout.bases(WARP)):
         return ()
@@ -172,7 +172,7 @@ def _of_sort(op: SortOp) -> tuple[BufferType, ...]:
 
 
 def by_threads(layout: LinearLayout, element: DType | PointerType) -> BufferType:
-    """A buffer in which each thread has vectors of its registers: lanes meet in no bank."""
+    """A buffer with vectors of each thread's registers, without bank conflicts."""
     vector = log2(max(1, MAX_VECTOR_BYTES // element.bytes))
     registers = layout.bases(REGISTER)
     threads = [b for name in (LANE, WARP) for b in layout.bases(name) if any(b)]
@@ -202,13 +202,13 @@ def is_converted_inside_warps(op: Op, machine: Machine) -> bool:
 
 
 def bulk_store_bytes(op: Op, machine: Machine) -> int:
-    """Bytes through which a store by the copy engine goes; 0 for an op that is of none."""
+    """Bytes through which a TMA store passes; 0 for other ops."""
     return panels_of(op, machine.matrix_stores).bytes if isinstance(op, _STORES) else 0
 
 
 def panel_used(op: Op, machine: Machine) -> tuple[int, int, bool] | None:
-    """Of the bytes of stores by the copy engine, the first and the end of what an op uses, and
-    whether it writes."""
+    """The start and the end of the bytes of TMA stores that an op uses, and whether it writes; None
+    for other ops."""
     if not isinstance(op, _STORES):
         return None
     panels = panels_of(op, machine.matrix_stores)
@@ -239,8 +239,8 @@ def buffers_used(op: Op) -> list[tuple[Op, bool]]:
 
 
 def fences_shared(op: Op) -> bool:
-    """Whether each thread fences all that it has written to shared memory, up to an op and in it,
-    for the asynchronous proxy."""
+    """Whether each thread fences all its writes to shared memory, up to and in an op, for the
+    asynchronous proxy."""
     if isinstance(op, WriteOp):
         in_rows = buffer_type(op.buffer).layout is None
         return not in_rows and not op.owners and is_read_by_wgmma(alloc_of(op.buffer).results[0])
