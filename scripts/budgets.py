@@ -28,10 +28,10 @@ CHECKED = ("src", "tests", "scripts", "benchmarks", "examples")
 EXCEPTIONS = Path(__file__).with_name("budgets.toml")
 _FILE_NAME = re.compile(r"[a-z_][a-z0-9_]*\.(py|c|h|ll)")
 _IR_FUNCTION = re.compile(r"^define [^@]*(@[\w.]+)\(.*?^\}", re.MULTILINE | re.DOTALL)
-_C_FUNCTION = re.compile(
+C_FUNCTION = re.compile(
     r"^[^\s/#}][^\n;{}=]*?\b(\w+)\([^;{}]*\) \{\n.*?^\}", re.MULTILINE | re.DOTALL
 )
-_NATIVE_FUNCTIONS = {".c": _C_FUNCTION, ".h": _C_FUNCTION, ".ll": _IR_FUNCTION}
+_NATIVE_FUNCTIONS = {".c": C_FUNCTION, ".h": C_FUNCTION, ".ll": _IR_FUNCTION}
 _GENERATED = "; Generated from "
 _BANNED_NAMES = {"utils.py", "util.py", "helpers.py", "misc.py", "common.py"}
 

@@ -10,7 +10,7 @@ import pytest
 from llvmlite import binding
 
 import tilewright
-from scripts import compile_native
+from scripts import budgets, compile_native
 from tilewright.backends.cpu.driver.thread_pool_program import pool_program
 from tilewright.native import NativeProgram
 from tilewright.triton_alias.shared_libraries import Launch
@@ -131,3 +131,12 @@ def test_c_is_formatted() -> None:
     command = [sys.executable, "-c", run, "--dry-run", "-Werror", *files]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_comment_is_above_each_function_that_is_not_short() -> None:
+    for path in (*SOURCES.rglob("*.c"), *SOURCES.rglob("*.h")):
+        text = path.read_text("utf-8")
+        for match in budgets.C_FUNCTION.finditer(text):
+            above = text[: match.start()].rstrip("\n").rpartition("\n")[2]
+            short = match[0].count("\n") < 10
+            assert short or above.startswith("//"), f"{path.name}: {match[1]}"

@@ -128,6 +128,7 @@ static void report_argument(const char *name, int kind, uint64_t bits) {
     }
 }
 
+// The description of a fault in a report.
 static const char *fault_text(int signal) {
     switch (signal) {
     case SIGILL:
