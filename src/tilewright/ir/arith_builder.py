@@ -38,9 +38,9 @@ class ArithmeticBuilder:
 
     def like(self, x: Operand, other: Operand) -> Value:
         """`x` as a value; a number becomes a constant of the type of `other`."""
-        if not isinstance(x, Number):
+        if not isinstance(x, (int, float)):
             return plain(x)
-        assert not isinstance(other, Number), "two numbers have no type"
+        assert not isinstance(other, (int, float)), "two numbers have no type"
         return self.constant(x, other.type)
 
     def expr(self, x: Value) -> Expr:
@@ -51,7 +51,11 @@ class ArithmeticBuilder:
         return self.value(OPS[opcode](*fields))
 
     def _pair(self, opcode: str, x: Operand, y: Operand, *attrs: object) -> Value:
-        return self._emit(opcode, self.like(x, y), self.like(y, x), *attrs)
+        # Most operands are values: the test saves half the time of an op.
+        if type(x) is not Value or type(y) is not Value:
+            x, y = self.like(x, y), self.like(y, x)
+        op: Any = OPS[opcode]
+        return self.value(op(x, y, *attrs) if attrs else op(x, y))
 
     def add(self, x: Operand, y: Operand) -> Value:
         """x + y"""

@@ -46,6 +46,9 @@ class Lanes(ArithmeticBuilder):
         x = plain(x)
         return x if shape_of(x.type) == self.shape else self.splat(x, self.shape)
 
+    def _pair(self, opcode: str, x: Operand, y: Operand, *attrs: object) -> Value:
+        return super()._pair(opcode, self.like(x, y), self.like(y, x), *attrs)
+
     def like(self, x: Operand, other: Operand) -> Value:
         return self.spread(x, i1 if isinstance(other, Number) else other.type)
 
