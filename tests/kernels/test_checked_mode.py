@@ -2,6 +2,7 @@
 
 # pyright: reportArgumentType=false, reportOperatorIssue=false, reportAttributeAccessIssue=false
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -450,6 +451,12 @@ def launch(kernel: Callable[..., Any], **options: Any) -> list[np.ndarray[Any, A
     return [x, y]
 
 
+def without_column(text: str) -> str:
+    """A message without its columns: from 3.12 on, Python reports those of a branch's condition
+    where compiled code, as 3.11, reports those of the whole statement."""
+    return re.sub(r"^ +\| +\^+\n", "", re.sub(r"(\.py:\d+):\d+", r"\1", text), flags=re.MULTILINE)
+
+
 @pytest.mark.parametrize(
     ("kernel", "error", "message", "code"), WRONG, ids=[case[0].__name__ for case in WRONG]
 )
@@ -462,7 +469,7 @@ def test_wrong_accesses_are_named_alike_in_compiled_and_interpreted_kernels(
             launch(kernel, check=EVERYTHING, interpret=interpret)
         texts.append(str(caught.value))
     compiled, interpreted = texts
-    assert compiled == interpreted
+    assert without_column(compiled) == without_column(interpreted)
     assert message in compiled and code in compiled and "test_checked_mode.py:" in compiled
 
 

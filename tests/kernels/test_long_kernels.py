@@ -260,7 +260,9 @@ def test_a_condition_with_a_return_inside_20_others(tmp_path):
 
 def test_more_early_returns_than_blocks_may_nest(tmp_path):
     lines = "".join(f"    if n == {i}:\n        return\n" for i in range(1100))
-    with pytest.raises(tilewright.errors.NestedTooDeeply, match="may be 1024 levels") as caught:
+    with pytest.raises(
+        tilewright.errors.NestedTooDeeply, match="the limit is 1024 levels"
+    ) as caught:
         written(tmp_path, f"@tilewright.jit\ndef k(o, n):\n{lines}").k[(1,)](np.ones(1), 3)
     assert caught.value.loc is not None
     assert caught.value.loc.line == 5 + 1 + 2 * 1024
