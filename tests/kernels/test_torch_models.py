@@ -38,4 +38,5 @@ def test_training_a_model_follows_eager(model: str, models: Callable[..., dict[s
     assert outcome["error"] < 1e-4
     ours, eager_s = outcome["losses"]
     assert eager_s[-1] < 0.9 * eager_s[0]  # it has learned something
-    assert ours == pytest.approx(eager_s, rel=1e-3)
+    # a loss of 2e-5 is a difference of logits, which fp32 rounds to 1e-7
+    assert ours == pytest.approx(eager_s, rel=1e-3, abs=1e-7)
