@@ -253,8 +253,7 @@ class CompiledKernel:
         _ = self.launcher
 
     def explain(self, sizes: Mapping[str, int] | None = None, grid: object = None) -> Explanation:
-        """How each load, store and dot was lowered and why, and the resources of a program; prints
-        as a table.
+        """How each load, store and dot was lowered, why, and the resources; prints as a table.
 
         sizes, grid: values of integer arguments by name and the grid of a launch, to compare its
         work with the limits of a device. Errors: NotExplained, InvalidOption, BadGrid.

@@ -259,7 +259,7 @@ def file_name(kernel: str) -> str:
 
 
 def dump_folder(folder: Path, kernel: str, digest: str) -> Path:
-    """Where the artifacts of one kernel are dumped."""
+    """The folder for the artifacts of one kernel."""
     return folder / f"{file_name(kernel)}-{digest[:HASH_CHARACTERS]}"
 
 

@@ -50,7 +50,7 @@ class DescriptorType(NamedTuple):
     pointer: PointerType
     block_shape: tuple[int, ...]
     reads: str
-    """As in a `Description`."""
+    """The result of masked elements, as in a `Description`."""
 
 
 def is_type_name(name: str) -> bool:

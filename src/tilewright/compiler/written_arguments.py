@@ -1,10 +1,9 @@
-"""Which pointer arguments a kernel may store through, so that read-only arrays can be refused, or
-load from.
+"""Analysis of the pointer arguments that a kernel may store through, or load from.
 
-A store names a pointer; it is followed back to the arguments that it may come from: through pointer
-arithmetic, shapes, selections, loops and branches. An address that has been an integer on its way
-may come from any argument that is converted to an integer anywhere. Pointers that are loaded from
-memory come from no argument.
+Launches reject read-only arrays by it. A stored-to pointer is traced back to the arguments that it
+may come from: through pointer arithmetic, shapes, selections, loops and branches. An address that
+was an integer on its way may come from any argument that is converted to an integer anywhere.
+Pointers that are loaded from memory come from no argument.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class _Roots:
         self._of: dict[Value, Roots] = {
             arg: frozenset((i,)) for i, arg in enumerate(function.args) if _is_pointer(arg)
         }
-        # one set for all integers: what becomes of a number is not followed
+        # one set for all integers: the uses of a number are not traced
         self._as_integers: Roots = _NONE
         self._flows = [flow for op in function.walk() for flow in _flows(op)]
         self._casts = [op for op in function.walk() if isinstance(op, CastOp)]
@@ -51,7 +50,7 @@ class _Roots:
         return self._of.get(value, _NONE)
 
     def _step(self) -> bool:
-        """Propagate once over the function; whether anything changed."""
+        """Propagate once over the function; returns whether anything changed."""
         changed = False
         for op in self._casts:
             if _is_pointer(op.result):
@@ -77,7 +76,7 @@ def _is_pointer(value: Value) -> bool:
 
 def _flows(op: Op) -> Iterator[tuple[Value, Value]]:
     """Pairs (from, to) of pointer values such that `to` may be derived from `from`."""
-    # what is loaded comes from memory, not from the pointer that it is loaded through
+    # a loaded pointer comes from memory, not from the pointer that it is loaded through
     if isinstance(op, LoadOp):
         return
     pairs: Iterable[tuple[Value, Value]]
@@ -110,7 +109,7 @@ def _matched(
 
 
 def _each_to_each(op: Op) -> Iterator[tuple[Value, Value]]:
-    """Any pointer that goes in may come out, also of the op's regions."""
+    """Pairs of an op whose results, and arguments of regions, may derive from any operand."""
     inner = [arg for block in op.regions for arg in block.args]
     ends = [value for block in op.regions for value in block.terminator.operands]
     for source in op.operands:

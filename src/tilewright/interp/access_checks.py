@@ -137,7 +137,7 @@ class AccessChecks:
 
 
 def _index_of(marks: Array | None, mark: int, active: Array) -> tuple[int, ...] | None:
-    """Where an active lane has a mark."""
+    """Index of the first lane that is active and marked, or None."""
     if marks is None:
         return None
     wrong = np.argwhere(np.broadcast_to(marks & mark != 0, active.shape) & active)

@@ -1,4 +1,4 @@
-"""Which NumPy dtype holds the elements of a tile IR type, and in which one arithmetic is done.
+"""NumPy dtypes of the elements of tile IR types, and of their arithmetic.
 
 An i1 is a `bool_`, a pointer the `uint64` of its byte address. NumPy's own dtypes compute in
 themselves; bf16, f16 and fp8 compute in float32 and are rounded back by `rounding`.
@@ -28,7 +28,7 @@ E4B15: NumpyDType = np.dtype("V1")
 E4B15_MAGNITUDES: Array = np.arange(128).astype(np.uint8).view(ml_dtypes.float8_e4m3b11fnuz).astype(
     np.float32
 ) / np.float32(16)
-"""The numbers that the positive codes of f8e4b15 stand for: its bias is 15, and not 11."""
+"""The values of the positive codes of f8e4b15, whose bias is 15."""
 
 _E4B15_NUMBERS = np.concatenate([E4B15_MAGNITUDES, -E4B15_MAGNITUDES])
 
@@ -38,7 +38,7 @@ NUMPY_DTYPES: dict[DType, NumpyDType] = {
 }
 
 ADDRESS: NumpyDType = np.dtype(np.uint64)
-"""The dtype of an address, which is what a pointer holds."""
+"""The dtype of an address, the content of a pointer."""
 
 _UNSIGNED_BITS: dict[int, NumpyDType] = {
     8: np.dtype(np.uint8),
@@ -59,8 +59,8 @@ def numpy_dtype(type_: Type) -> NumpyDType:
 
 
 def dtype_of_array(dtype: NumpyDType) -> DType | None:
-    """The tile IR type that a NumPy dtype holds in native byte order; None if there is none."""
-    # Arrays in foreign byte order would be read as other numbers; bytes without a type may be all.
+    """The tile IR type of a NumPy dtype in native byte order; None if there is none."""
+    # Other byte orders would be read as other numbers; bytes without a type are ambiguous.
     return _FROM_NUMPY.get(dtype) if dtype.isnative else None
 
 
@@ -70,12 +70,12 @@ def bits_dtype(bits: int) -> NumpyDType:
 
 
 def bits_of(x: Array) -> Array:
-    """The same bits as unsigned integers."""
+    """The bits of an array as unsigned integers."""
     return x.view(_UNSIGNED_BITS[x.dtype.itemsize * 8])
 
 
 def wide(x: Array) -> Array:
-    """A float array in the dtype in which it is computed with: float32 or float64."""
+    """A float array in its compute dtype: float32 or float64."""
     if x.dtype == E4B15:
         return as_array(_E4B15_NUMBERS[x.view(np.uint8)])
     return x if x.dtype.itemsize >= 4 else x.astype(np.float32)

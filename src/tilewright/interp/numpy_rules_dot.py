@@ -23,12 +23,12 @@ def dot(op: DotOp, a: Array, b: Array, acc: Array) -> Array:
     """
     left, right, target = dtype_of(op.a.type), dtype_of(op.b.type), dtype_of(op.type)
     if target.is_float:
-        product = convert(a, left, f64) @ convert(b, right, f64)
-        return round_float(as_array(product + acc.astype(np.float64)), target)
-    return as_array(_integer_product(left, right, a, b) + acc.astype(np.int64)).astype(acc.dtype)
+        matmul = convert(a, left, f64) @ convert(b, right, f64)
+        return round_float(as_array(matmul + acc.astype(np.float64)), target)
+    return as_array(_integer_matmul(left, right, a, b) + acc.astype(np.int64)).astype(acc.dtype)
 
 
-def _integer_product(left: DType, right: DType, a: Array, b: Array) -> Array:
+def _integer_matmul(left: DType, right: DType, a: Array, b: Array) -> Array:
     # bits + bits + log2(depth) bounds the bits of the sum.
     if left.bits + right.bits + a.shape[-1].bit_length() <= _EXACT_BITS:
         # float64 matmuls use BLAS, integer matmuls of NumPy do not

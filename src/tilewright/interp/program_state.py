@@ -138,7 +138,7 @@ def load(machine: Machine, op: LoadOp, inputs: Sequence[ConcreteValue]) -> tuple
 
 @machine_rule(StoreOp)
 def store(machine: Machine, op: StoreOp, inputs: Sequence[ConcreteValue]) -> tuple[()]:
-    """Of several lanes with one address, the last one in row-major order is stored."""
+    """Store lanes; of several with one address, the last one in row-major order wins."""
     lanes = _Lanes(machine, inputs[0], inputs[2:3])
     # only active lanes are written: a masked-off address may be anything
     if machine.checks is not None:

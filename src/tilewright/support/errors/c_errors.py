@@ -20,7 +20,7 @@ class CSyntaxError(CompilationError, SyntaxError):
     instead: str = ""
 
     def __str__(self) -> str:
-        """As for any error; `SyntaxError` would print its own fields."""
+        """The text of any error; `SyntaxError` would print its own fields."""
         return CompilationError.__str__(self)
 
 

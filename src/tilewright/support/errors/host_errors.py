@@ -563,6 +563,6 @@ class InternalCompilerError(TilewrightError, RuntimeError):
 
     @property
     def hint(self) -> str | None:
-        """How to report it."""
+        """The way to report it."""
         what = f"please report it with the file {self.reproducer}" if self.reproducer else None
         return what or "please report it with the kernel's source"

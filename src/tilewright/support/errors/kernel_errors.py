@@ -150,11 +150,11 @@ class SourceNotAvailable(CompilationError, OSError):
 
     @property
     def hint(self) -> str | None:
-        """Where to define a function so that Python keeps its text."""
+        """The place in which to define a function so that Python keeps its text."""
         return None if self.is_file else "define the kernel in a file or a notebook cell"
 
     def __str__(self) -> str:
-        """As for any error; `OSError` would print its errno."""
+        """The text of any error; `OSError` would print its errno."""
         return TilewrightError.__str__(self)
 
 
@@ -253,7 +253,7 @@ class ShapeMismatch(CompilationError, ValueError):
 
     @property
     def hint(self) -> str | None:
-        """How shapes broadcast, unless the reason is given."""
+        """The rule of broadcasting, unless the reason is given."""
         broadcasts = "tile shapes broadcast from the right, and sizes must be equal or 1"
         return None if self.reason else broadcasts
 
