@@ -149,6 +149,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         return (yield)
 
 
+def pytest_enter_pdb() -> None:
+    """Limit no test that is being debugged."""
+    WATCH.disarm()
+    if _HAS_TIMER:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
 def pytest_configure() -> None:
     """Open the file for stacks."""
     WATCH.open()

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.architecture.gates import ROOT
-from tests.time_limit import TimeLimit, limited, unlimited
+from tests.time_limit import TimeLimit, limited, pytest_enter_pdb, unlimited
 
 SPIN = "while True: pass"
 CHILDREN = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {SPIN!r}])"
@@ -78,6 +78,13 @@ def test_nothing_is_limited_while_another_process_works() -> None:
         assert not checks
         time.sleep(0.3)
     assert checks
+
+
+def test_a_debugger_has_no_limit() -> None:
+    with limited(TimeLimit(cpu=60, idle=0.1), first=0.1):
+        pytest_enter_pdb()
+        time.sleep(0.5)
+        assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
 
 
 def wall_limits(source: str) -> Iterator[int]:
