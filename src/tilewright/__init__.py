@@ -70,7 +70,7 @@ _ALIASES = {"TritonError": "TilewrightError", "constexpr_function": "ConstexprFu
 
 
 def __getattr__(name: str) -> object:
-    """Load what is asked for, and keep it."""
+    """Import a name at its first use, and cache it."""
     wanted = _ALIASES.get(name, name)
     if wanted in _MODULES or wanted in _ELSEWHERE:
         return importlib.import_module(f"{__name__}.{_ELSEWHERE.get(wanted, wanted)}")

@@ -1,4 +1,4 @@
-"""What a failed `device_assert` tells the host, as text."""
+"""Text form of a failed `device_assert`'s message and location."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from tilewright.support import SourceLoc
 
 
 def packed(message: str, loc: SourceLoc | None) -> str:
-    """A message and the place that it is about, as one text."""
+    """Encode a message and its location as one text."""
     frames = [] if loc is None else [frame[:-1] for frame in loc.frames()]
     return json.dumps([message, frames])
 
 
 def unpacked(text: str) -> tuple[str, SourceLoc | None]:
-    """What `packed` was given."""
+    """Decode the text of `packed`."""
     message, frames = json.loads(text)
     loc: SourceLoc | None = None
     for frame in reversed(frames):
@@ -23,5 +23,5 @@ def unpacked(text: str) -> tuple[str, SourceLoc | None]:
 
 
 def index_text(*indices: int) -> str:
-    """`(1, 2)` for the index of an element; negative numbers stand for dims that there are not."""
+    """Format the index of an element as `(1, 2)`; negative numbers mark missing dims."""
     return f"({', '.join(str(n) for n in indices if n >= 0)})"

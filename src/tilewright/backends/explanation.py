@@ -1,6 +1,6 @@
-"""How a kernel was compiled, for people: `kernel.explain()`.
+"""Report of how a kernel was compiled: `kernel.explain()`.
 
-A backend fills these in from the decisions of its own lowering; nothing here decides anything.
+A backend records the decisions of its lowering here; this module makes none.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ __all__ = ["Bound", "Explanation", "LaunchSizes", "OpRow", "Resources"]
 
 
 _SOURCE_WIDTH = 40
-"""Characters of a source line in the table."""
+"""Width of the source column, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchSizes:
-    """A launch to be judged: values of integer arguments by name, and the grid."""
+    """Sizes of one launch: values of integer arguments by name, and the grid."""
 
     values: Mapping[str, int]
     grid: tuple[int, int, int]
@@ -33,11 +33,11 @@ class LaunchSizes:
 class OpRow:
     """How one op was lowered.
 
-    loc: its place in the source; op: load, store, dot or convert (between layouts of registers);
-    tile: shape and type; how: the instruction; bytes: that one instruction moves for a thread, 0
-    for a product from registers; through: the memory on the way; conflicts: bank-conflict degree in
-    shared memory, 1 is free of conflicts, None where there is no such access; notes: why it was not
-    lowered to what is faster.
+    loc: its source location; op: load, store, dot or convert (between register layouts); tile:
+    shape and type; how: the instruction; bytes: bytes per thread and instruction, 0 for a dot from
+    registers; through: the memory used on the way; conflicts: degree of bank conflicts in shared
+    memory, 1 without conflicts, None without such an access; notes: reasons against a faster
+    lowering.
     """
 
     loc: SourceLoc | None
@@ -52,11 +52,11 @@ class OpRow:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What a program takes of a multiprocessor.
+    """Resources of a program, and how many programs a multiprocessor holds.
 
-    registers: of a thread; spills: 32-bit words of a thread; shared: bytes; warps: of a program;
-    programs: that run on a multiprocessor at a time; limit: what allows no more of them; occupancy:
-    warps that run, as part of the most
+    registers: per thread; spills: 32-bit words per thread; shared: bytes; warps: per program;
+    programs: resident programs per multiprocessor; limit: the resource that bounds them; occupancy:
+    resident warps as a fraction of the maximum
     """
 
     registers: int
@@ -70,11 +70,11 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What a launch has to do, and how long that takes at least.
+    """Roofline of a launch: its work, and a lower bound of its time.
 
-    device: for which; flops, requested: floating-point operations of products and of other ops, and
-    bytes that programs load and store; distinct: bytes without those that are loaded again;
-    flop_seconds, byte_seconds: the work at the peak rates of the device.
+    device: the device whose rates are used; product_flops, other_flops: floating-point operations
+    of dots and of other ops; requested: bytes that programs load and store; distinct: the same
+    without repeated loads; flop_seconds, byte_seconds: the work at the device's peak rates
     """
 
     device: str
@@ -92,16 +92,16 @@ class Bound:
 
     @property
     def intensity(self) -> float:
-        """FLOPs for each byte."""
+        """FLOPs per byte."""
         return (self.product_flops + self.other_flops) / max(1.0, self.distinct)
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """How a kernel was compiled for a target; as text a table and the resources.
+    """Report on one kernel and target; as text, a table and the resources.
 
-    rows: in the order of the source; bound: where the sizes of a launch were given; notes: on the
-    whole kernel, as on blocks that work together.
+    rows: in the order of the source; bound: only if the sizes of a launch are given; notes: on the
+    whole kernel, as on clusters.
     """
 
     kernel: str
@@ -113,7 +113,7 @@ class Explanation:
 
     def table(self) -> Any:
         """The rows as a table of rich."""
-        from rich.table import Table  # only who asks for a table pays for its import
+        from rich.table import Table  # imported by the first table
 
         table = Table("line", "source", "op", "lowered to", "bytes", "through", "conflicts")
         table.columns[1].max_width, table.columns[1].no_wrap = _SOURCE_WIDTH, True

@@ -1,8 +1,8 @@
-"""What the compiler and the runtime know of a backend: one frozen manifest, found by name.
+"""Manifest of a backend: its interface to the compiler and the runtime, found by name.
 
-A kernel passes through the stages of its backend in order; each is named by the extension of the
-artifact it makes ("ttir", "llir", "obj"), so that any textual stage can be dumped, edited and
-compiled on from.
+A kernel passes through the stages of its backend in order. A stage is named by the extension of the
+artifact that it makes ("ttir", "llir", "obj"); any textual artifact can be dumped, edited and
+compiled from there.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from tilewright.support.data_class import dataclass
 
 @dataclass(frozen=True, slots=True)
 class GPUTarget:
-    """What code is generated for (Triton's name and fields).
+    """Target of code generation (Triton's name and fields).
 
     backend: "cpu", "cuda" ...; arch: compute capability as an int (90), or a CPU name ("" is this
-    machine); warp_size: lanes that run in step, 1 on a CPU.
+    machine); warp_size: lanes of a warp, 1 on a CPU.
     """
 
     backend: str
@@ -39,20 +39,18 @@ class GPUTarget:
 
 @dataclass(frozen=True, slots=True)
 class CommonOptions:
-    """Options of a launch that every backend takes, with Triton's names and defaults.
+    """Options of a launch that every backend accepts, with Triton's names and defaults.
 
-    What has no meaning on a backend is accepted there and changes nothing. Not Triton's are
-    bulk_loads: which loads a copy engine may make: all, those by tensor descriptors, or none;
-    persistent: whether blocks may run several programs, one after the other, where a producer
-    copies for them; None: where the loops of all programs take as long;
+    A backend ignores options without a meaning there. Not Triton's are bulk_loads: loads that TMA
+    may issue: all, those by tensor descriptors, or none; persistent: whether a block with a
+    producer warp may run several programs in turn; None: if all programs have the same trip count;
     ieee_rounding: `/`, sqrt and rsqrt of fp32 are correctly rounded (rsqrt: its root and quotient),
-    where Triton's are within 2 ulp (docs/libdevice.md);
-    strict_triton: refuse what its language lacks; int64_offsets: program ids, ranges and integer
-    arguments are int64, so that offsets computed from them do not wrap; check: some of
-    `support.CHECK_KINDS`, with `+` between: accesses are checked by the kernel itself. It is set by
-    `jit` alone, for backends whose launches know the arrays; may_overlap: the pointer arguments may
-    be parts of one array, so a program's accesses through them are in order. It is set by launches
-    alone, for backends with `orders_overlaps`.
+    where Triton's are within 2 ulp (docs/libdevice.md); strict_triton: reject constructs that
+    Triton's language lacks; int64_offsets: program ids, ranges and integer arguments are int64, so
+    that offsets computed from them do not wrap; check: some of `support.CHECK_KINDS`, joined by
+    `+`: the kernel checks its own accesses. Only `jit` sets it, for backends whose launches see the
+    arrays; may_overlap: the pointer arguments may be parts of one array, so a program's accesses
+    through them are in order. Only launches set it, for backends with `orders_overlaps`.
     """
 
     num_warps: int = 4
@@ -85,7 +83,7 @@ class CommonOptions:
             raise errors.InvalidOption("bulk_loads", f"one of {BULK_LOADS}", self.bulk_loads)
 
     def meaningful(self) -> Self:
-        """The options without what means nothing here: equal ones lead to the same code."""
+        """The options without those ignored here: equal ones lead to the same code."""
         return self
 
     @classmethod
@@ -99,7 +97,7 @@ Metadata = dict[str, Any]
 
 @dataclass(slots=True)
 class StageContext:
-    """What the stages of one compilation share; `metadata` is stored with the kernel."""
+    """State shared by the stages of one compilation; `metadata` is stored with the kernel."""
 
     target: GPUTarget
     options: CommonOptions
@@ -111,8 +109,8 @@ class Stage:
     """One step of compilation.
 
     extension: name of the artifact; run(previous artifact, context) -> artifact (a Module, text or
-    bytes); parse(text of this artifact, context) -> artifact, to compile on from it; pipeline: the
-    passes that `run` puts a module through, for tools that show them
+    bytes); parse(text of this artifact, context) -> artifact, to compile from there; pipeline: the
+    passes of `run`, for tools that print them
     """
 
     extension: str
@@ -209,13 +207,13 @@ DEVICE_PROPERTIES = (
     "mem_clock_rate",
     "mem_bus_width",
 )
-"""What programs ask of a device to choose grids and tiles, by Triton's names: bytes of shared
-memory and registers that one program may have; multiprocessors, and threads of each at a time;
-lanes that run in step; kHz; bits of the memory bus. 0 where one means nothing."""
+"""Device properties for the choice of grids and tiles, by Triton's names: bytes of shared memory
+and registers of one program at most; multiprocessors, and resident threads of each; lanes of a
+warp; kHz; bits of the memory bus. 0 where a property does not apply."""
 
 
 def _nothing() -> None:
-    """What a backend prepares that has nothing to prepare."""
+    """Prepare nothing."""
 
 
 def _no_properties(_device: int) -> dict[str, int]:
@@ -226,24 +224,20 @@ def _no_properties(_device: int) -> dict[str, int]:
 class Backend:
     """The manifest of a backend.
 
-    name: of `GPUTarget.backend`; stages: from the frontend's module to the binary, the last is what
-    `load` takes; load(binary, metadata, parameter type texts) -> Launcher;
-    available: whether kernels can run here; target: that of this machine; artifacts: further texts,
-    made at their first use, from the finished artifacts; version: part of the cache key;
-    clock(index or None) -> a clock of the device for `testing.do_bench`, where PyTorch has none;
-    memory: of devices that have their own, None if kernels work in the host's;
-    properties(index) -> the DEVICE_PROPERTIES of a device;
+    name: of `GPUTarget.backend`; stages: from the frontend's module to the binary that `load`
+    takes; load(binary, metadata, parameter type texts) -> Launcher; available: whether kernels can
+    run here; target: this machine's; artifacts: further texts, made at their first use from the
+    finished artifacts; version: part of the cache key; clock(index or None) -> a clock of the
+    device for `testing.do_bench`, where PyTorch has none; memory: of devices that have their own,
+    None if kernels work in the host's; properties(index) -> the DEVICE_PROPERTIES of a device;
     drop_lines(memory as (address, bytes)) -> whether it has been dropped from all caches;
     explain(front end's module, context, launch) -> how a kernel is compiled; the module is changed;
-    the metadata of the context are those of the compiled kernel;
-    checks, orders_overlaps: whether kernels can check their accesses, and keep them in order where
-    arguments overlap, see `CommonOptions`;
-    architectures: names of other machines that code is generated for, as `GPUTarget.arch`;
-    launch_metadata: names of a kernel's metadata that decide, beside its binary, how it is
-    launched; None: all of it;
-    op_modules: the modules that its stages import, and with them its ops, for texts of tile IR;
-    prepare: does what each of several processes that compile would do, before these are forked;
-    never touches the device
+    the metadata of the context are those of the compiled kernel; checks, orders_overlaps: whether
+    kernels can check their accesses, and keep them in order where arguments overlap, see
+    `CommonOptions`; architectures: names of other machines to generate code for, as
+    `GPUTarget.arch`; launch_metadata: names of the metadata that launches read; None: all of it;
+    op_modules: modules that define the ops of its stages, for texts of tile IR; prepare: work that
+    would repeat in each compiling process, done before they are forked; must not use the device
     """
 
     name: str
@@ -291,7 +285,7 @@ class _LegalOps(Container[type[Any]]):
 
 
 def legal_ops(*own: type[ir.Op]) -> Container[type[ir.Op]]:
-    """What the texts of a first stage may hold: ops that no backend declares, and `own`."""
+    """Ops legal in texts of a first stage: those that no backend declares, and `own`."""
     return _LegalOps(frozenset(own))
 
 
@@ -343,7 +337,7 @@ def load_ops() -> None:
 
 
 def _installed() -> dict[str, Callable[[], Backend]]:
-    """What loads the backends of other packages."""
+    """Loaders of other packages' backends, by name."""
     with fork_waits():
         from importlib.metadata import entry_points  # noqa: PLC0415 -- 8 ms, and rarely needed
 
