@@ -11,15 +11,13 @@
     x.factors()             the values whose product it is
 
 Each query walks backwards over one value; `affine_addresses.py` has the forms of a whole function
-as polynomials. Signed index arithmetic is assumed not to wrap. The table `_ROLES` alone states
-which op is a sum, a product or a move.
+as polynomials. Signed index arithmetic is assumed not to wrap.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
-from enum import Enum
 
 from tilewright.analysis.integer_ranges import IntegerRange, integer_range
 from tilewright.ir import Op, Trait, Value, is_pure
@@ -50,27 +48,11 @@ from tilewright.support.graph_fold import fold
 _MOST_OPS = 128
 """The most ops whose operands `Linear` visits; longer addresses are generated code."""
 
+_MOVES = (SplatOp, BroadcastOp, ExpandDimsOp, TransposeOp, HintOp)
+_SUMS = (AddOp, SubOp, OffsetOp)
 
-class Role(Enum):
-    """The arithmetic of an op on integers."""
-
-    MOVE = "the elements of the operand, repeated or in another order"
-    SUM = "the sum or difference of the operands"
-    PRODUCT = "the product of the operands"
-    QUOTIENT = "the first operand divided by the second"
-    EXTREMUM = "the least or largest operand"
-    CAST = "the operand in another type"
-    OTHER = "anything else"
-
-
-_ROLES: dict[type[Op], Role] = {
-    **dict.fromkeys((SplatOp, BroadcastOp, ExpandDimsOp, TransposeOp, HintOp), Role.MOVE),
-    **dict.fromkeys((AddOp, SubOp, OffsetOp), Role.SUM),
-    MulOp: Role.PRODUCT,
-    DivOp: Role.QUOTIENT,
-    **dict.fromkeys((MinOp, MaxOp), Role.EXTREMUM),
-    CastOp: Role.CAST,
-}
+_MONOTONE = (AddOp, SubOp, MulOp, DivOp, MinOp, MaxOp, CastOp)
+"""Ops that follow their operands, if factors and divisors are positive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +120,7 @@ class Linear:
         if None in degrees or Trait.PURE not in op.traits or op.regions:
             return None
         highest = max((d for d in degrees if d is not None), default=0)
-        role = _role(op)
-        linear = role in (Role.MOVE, Role.SUM) or (role is Role.PRODUCT and 0 in degrees)
+        linear = isinstance(op, _MOVES + _SUMS) or (isinstance(op, MulOp) and 0 in degrees)
         widened = isinstance(op, CastOp) and _widens(op)
         return highest if linear or widened or not highest else None
 
@@ -230,10 +211,6 @@ def of(value: Value) -> Affine:
     return Affine(value)
 
 
-def _role(op: Op | None) -> Role:
-    return Role.OTHER if op is None else _ROLES.get(type(op), Role.OTHER)
-
-
 def _widens(op: CastOp) -> bool:
     """Whether a signed integer is cast to one of at least as many bits."""
     source, target = (element_of(v.type) for v in (op.x, op.result))
@@ -265,12 +242,12 @@ def _divided(left: Quotient, right: Quotient) -> Quotient | None:
 def _terms(value: Value) -> Sequence[Value]:
     """The values that determine the direction of a tile."""
     op = value.op
-    decided = _role(op) in (Role.MOVE, Role.SUM, Role.PRODUCT, Role.CAST)
-    return op.operands if op is not None and decided and shape_of(value.type) else ()
+    decided = isinstance(op, (*_MOVES, *_SUMS, MulOp, CastOp)) and shape_of(value.type)
+    return op.operands if op is not None and decided else ()
 
 
 def _direction(value: Value, terms: list[int | None]) -> int | None:
-    op, role = value.op, _role(value.op)
+    op = value.op
     if not shape_of(value.type) or isinstance(op, ConstantOp):
         return 0
     if isinstance(op, RangeOp):
@@ -278,12 +255,12 @@ def _direction(value: Value, terms: list[int | None]) -> int | None:
     if isinstance(op, CastOp):
         ordered = _keeps_order(element_of(op.x.type), element_of(op.type))
         return terms[0] if ordered or terms[0] == 0 else None
-    if role is Role.MOVE:
+    if isinstance(op, _MOVES):
         return terms[0]
     # Unsigned differences wrap below zero and are not ordered.
-    if role is Role.SUM and (not isinstance(op, SubOp) or dtype_of(op.type).is_signed):
+    if isinstance(op, _SUMS) and (not isinstance(op, SubOp) or dtype_of(op.type).is_signed):
         return _sum(terms[0], terms[1], -1 if isinstance(op, SubOp) else 1)
-    return _product(op.operands, terms) if op is not None and role is Role.PRODUCT else None
+    return _product(op, terms) if isinstance(op, MulOp) else None
 
 
 def _keeps_order(source: DType | PointerType, target: DType | PointerType) -> bool:
@@ -305,9 +282,9 @@ def _sum(x: int | None, y: int | None, sign: int) -> int | None:
     return x or y if x * y >= 0 else None
 
 
-def _product(operands: Sequence[Value], terms: list[int | None]) -> int | None:
+def _product(op: MulOp, terms: list[int | None]) -> int | None:
     # Reversed: the direction of the operand that a constant multiplies.
-    for factor, along in zip(operands, reversed(terms), strict=True):
+    for factor, along in zip(op.operands, reversed(terms), strict=True):
         constant = factor.op
         if isinstance(constant, ConstantOp):
             return None if along is None else along * (1 if constant.value >= 0 else -1)
@@ -323,7 +300,7 @@ def _trend(value: Value, terms: list[int], axis: int) -> int:
     op = value.op
     if isinstance(op, ProgramIdOp):
         return int(op.axis == axis)
-    if not terms or _role(op) in (Role.OTHER, Role.MOVE) or isinstance(op, OffsetOp):
+    if not terms or not isinstance(op, _MONOTONE):
         return 0
     if isinstance(op, SubOp):
         terms = [terms[0], -terms[1]]
