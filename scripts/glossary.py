@@ -126,8 +126,9 @@ def _problems(line: str, rules: list[Rule]) -> Iterator[str]:
 def _openings(path: str, text: str) -> Iterator[Finding]:
     """Docstrings, also of attributes, that open with a fragment."""
     for node in ast.walk(ast.parse(text)):
-        value = node.value if isinstance(node, ast.Expr) else None
-        words = value.value if isinstance(value, ast.Constant) else None
+        if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Constant):
+            continue
+        words = node.value.value
         if isinstance(words, str) and _OPENING.match(words.lstrip()):
             problem = "a docstring opens with a noun phrase or an imperative"
             yield Finding(path, node.lineno, words.splitlines()[0], problem)

@@ -198,7 +198,7 @@ def test_without_a_display_show_plots_warns_and_goes_on(
 def test_saving_leaves_the_users_backend_alone(tmp_path: Path) -> None:
     import matplotlib
 
-    rc: dict[str, object] = matplotlib.rcParams
+    rc: Any = matplotlib.rcParams
     before = dict.__getitem__(rc, "backend")
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -107,7 +107,7 @@ def test_without_a_compiler_the_error_says_what_is_missing(monkeypatch: pytest.M
 @needs_compiler
 def test_what_a_linker_says_is_in_the_error() -> None:
     kernel = compiled()
-    kernel.asm._made["obj"] = b"no object file"
+    kernel.asm._artifacts["obj"] = b"no object file"
     with pytest.raises(errors.NotInLibrary, match=r"does not link it: .*0\.o"):
         kernel.asm["so"]
 

@@ -248,7 +248,7 @@ def test_texts_of_a_loaded_kernel_are_had_again_from_disk_or_by_compiling(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kernel = launch(new_kernel(), 2)
-    assert kernel.asm._made == {}
+    assert kernel.asm._artifacts == {}
     binary = kernel.kernel
     kernel.asm.forget()
     with pytest.MonkeyPatch.context() as patch:
