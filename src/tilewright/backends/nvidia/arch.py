@@ -1,8 +1,8 @@
-"""NVIDIA's architectures as data: one row each; other code tests fields of rows only.
+"""NVIDIA architectures as data: one row each; other code tests only fields of rows.
 
 Limits are those of the CUDA programming guide ("Compute Capabilities", technical specifications).
-Which instructions a row has was decided by ptxas 13.0: the unit tests assemble, for each row and
-each field, PTX that must be accepted or refused.
+ptxas 13.0 decided which instructions a row has: the unit tests assemble, for each row and each
+field, PTX that must be accepted or refused.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _KB = 1024
 
 @dataclass(frozen=True, slots=True)
 class MmaForm:
-    """A warp's matrix dot d = a @ b + d: `mma.sync.aligned.m{m}n{n}k{k}.row.col`.
+    """A warp's MMA d = a @ b + d: `mma.sync.aligned.m{m}n{n}k{k}.row.col`.
 
     operand: element type of a and b; accumulator: of d; fragment: where their elements are held.
     """
@@ -39,7 +39,7 @@ class MmaForm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arch:
-    """One architecture: limits, then what instructions it has.
+    """One architecture: limits, then its instructions.
 
     capability: 10 * major + minor; cpu: name for LLVM and ptxas, where a letter at the end means
     that code runs on this capability only; ptx: version of PTX that is emitted, 10 * major + minor.
@@ -52,7 +52,7 @@ class Arch:
     ptx: int
 
     shared_static: int = 48 * _KB
-    """Shared memory declared in the kernel; more must be dynamic, and asked for at load time."""
+    """Shared memory declared in the kernel; more must be dynamic, and requested at load time."""
     shared_optin: int
     shared_sm: int
     shared_reserved: int = _KB
@@ -61,7 +61,7 @@ class Arch:
     registers_block: int = 65536
     registers_sm: int = 65536
     register_unit: int = 256
-    """Registers are given to warps in multiples of this."""
+    """Registers are allocated to warps in multiples of this."""
     threads_block: int = 1024
     warp_size: int = 32
     warps_sm: int
@@ -81,7 +81,7 @@ class Arch:
     stmatrix: bool = False
     stmatrix_b8: bool = False
     movmatrix: bool = True
-    # matrix dots that read shared memory
+    # MMAs that read shared memory
     wgmma: bool = False
     tcgen05: bool = False
     # synchronization and roles
@@ -107,7 +107,7 @@ class Arch:
     bf16_conversion_packed: bool = True
     bf16_fma: bool = True
     bf16_arithmetic: bool = False
-    """Addition, multiplication and conversion to integers; without it the former are fma."""
+    """Addition, multiplication and conversion to integers; without it the former are FMAs."""
     f32x2_arithmetic: bool = False
     f16_exp2: bool = True
     bf16_exp2: bool = False
@@ -136,16 +136,16 @@ class Arch:
 
     @property
     def target(self) -> TargetSpec:
-        """For LLVM."""
+        """The target for LLVM."""
         return TargetSpec(TRIPLE, self.cpu, f"+ptx{self.ptx}", effort=1)
 
     @property
     def ptx_version(self) -> str:
-        """As in the directive `.version`."""
+        """The version in the directive `.version`."""
         return f"{self.ptx // 10}.{self.ptx % 10}"
 
     def mma_forms(self, operand: str, accumulator: str) -> tuple[MmaForm, ...]:
-        """Matrix dots of these element types, the largest last; empty if there are none."""
+        """MMAs of these element types, the largest last; empty without any."""
         return tuple(
             form for form in self.mma if form.operand == operand and form.accumulator == accumulator
         )
@@ -257,7 +257,7 @@ _SM_90 = replace(
 _BLACKWELL = replace(
     _SM_90,
     ptx=88,
-    # Of Hopper alone; tcgen05 takes its place on sm_100.
+    # Hopper only; tcgen05 replaces it on sm_100.
     wgmma=False,
     setmaxnreg=False,
     v8_access=True,
@@ -274,7 +274,7 @@ _SM_100 = replace(
     stmatrix_b8=True,
     redux_float=True,
 )
-# Code for sm_100a runs on 10.0 only: 10.3 gets what is common to the family.
+# Code for sm_100a runs on 10.0 only: 10.3 gets the common subset of the family.
 _SM_103 = replace(_BLACKWELL, capability=103, cpu="sm_100")
 _SM_120 = replace(
     _BLACKWELL,
@@ -289,14 +289,16 @@ _SM_120 = replace(
 ARCHITECTURES = {
     row.capability: row for row in (_SM_75, _SM_80, _SM_86, _SM_89, _SM_90, _SM_100, _SM_120)
 }
-"""By capability, ascending: what is compiled, assembled and tested."""
+"""All rows by capability, ascending."""
 
 _SAME_CODE = {87: _SM_86, 103: _SM_103, 121: _SM_120}
 """Capabilities without code of their own, and the row of their family whose code they run: one that
 is not for a single capability (no letter at the end of `cpu`)."""
 
 
-_TOO_OLD = "CUDA 13 makes no more code for GPUs before Turing (sm_75): its ptxas knows none of them"
+_TOO_OLD = (
+    "CUDA 13 makes no more code for GPUs before Turing (sm_75): its ptxas does not support them"
+)
 
 
 def row_for(capability: int) -> Arch:

@@ -46,7 +46,7 @@ def _same(text: str, _: StageContext) -> Any:
 
 
 def _target() -> GPUTarget:
-    """The current device's, or the one that the setting names."""
+    """The target of the current device, or of the setting."""
     chosen = settings().compilation.override_arch
     if chosen is None:
         return GPUTarget("cuda", device_target.device_capability(), 32)
@@ -71,7 +71,7 @@ def _properties(index: int) -> dict[str, int]:
 
 
 def _version(target: GPUTarget) -> str:
-    """LLVM makes the PTX; ptxas or the driver the code for one architecture."""
+    """The versions of LLVM, which emits PTX, and of ptxas or the driver, which assemble it."""
     return f"llvmlite {llvm_version()} {_assembler(target)} sm_{target.arch}"
 
 
@@ -85,7 +85,7 @@ def _assembler(target: GPUTarget) -> str:
 
 
 def _prepare() -> None:
-    """Import the bindings, as is done to ask whether there is a GPU, and ask ptxas its version."""
+    """Import the bindings, as the search for a GPU does, and query the version of ptxas."""
     with suppress(errors.BackendUnavailable):
         load_api()
     with suppress(errors.ToolMissing):

@@ -12,9 +12,9 @@ RARE = "arith.rare"
 
 
 def has_branch(op: Op) -> bool:
-    """Whether what is computed before an op stays live across a branch of each element.
+    """Whether values before an op are live across a branch for each element.
 
-    A rare form, a remainder, or a quotient or root of fp32 that is rounded correctly.
+    Such ops are a rare form, a remainder, or a correctly rounded quotient or root of fp32.
     """
     if op.opcode == RARE or isinstance(op, RemOp):
         return True

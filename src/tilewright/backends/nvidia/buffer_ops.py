@@ -5,14 +5,14 @@
     nvidia.async_copy %x, %s                                %x is loaded: global -> shared memory
     nvidia.write %x, %s                                     registers -> shared memory
     nvidia.commit                                           ends a group of copies
-    nvidia.wait {pending = 1}                               but the latest group has arrived
+    nvidia.wait {pending = 1}                               all but the latest group have arrived
     %a = nvidia.read %s : tile<64x64xf16, ...>              shared memory -> registers
     %h = nvidia.part %a {axis = 1, start = 0}               some of them
-    %c = nvidia.wgmma %s, %t, %acc                          reads its operands while others go on
-    %d = nvidia.wgmma_wait %c                               it has ended
+    %c = nvidia.wgmma %s, %t, %acc                          asynchronous: reads shared memory
+    %d = nvidia.wgmma_wait %c                               it is complete
 
-A buffer is memory, so ops that use one keep their order: all have `Effect.SHARED`. Threads see what
-others wrote behind a barrier (insert_shared_barriers.py), wgmma dots behind a fence, too.
+A buffer is memory, so ops that use one keep their order: all have `Effect.SHARED`. Threads see
+writes of others after a barrier (insert_shared_barriers.py), wgmma after a fence as well.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from tilewright.support.data_class import dataclass
 class AllocOp(Op, opcode="nvidia.alloc", effects=(Effect.SHARED,)):
     """result = a new buffer, its contents undefined
 
-    in_warps: each warp reads only what it wrote itself.
+    in_warps: each warp reads only its own writes.
     """
 
     result_type: Type = attr()
@@ -111,7 +111,7 @@ class ShareOp(Op, opcode="nvidia.share", effects=(Effect.SHARED,)):
 
 
 class AsyncCopyOp(Op, opcode="nvidia.async_copy", effects=(Effect.SHARED,)):
-    """buffer = x, which is loaded: the copy of the group that is not yet ended
+    """buffer = x, which is loaded: a copy of the current group
 
     vector: elements that are consecutive and aligned in global memory.
     """
@@ -130,7 +130,7 @@ class AsyncCopyOp(Op, opcode="nvidia.async_copy", effects=(Effect.SHARED,)):
 class WriteOp(Op, opcode="nvidia.write", effects=(Effect.SHARED,)):
     """buffer = x
 
-    owners: of the threads that have an element one writes it; what others hold is undefined.
+    owners: of the threads that have an element one writes it; the elements of others are undefined.
     """
 
     x: Value = operand(tile)
@@ -145,7 +145,7 @@ class WriteOp(Op, opcode="nvidia.write", effects=(Effect.SHARED,)):
 
 
 class CommitOp(Op, opcode="nvidia.commit", effects=(Effect.SHARED,)):
-    """Ends a group of asynchronous copies."""
+    """Closes a group of asynchronous copies."""
 
     def infer(self) -> None:
         return None
@@ -154,7 +154,7 @@ class CommitOp(Op, opcode="nvidia.commit", effects=(Effect.SHARED,)):
 class WaitOp(Op, opcode="nvidia.wait", effects=(Effect.SHARED,)):
     """All but the `pending` latest groups of a thread's copies have arrived.
 
-    Other threads see them after a barrier. proxy: wgmma dots do, too.
+    Other threads see them after a barrier. proxy: so does wgmma.
     """
 
     pending: int = attr(default=0)
@@ -167,8 +167,8 @@ class WaitOp(Op, opcode="nvidia.wait", effects=(Effect.SHARED,)):
 class ReadOp(Op, opcode="nvidia.read", effects=(Effect.SHARED,)):
     """result = the tile that a slot holds, in the layout of the result type
 
-    Or a part of it: as many elements along an axis as the result has, from `start` on, which is a
-    multiple of them. axis: none for the whole tile.
+    Or a part of it: along an axis, as many elements as the result has, from `start` on, a multiple
+    of that number. axis: none for the whole tile.
     """
 
     buffer: Value = operand(buffer)
@@ -188,8 +188,8 @@ class ReadOp(Op, opcode="nvidia.read", effects=(Effect.SHARED,)):
 
 
 class PartOp(Op, opcode="nvidia.part", traits=(Trait.PURE,)):
-    """result = as many elements of x along an axis as the result has, from `start` on, which is a
-    multiple of them, in the same threads"""
+    """result = the elements of x along an axis from `start` on, a multiple of their number, in the
+    same threads"""
 
     x: Value = operand(tile)
     axis: int = attr()
@@ -204,18 +204,19 @@ class PartOp(Op, opcode="nvidia.part", traits=(Trait.PURE,)):
 
 
 class WgmmaOp(Op, opcode="nvidia.wgmma", effects=(Effect.SHARED,)):
-    """result = (acc if keep else 0) + a @ b by dots of whole warpgroups, which read shared
-    memory themselves; acc, if it does not run
+    """result = (acc if keep else 0) + a @ b by wgmma, which reads shared memory; acc, if it does
+    not run
 
-    The dot is one group of instructions. It ends before the op does, but `pending` groups, the
-    latest, may go on: none may change what these read, and nothing but a further dot may use
-    their results, until a `nvidia.wgmma_wait`. None: the op waits for none.
-    columns: N of one instruction; rows: warpgroups along M. One operand may be in registers, which
-    instructions take as their A: swapped: B is, and they compute b^T @ a^T, with their M along the
-    columns of the result; interleaved: neighbouring rows of that operand (columns of B) are in one
-    thread, as far as it has several; lanes_last: bits of lanes that name such rows behind those of
-    warps, the others in front of them; k_start: the first of those that it has along K, where the
-    operand in a buffer has more.
+    The dot is one group of instructions. It completes before the op does, except the `pending`
+    latest groups, which stay in flight: nothing may write their operands, and only a further dot
+    may use their results, until a `nvidia.wgmma_wait`. None: the op waits for none.
+
+    columns: N of one instruction; rows: warpgroups along M. One operand may be in registers, as A
+    of the instruction; swapped: it is B, and the instruction computes b^T @ a^T, with M along the
+    columns of the result; interleaved: adjacent rows of that operand (columns of B) are in one
+    thread, as far as it has several; lanes_last: bits of lanes that number such rows after those
+    of warps, the others before them; k_start: the first element along K, where the operand in a
+    buffer has more.
     """
 
     a: Value = operand(tile_or_buffer)
@@ -243,8 +244,8 @@ class WgmmaOp(Op, opcode="nvidia.wgmma", effects=(Effect.SHARED,)):
     def _shape_problem(self) -> str | None:
         a, b, acc = (shape_of(x.type) for x in (self.a, self.b, self.acc))
         if not len(a) == len(b) == len(acc) == 2:
-            return "operands and sums are matrices"
-        # the operand in a buffer may have more along K
+            return "operands and accumulator are matrices"
+        # the operand in a buffer may be longer along K
         extent = min(a[1], b[0])
         there = 0 <= self.k_start <= max(a[1], b[0]) - extent
         if there and (a[0], b[1]) == acc:
@@ -253,7 +254,7 @@ class WgmmaOp(Op, opcode="nvidia.wgmma", effects=(Effect.SHARED,)):
 
 
 class WgmmaWaitOp(Op, opcode="nvidia.wgmma_wait", effects=(Effect.SHARED,)):
-    """result = x; but the `pending` latest groups of dots have ended"""
+    """result = x; all but the `pending` latest groups of dots are complete"""
 
     x: Value = operand(tile)
     pending: int = attr(default=0)
@@ -276,7 +277,7 @@ def transposed_buffer(type_: BufferType, order: Sequence[int]) -> BufferType:
 
 
 def alloc_of(value: Value) -> Op:
-    """What made the memory that a buffer is, behind its views."""
+    """The op that allocated a buffer, through its views."""
     op = value.op
     while isinstance(op, ViewOp | TransposeViewOp):
         op = op.buffer.op
@@ -294,7 +295,7 @@ def users_of(buffer: Value) -> Iterator[Op]:
 
 
 def is_read_by_wgmma(buffer: Value) -> bool:
-    """Whether wgmma dots read a buffer: what threads write there is fenced for them."""
+    """Whether wgmma reads a buffer: writes of threads to it need a proxy fence."""
     return any(isinstance(user, WgmmaOp) for user in users_of(buffer))
 
 
@@ -303,8 +304,8 @@ def is_read_by_wgmma(buffer: Value) -> bool:
 
 @dataclass(frozen=True)
 class BufferMemory:
-    """A buffer as NumPy rules have it: the tiles in all slots, which of them is meant, and its dims
-    in order. The interpreter passes it in an array."""
+    """A buffer in NumPy rules: the tiles in all slots, the selected slot, and the order of its
+    dims. The interpreter passes it in an array."""
 
     tiles: list[Any]
     slot: int = 0
@@ -329,14 +330,14 @@ class BufferMemory:
 
 
 def require_shape(tile: Any, shape: Sequence[int]) -> None:
-    """Of what a buffer holds: a text may have written a smaller tile there. InterpreterError."""
+    """Raise InterpreterError for a tile of another shape, which a text may have written."""
     if tile.shape != tuple(shape):
         raise errors.InterpreterError(f"a buffer that holds {tile.shape} is read as {shape}")
 
 
 @reference(AllocOp)
 def alloc(op: AllocOp) -> Any:
-    """Empty, so that a slot that is read too early shows."""
+    """Empty, so that a premature read is found."""
     return BufferMemory([None] * buffer_type(op.result).slots)
 
 
@@ -362,14 +363,14 @@ def share(op: ShareOp, x: Any) -> Any:
 
 @reference(AsyncCopyOp)
 def async_copy(op: AsyncCopyOp, x: Any, memory: Any) -> tuple[()]:
-    """Copied at once."""
+    """Copied immediately."""
     memory.item().write(x)
     return ()
 
 
 @reference(WriteOp)
 def write(op: WriteOp, x: Any, memory: Any) -> tuple[()]:
-    """As a copy."""
+    """The same as a copy."""
     memory.item().write(x)
     return ()
 
@@ -397,7 +398,7 @@ def _part(x: Any, axis: int, start: int, result: Value) -> Any:
 
 @reference(WgmmaOp)
 def wgmma(op: WgmmaOp, a: Any, b: Any, acc: Any, keep: Any = None, runs: Any = None) -> Any:
-    """As a dot of tiles."""
+    """The dot of the tiles."""
     if runs is not None and not runs.item():
         return acc
     if keep is not None and not keep.item():
@@ -413,13 +414,13 @@ def wgmma(op: WgmmaOp, a: Any, b: Any, acc: Any, keep: Any = None, runs: Any = N
 
 @reference(WgmmaWaitOp)
 def wgmma_wait(op: WgmmaWaitOp, x: Any) -> Any:
-    """Dots end at once here."""
+    """Dots complete immediately here."""
     return x
 
 
 @reference(CommitOp)
 def commit(op: CommitOp) -> tuple[()]:
-    """Copies are done at once here."""
+    """Copies complete immediately here."""
     return ()
 
 

@@ -1,20 +1,20 @@
-"""Ops of the copy engine (TMA), with their NumPy rules: whole blocks of arrays to shared memory.
+"""Ops of the Tensor Memory Accelerator (TMA), with their NumPy rules: copies of whole blocks.
 
     %m = nvidia.mbarriers : buffer<4 * 1xu64, ...>               one for each slot of a buffer
-    %x = mem.descriptor_load %p, ... {bulk = true}               what is copied: emits nothing
-    nvidia.bulk_copy %x, %slot, %barrier, %runs                  one thread asks for it
-    nvidia.mbarrier_wait %barrier, %parity                       it is there, for all threads
-    nvidia.mbarrier_arrive %barrier, %runs                       each warp is done with the slot
+    %x = mem.descriptor_load %p, ... {bulk = true}               the block: emits nothing
+    nvidia.bulk_copy %x, %slot, %barrier, %runs                  one thread issues the load
+    nvidia.mbarrier_wait %barrier, %parity                       all threads see the block
+    nvidia.mbarrier_arrive %barrier, %runs                       each warp releases the slot
 
     nvidia.write_panel %x {number = 0}                           part of a tile is in shared memory
-    nvidia.store_panel %p, %x, ... {number = 0}                  one thread asks for it to be stored
+    nvidia.store_panel %p, %x, ... {number = 0}                  one thread issues the store
     nvidia.write_panel %x {number = 1}
     mem.descriptor_store %p, %x, ... {bulk = true}               the last part: of the whole tile
-    nvidia.bulk_store_wait                                       its shared memory has been read
-    nvidia.bulk_store_wait {complete = true}                     and global memory written
+    nvidia.bulk_store_wait                                       TMA has read shared memory
+    nvidia.bulk_store_wait {complete = true}                     and written global memory
 
-A barrier's phase ends when as many have arrived as it waits for, and all bytes that were announced;
-phases count from 0, and `parity` is the lowest bit of the number of the one that is waited for.
+A phase of a barrier completes when all its arrivals, and all announced bytes, have come; phases
+count from 0, and `parity` is the lowest bit of the number of the phase to wait for.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ from tilewright.support import errors
 
 
 class MbarriersOp(Op, opcode="nvidia.mbarriers", effects=(Effect.SHARED,)):
-    """result = new mbarriers, one in each slot: phase 0 has begun, and waits for `arrivals`
+    """result = new mbarriers, one in each slot: phase 0 is current, and waits for `arrivals`
 
-    in_cluster: for as many from each block of the cluster.
+    in_cluster: for that number from each block of the cluster.
     """
 
     result_type: Type = attr()
@@ -64,10 +64,10 @@ class MbarriersOp(Op, opcode="nvidia.mbarriers", effects=(Effect.SHARED,)):
 
 
 class BulkCopyOp(Op, opcode="nvidia.bulk_copy", effects=(Effect.SHARED,)):
-    """If it runs: target = x, a block of an array; the barrier's phase ends when it is there.
+    """If it runs: target = x, a block of an array; its arrival completes the barrier's phase.
 
-    is_shared: whether the other block of the cluster asks for the same at the same time: then each
-    copies one half to both.
+    is_shared: whether the other block of the cluster issues the same load: then each multicasts one
+    half to both.
     """
 
     x: Value = operand(tile)
@@ -84,7 +84,7 @@ class BulkCopyOp(Op, opcode="nvidia.bulk_copy", effects=(Effect.SHARED,)):
 
 
 class MbarrierWaitOp(Op, opcode="nvidia.mbarrier_wait", effects=(Effect.SHARED,)):
-    """The phase of this parity has ended; the phase before the first one has."""
+    """The phase of this parity is complete; the phase before the first one is."""
 
     barrier: Value = operand(buffer)
     parity: Value = operand(scalar_integer)
@@ -96,9 +96,9 @@ class MbarrierWaitOp(Op, opcode="nvidia.mbarrier_wait", effects=(Effect.SHARED,)
 class MbarrierArriveOp(Op, opcode="nvidia.mbarrier_arrive", effects=(Effect.SHARED,)):
     """If it runs: each warp of the role arrives; the barrier waits for as many.
 
-    What the warps have read of shared memory before, also by dots that have ended, may be
-    overwritten once the phase has ended. in_both: the warps arrive at this barrier of both blocks
-    of a cluster; where it is there and does not hold, twice at their own.
+    Shared memory that the warps have read before, also by completed dots, may be overwritten once
+    the phase is complete. in_both: the warps arrive at this barrier of both blocks of a cluster;
+    where the condition does not hold, twice at their own.
     """
 
     barrier: Value = operand(buffer)
@@ -110,7 +110,7 @@ class MbarrierArriveOp(Op, opcode="nvidia.mbarrier_arrive", effects=(Effect.SHAR
 
 
 class WritePanelOp(Op, opcode="nvidia.write_panel", effects=(Effect.SHARED,)):
-    """Shared memory = pass `number` of the tile, from which the copy engine stores it
+    """Shared memory = panel `number` of the tile, from which TMA stores it
 
     block_shape: of the store; see store_panels.py.
     """
@@ -126,9 +126,9 @@ class WritePanelOp(Op, opcode="nvidia.write_panel", effects=(Effect.SHARED,)):
 class StorePanelOp(
     DescriptorAccess, opcode="nvidia.store_panel", effects=(Effect.SHARED, Effect.WRITE)
 ):
-    """The copy engine is asked to store pass `number` of the tile, which is in shared memory
+    """TMA stores panel `number` of the tile, which is in shared memory
 
-    Its last pass is that of the `mem.descriptor_store` or `mem.descriptor_reduce` (of this kind).
+    The last panel is that of the `mem.descriptor_store` or `mem.descriptor_reduce` (of this kind).
     """
 
     base: Value = operand(pointer)
@@ -143,8 +143,8 @@ class StorePanelOp(
 
 
 class BulkStoreWaitOp(Op, opcode="nvidia.bulk_store_wait", effects=(Effect.SHARED,)):
-    """Of what a thread has asked to be stored, shared memory has been read, and if `complete`,
-    global memory written: other threads know behind a barrier."""
+    """TMA has read shared memory for all stores of a thread, and if `complete`, written global
+    memory: other threads see that after a barrier."""
 
     complete: bool = attr(default=False)
 
@@ -163,24 +163,24 @@ class ProxyFenceOp(Op, opcode="nvidia.proxy_fence", effects=(Effect.SHARED,)):
 
 
 PATIENCE = 10.0
-"""Seconds after which NumPy rules take a phase that has not ended for one that never will."""
+"""Seconds after which NumPy rules report a phase as one that never completes."""
 
 
 class Phases:
-    """The phases of a barrier as NumPy rules have it. needed: arrivals that end one."""
+    """The phases of a barrier in NumPy rules. needed: arrivals of a phase."""
 
     def __init__(self, needed: int) -> None:
         self._needed, self._arrived = needed, 0
         self._changed = Condition()
 
     def arrive(self, count: int | None = None) -> None:
-        """count: of arrivals; None: all that a phase needs."""
+        """Arrive. count: of arrivals; None: all of a phase."""
         with self._changed:
             self._arrived += self._needed if count is None else count
             self._changed.notify_all()
 
     def wait(self, parity: int) -> None:
-        """Until the phase of this parity has ended: by now another one is going on."""
+        """Wait until the phase of this parity is complete, and another one is current."""
         with self._changed:
             over = self._changed.wait_for(
                 lambda: self._arrived // self._needed & 1 != parity, PATIENCE
@@ -191,7 +191,7 @@ class Phases:
 
 @reference(MbarriersOp)
 def mbarriers(op: MbarriersOp) -> Any:
-    """Of each barrier the phases that have ended."""
+    """The phases of each barrier."""
     return BufferMemory([Phases(op.arrivals) for _ in range(buffer_type(op.result).slots)])
 
 
@@ -199,7 +199,7 @@ def mbarriers(op: MbarriersOp) -> Any:
 def bulk_copy(
     op: BulkCopyOp, x: Any, memory: Any, barrier: Any, runs: Any, is_shared: Any = None
 ) -> tuple[()]:
-    """Copied at once, by each block for itself."""
+    """Copied immediately, by each block for itself."""
     if runs:
         memory.item().write(x)
         barrier.item().read().arrive(1)
@@ -217,7 +217,7 @@ def mbarrier_wait(op: MbarrierWaitOp, barrier: Any, parity: Any) -> tuple[()]:
 def mbarrier_arrive(
     op: MbarrierArriveOp, barrier: Any, runs: Any, in_both: Any = None
 ) -> tuple[()]:
-    """All warps at once."""
+    """All warps arrive together."""
     if runs:
         barrier.item().read().arrive()
     return ()
@@ -225,23 +225,23 @@ def mbarrier_arrive(
 
 @reference(WritePanelOp)
 def write_panel(op: WritePanelOp, stored: Any) -> tuple[()]:
-    """The op of the last pass stores the whole tile."""
+    """The op of the last panel stores the whole tile."""
     return ()
 
 
 @reference(StorePanelOp)
 def store_panel(op: StorePanelOp, *inputs: Any) -> tuple[()]:
-    """As `write_panel`."""
+    """The same as `write_panel`."""
     return ()
 
 
 @reference(BulkStoreWaitOp)
 def bulk_store_wait(op: BulkStoreWaitOp) -> tuple[()]:
-    """Stored at once."""
+    """Stores complete immediately here."""
     return ()
 
 
 @reference(ProxyFenceOp)
 def proxy_fence(op: ProxyFenceOp) -> tuple[()]:
-    """There is one way to memory."""
+    """NumPy has one proxy."""
     return ()

@@ -1,16 +1,16 @@
-"""What is legal in tile IR on its way through the passes for NVIDIA GPUs.
+"""Contracts: legal tile IR between the passes for NVIDIA GPUs.
 
-A contract is one object for all steps and kernels that keep it: it remembers what is legal.
+A contract is one object for all steps and kernels that keep it: it caches legal types.
 
 the front end               shared ops; no layouts
-nvidia-pad-tiles            extents are powers of two
+nvidia-pad-tiles            shapes are powers of two
 nvidia-legalize-dots        dots that tensor cores compute, or nvidia.dot_fma
 nvidia-legalize-arithmetic  and arithmetic that is an instruction
 nvidia-legalize-casts       and casts that are instructions
-nvidia-select-mma      and wgmma dots, with their operands in buffers
-nvidia-assign-layouts       and every tile has a layout, such as lowering the op relies on
+nvidia-select-mma           and wgmma dots, with their operands in buffers
+nvidia-assign-layouts       and every tile has a layout, as the lowering of its op requires
 nvidia-software-pipeline    and buffers that are copied ahead
-nvidia-lower-conversions   and those through which conversions go, also without pipelines
+nvidia-lower-conversions    and those of conversions, also without pipelines
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _extent_problem(type_: Type) -> str | None:
 
 @cache
 def front_end() -> Contract:
-    """Before the first pass; also for texts of the first stage, which hold what its passes make."""
+    """Before the first pass; also for texts of the first stage, after its passes."""
     return Contract("the front end", legal_ops(FmaDotOp), layout_problem, missing_instruction)
 
 
@@ -157,7 +157,7 @@ def _is_no_instruction(arch: Arch) -> _OpProblem:
 
 
 def _unlowerable(arch: Arch, warps: int) -> _OpProblem:
-    """Neither instructions nor layouts are given up again."""
+    """Instructions and layouts stay legal."""
     is_no_instruction = _is_no_instruction(arch)
     return lambda op: is_no_instruction(op) or broken_rule(op, warps)
 

@@ -1,16 +1,16 @@
-"""Ops by which threads exchange what they hold through buffers, with their NumPy rules.
+"""Ops by which threads exchange elements through buffers, with their NumPy rules.
 
     nvidia.write %x, %s                    registers -> shared memory (buffer_ops.py)
     %y = nvidia.read %s                    shared memory -> registers
-    %z = nvidia.read_at %s, %index         shared memory -> registers, where an index says
-    nvidia.count %s, %x                    adds 1 where numbers say
+    %z = nvidia.read_at %s, %index         shared memory -> registers, at an index
+    nvidia.count %s, %x                    adds 1 at each number
     %c = nvidia.dot_fma_shared %s, %t, %acc
-    nvidia.write_last %x, %s {axis = 1}    what scans in each warp end with
-    %z = nvidia.scan_join %x, %sums        with what the warps before have
+    nvidia.write_last %x, %s {axis = 1}    the last elements of each warp's scan
+    %z = nvidia.scan_join %x, %sums        with the totals of previous warps
     %p = nvidia.read_partner %s {axis = 0, bit = 7}
     %y = nvidia.order_pairs %x, %p         a step of a sort between warps
 
-Barriers between them are ops, too (insert_shared_barriers.py).
+Barriers between them are ops as well (insert_shared_barriers.py).
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class ReadAtOp(Op, opcode="nvidia.read_at", effects=(Effect.SHARED,)):
 
 
 class CountOp(Op, opcode="nvidia.count", effects=(Effect.SHARED,)):
-    """buffer[x[i]] += 1 where mask[i], by atomic additions; what is no index counts nowhere"""
+    """buffer[x[i]] += 1 where mask[i], by atomic additions; numbers out of range are not counted"""
 
     buffer: Value = operand(buffer)
     x: Value = operand(integer)
@@ -98,8 +98,7 @@ class CountOp(Op, opcode="nvidia.count", effects=(Effect.SHARED,)):
 
 
 class SharedFmaDotOp(Op, opcode="nvidia.dot_fma_shared", effects=(Effect.SHARED,)):
-    """result = acc + a^T @ b by multiplications and additions: the summed dim of both is the first
-    of a matrix"""
+    """result = acc + a^T @ b by FMAs: K is the first dim of each matrix"""
 
     a: Value = operand(buffer)
     b: Value = operand(buffer)
@@ -113,7 +112,7 @@ class SharedFmaDotOp(Op, opcode="nvidia.dot_fma_shared", effects=(Effect.SHARED,
 
 
 def is_scratch(alloc: Op) -> bool:
-    """Whether a buffer is that of an exchange: written by threads, and read again, side by side."""
+    """Whether a buffer is that of an exchange: written by threads, and then read."""
     if not isinstance(alloc, AllocOp):
         return False
     exchanges = (WriteOp, WriteLastOp, ReadOp, ReadAtOp, ReadPartnerOp, CountOp, SharedFmaDotOp)
@@ -213,7 +212,7 @@ class ReadPartnerOp(Op, opcode="nvidia.read_partner", effects=(Effect.SHARED,)):
 class OrderPairsOp(Op, opcode="nvidia.order_pairs", traits=(Trait.PURE,)):
     """result[i] = min(x[i], partner[i]) where bit `bit` of i is 0, else max(x[i], partner[i])
 
-    Along an axis; turned around where bit `falls` of i is set, or everywhere if `descending`.
+    Along an axis; reversed where bit `falls` of i is set, or everywhere if `descending`.
     """
 
     x: Value = operand(integer)
@@ -293,14 +292,14 @@ def _falls_problem(falls: int | None) -> str | None:
 
 @reference(ReadAtOp)
 def read_at(op: ReadAtOp, memory: Any, index: Any) -> Any:
-    """Indices out of the extent are as on the device, which reads something."""
+    """Indices out of range read some element, as on the device."""
     tile = memory.item().read()
     return np.take_along_axis(tile, index.astype(np.int64) % tile.shape[op.axis], op.axis)
 
 
 @reference(CountOp)
 def count(op: CountOp, memory: Any, x: Any, mask: Any = None) -> tuple[()]:
-    """All at once."""
+    """All counts together."""
     bins = memory.item().read()
     counted = (x >= 0) & (x < bins.size) & (True if mask is None else mask)
     found = np.bincount(x[counted].astype(np.int64), minlength=bins.size)
@@ -310,7 +309,7 @@ def count(op: CountOp, memory: Any, x: Any, mask: Any = None) -> tuple[()]:
 
 @reference(SharedFmaDotOp)
 def shared_fma_dot(op: SharedFmaDotOp, a: Any, b: Any, acc: Any) -> Any:
-    """As of tiles."""
+    """The dot of the tiles."""
     rows, columns = acc.shape[-2:]
     left, right = a.item().read()[..., :rows], b.item().read()[..., :columns]
     require_shape(left, (*acc.shape[:-2], left.shape[-2], rows))
@@ -351,7 +350,7 @@ def read_partner(op: ReadPartnerOp, memory: Any) -> Any:
 
 
 def _rows_of(memory: Any, shape: Sequence[int]) -> Any:
-    """What a buffer whose rows may be longer holds of a tile."""
+    """The part of a buffer with longer rows that is a tile."""
     tile = memory.item().read()[..., : shape[-1]]
     require_shape(tile, shape)
     return tile
@@ -377,7 +376,7 @@ def merge_runs(op: MergeRunsOp, x: Any) -> Any:
 
 @reference(KeepBetterOp)
 def keep_better(op: KeepBetterOp, x: Any, partner: Any = None) -> Any:
-    """Of both halves of each run."""
+    """The better of both halves of each run."""
     before, after = x.shape[: op.axis], x.shape[op.axis + 1 :]
     pairs = x.reshape(*before, -1, 2, 1 << op.bit, *after)
     better = pairs.max(op.axis + 1) if op.descending else pairs.min(op.axis + 1)

@@ -1,6 +1,6 @@
 """Properties of tile IR by which the steps of the NVIDIA pipeline are ordered.
 
-contracts.py judges ops and types for those that limit them; `bound` joins the two for one target.
+contracts.py checks ops and types for properties that limit them; `bound` joins both for a target.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ PRINT_WORDS = struct.Struct("<Q10i")
 
 @dataclass(frozen=True, slots=True)
 class PrintedText:
-    """What all elements printed by one operand share. kind: position in PRINT_KINDS."""
+    """The common part of all elements printed for one operand. kind: position in PRINT_KINDS."""
 
     text: str
     kind: int

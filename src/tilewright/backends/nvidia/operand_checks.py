@@ -1,4 +1,4 @@
-"""What the verifier asks of ops of this backend: operands and attributes that fit each other."""
+"""Checks of the verifier for ops of this backend: operands and attributes that fit."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = [
 
 
 def first_problem(*problems: str | None) -> str | None:
-    """The first that is one."""
+    """The first problem, if any."""
     return next((problem for problem in problems if problem is not None), None)
 
 
 def buffer_problem(type_: Type) -> str | None:
-    """What is wrong with the type of new memory."""
+    """Why a type is not that of new memory."""
     return None if isinstance(type_, BufferType) else f"makes a buffer, not {type_}"
 
 

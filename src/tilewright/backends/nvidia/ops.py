@@ -10,7 +10,7 @@ from tilewright.ir.types import TileType, Type
 
 
 class ConvertOp(Op, opcode="nvidia.convert", traits=(Trait.PURE,)):
-    """result = x, its elements spread over the threads as the layout of the result type says"""
+    """result = x, its elements distributed over threads by the layout of the result type"""
 
     x: Value = operand(tile)
     result_type: Type = attr()
@@ -31,7 +31,7 @@ def convert(op: ConvertOp, x: Any) -> Any:
 
 
 class WarpBarrierOp(Op, opcode="nvidia.warp_barrier", effects=(Effect.SHARED,)):
-    """The lanes of each warp wait for each other; they see what others of it wrote."""
+    """The lanes of each warp wait for each other, and see the others' writes."""
 
     def infer(self) -> None:
         return None
@@ -44,7 +44,7 @@ def warp_barrier(op: WarpBarrierOp) -> tuple[()]:
 
 
 class FmaDotOp(Op, opcode="nvidia.dot_fma", traits=(Trait.PURE,)):
-    """result = acc + a @ b by multiplications and additions in the type of all three"""
+    """result = acc + a @ b by FMAs in the type of all three"""
 
     a: Value = operand(tile)
     b: Value = operand(tile)
@@ -59,6 +59,6 @@ class FmaDotOp(Op, opcode="nvidia.dot_fma", traits=(Trait.PURE,)):
 
 @reference(FmaDotOp)
 def fma_dot(op: FmaDotOp, a: Any, b: Any, acc: Any) -> Any:
-    """Floats are summed in float64 and rounded once; integers wrap."""
+    """Floats are accumulated in float64 and rounded once; integers wrap."""
     wide = "float64" if acc.dtype.kind == "f" else "int64"
     return (acc.astype(wide) + a.astype(wide) @ b.astype(wide)).astype(acc.dtype)

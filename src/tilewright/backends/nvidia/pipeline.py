@@ -1,7 +1,7 @@
 """The passes between the frontend's tile IR and code for NVIDIA GPUs, in order: read this first.
 
-One list of steps for all architectures and options: `when` says which of them a compilation has.
-What orders them are the properties of ir_properties.py.
+One list of steps serves all architectures and options: `when` selects those of a compilation. The
+properties of ir_properties.py order them.
 """
 
 from __future__ import annotations
@@ -83,12 +83,12 @@ from tilewright.transforms import (
 )
 
 _SHORT_LOOP = 1024
-"""Elements of a thread in all iterations of a loop that is fully unrolled."""
+"""The most elements of a thread in all iterations of a fully unrolled loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What the passes of one compilation depend on.
+    """The parameters of the passes of one compilation.
 
     warps: of a program; stages: slots of a loop's buffers, unless the loop has its own number;
     roles: whether further warps may issue copies; bulk_loads: see CommonOptions; persistent:
@@ -122,7 +122,7 @@ class Choices:
 
 
 def choices_of(context: StageContext) -> Choices:
-    """Those of a launch's target and options."""
+    """The choices of a launch's target and options."""
     options = context.options
     return Choices(
         row_for(int(context.target.arch)),
@@ -141,7 +141,7 @@ _Make = Callable[[Choices], Pass]
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A step of the compilations for which `when` holds. See Step."""
+    """A step of compilations for which `when` holds; see Step."""
 
     make: _Make
     does: str
@@ -382,7 +382,7 @@ _LAYOUT_ENSURES = (
 
 
 def _vacuous(c: Choices) -> Iterable[Property]:
-    """Properties that hold for want of the hardware that they are about."""
+    """Properties that hold trivially without the hardware that they concern."""
     if not c.arch.tma:
         yield from (TMA_ONLY, STORE_WAITS)
     if not c.arch.cp_async:
@@ -390,7 +390,7 @@ def _vacuous(c: Choices) -> Iterable[Property]:
 
 
 def front_pipeline(c: Choices) -> Pipeline:
-    """The passes that know no layouts: clean-up, then legalization for an architecture."""
+    """The passes before layouts: clean-up, then legalization for an architecture."""
     return _pipeline("nvidia-front", c, _FRONT, _FRONT_GIVEN, _FRONT_ENSURES)
 
 

@@ -1,24 +1,24 @@
-"""Warps of a program with roles of their own, and the programs that a block runs one by one.
+"""Roles of warps, and the programs that a block runs in sequence.
 
     nvidia.roles {registers = [168, 40, 232]} (%group: u32) {    dots, stores
       ...
       cf.yield
-    } {                                                          one thread more: asks for copies
+    } {                                                          one more thread: issues TMA loads
       ...
       cf.yield
     }
 
-The roles start together, behind what comes before the op, and share nothing but buffers and
-mbarriers. A value of before is the same in both. There may be several groups of consumers, each
-with the warps of a program, which take turns.
+The roles start together, after the code before the op, and share only buffers and mbarriers. Values
+from before are equal in both. There may be several groups of consumers, each with the warps of a
+program, in a ping-pong schedule.
 
-    %block = nvidia.block %program : u32           a block runs all programs from its number on,
-    %blocks = nvidia.blocks %programs : u32        as many apart as there are blocks
+    %block = nvidia.block %program : u32           a block runs programs from its index on,
+    %blocks = nvidia.blocks %programs : u32        in steps of the number of blocks
     cf.for %p = %block, %programs, %blocks { ...
 
-Blocks are no more than are resident at a time. As NumPy has it, each program has a block.
+There are no more blocks than are resident at a time. In NumPy rules each program has a block.
 
-    %other = nvidia.neighbour %program : u32       of the other block of a cluster
+    %other = nvidia.neighbour %program : u32       the program of the other block of a cluster
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ from tilewright.ir.types import Type, u32
 from tilewright.ops import ForOp, wrong_args, wrong_end
 
 PRODUCER_WARPS = 4
-"""A warpgroup, of which one thread works: registers are moved by warpgroups (`setmaxnreg`)."""
+"""A warpgroup, of which one thread works: `setmaxnreg` moves registers by warpgroups."""
 
 
 CLUSTER_BLOCKS = 2
-"""Of a cluster whose blocks share copies: of four, no more than 30 fit on the 132 multiprocessors
-of an H200."""
+"""Blocks of a cluster that share loads: clusters of four would leave multiprocessors idle
+(ADR 0046)."""
 
 
 class RolesOp(Op, opcode="nvidia.roles", effects=(Effect.SHARED,)):
-    """consumers(0), consumers(1) ... and producer(), at the same time; ends when all have ended
+    """consumers(0), consumers(1) ... and producer(), concurrently; completes when all have
 
     groups: of consumers; registers: of each thread at the start of the kernel, then of the
     producer's warpgroup, and of the consumers; shares_copies: blocks are clusters of two.
@@ -81,8 +81,8 @@ class RolesOp(Op, opcode="nvidia.roles", effects=(Effect.SHARED,)):
 
 
 class BlockOp(Op, opcode="nvidia.block", traits=(Trait.PURE,)):
-    """result = the number of this block; `program`: of all programs in a row, were there blocks as
-    many"""
+    """result = the index of this block; `program`: its linear program id, if there were as many
+    blocks as programs"""
 
     program: Value = operand(scalar_integer)
 
@@ -101,7 +101,7 @@ class NeighbourOp(Op, opcode="nvidia.neighbour", traits=(Trait.PURE,)):
 
 
 class BlocksOp(Op, opcode="nvidia.blocks", traits=(Trait.PURE,)):
-    """result = how many blocks there are; at most `programs`, and one more where they are pairs"""
+    """result = the number of blocks; at most `programs`, and one more where they are pairs"""
 
     programs: Value = operand(scalar_integer)
 
@@ -110,14 +110,14 @@ class BlocksOp(Op, opcode="nvidia.blocks", traits=(Trait.PURE,)):
 
 
 def is_over_programs(loop: ForOp) -> bool:
-    """Whether a loop goes from program to program of a block, all or those of a group. Blocks are
-    so few that its index does not wrap."""
+    """Whether a loop is over programs of a block, all or those of a group. There are so few blocks
+    that its index does not wrap."""
     return any(isinstance(factor.op, BlocksOp) for factor in affine.of(loop.step).factors())
 
 
 @reference(BlockOp)
 def block(op: BlockOp, program: Any) -> Any:
-    """Each program has its own."""
+    """Each program has its own block."""
     return program
 
 
@@ -129,14 +129,14 @@ def neighbour(op: NeighbourOp, program: Any) -> Any:
 
 @reference(BlocksOp)
 def blocks(op: BlocksOp, programs: Any) -> Any:
-    """As many as there are programs."""
+    """The number of programs."""
     return programs
 
 
 @region_rule(RolesOp)
 def roles(op: RolesOp, run: Callable[..., object]) -> tuple[()]:
-    """The producer in a thread of its own: each waits for the other at barriers. Groups come one
-    after the other: each block runs one program."""
+    """The producer runs in its own thread: each waits for the other at barriers. Groups run in
+    sequence: each block runs one program."""
     with ThreadPoolExecutor(1) as pool:
         produced = pool.submit(run, op.producer)
         for group in range(op.groups):

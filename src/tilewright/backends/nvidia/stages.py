@@ -1,6 +1,6 @@
 """The stages of the NVIDIA backend: tile IR -> layouts -> LLVM IR -> PTX -> cubin.
 
-Apart from the manifest, since a kernel from the disk cache needs none of what they import.
+Separate from the manifest, since a kernel from the disk cache needs none of their imports.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tilewright.ir import Module, Pipeline, parse_valid_module
 from tilewright.support import TilewrightWarning, errors
 
 _MAX_BLOCKS = 16
-"""Of a cluster, where the device allows more than the 8 that every one has."""
+"""Blocks of a cluster, where the device allows more than the portable 8."""
 
 
 def _arch(context: StageContext) -> Arch:
@@ -50,13 +50,13 @@ def passes_of(target: GPUTarget) -> Pipeline:
 
 
 def prepared(module: Module, context: StageContext) -> Module:
-    """The module after the passes that know no layouts."""
+    """The module after the passes before layouts."""
     front_pipeline(choices_of(context)).run(module)
     return module
 
 
 def laid_out(module: Module, context: StageContext) -> Module:
-    """A copy of the module with layouts, and all that depends on them."""
+    """A copy of the module after the layout passes."""
     laid = Module(tuple(f.clone() for f in module.functions.values()))
     layout_pipeline(choices_of(context)).run(laid)
     return laid
@@ -97,7 +97,7 @@ def lowered(module: Module, context: StageContext) -> str:
 
 
 def _check_cluster(arch: Arch, num_ctas: int) -> None:
-    """Raise InvalidOption for a cluster that the architecture has not."""
+    """Raise InvalidOption for a cluster that the architecture does not support."""
     if num_ctas > 1 and not arch.clusters:
         expected = f"1 on {arch.name}, which has no clusters"
         triton = "num_ctas > 1 requires NVIDIA SM90+ (Hopper)"
@@ -107,13 +107,13 @@ def _check_cluster(arch: Arch, num_ctas: int) -> None:
 
 
 def assembly(text: str, context: StageContext) -> str:
-    """LLVM ends the process on what it cannot compile; `emit_ptx` keeps that in a child process."""
+    """The PTX of LLVM IR; `emit_ptx` isolates crashes of LLVM in a child process."""
     ptx = emit_ptx(text, _arch(context), cast("str", context.metadata["name"]))
     return add_call_chains(work_around_ptxas(ptx), text)
 
 
 def machine_code(ptx: str, context: StageContext) -> bytes:
-    """Assembled again with a limit of registers where that may be better."""
+    """The cubin; assembled again with a register limit where that may be better."""
     made = _assembled(ptx, context)
     limit = _register_limit(made.report, ptx, context)
     if limit is not None:
@@ -129,9 +129,9 @@ def machine_code(ptx: str, context: StageContext) -> bytes:
 def _register_limit(report: Report, ptx: str, context: StageContext) -> int | None:
     """A limit with which ptxas may do better than without.
 
-    Where registers do not suffice, ptxas may give up and use 32, but not with an explicit limit.
-    Otherwise a limit may let more programs run on a multiprocessor. MMAs hide latency by
-    themselves: a kernel with MMAs keeps its registers.
+    Where registers do not suffice, ptxas may fall back to 32, but not with an explicit limit.
+    Otherwise a limit may let more programs run on a multiprocessor. MMAs hide latency themselves: a
+    kernel with MMAs keeps its registers.
     """
     if ".maxnreg" in ptx:
         return None
@@ -177,21 +177,21 @@ def _threads(context: StageContext) -> int:
 
 
 def _most_registers(context: StageContext) -> int:
-    """Registers that each thread of a program can have, in eights as they are given."""
+    """Registers that each thread of a program can have, in units of eight."""
     arch = _arch(context)
     return min(arch.registers_thread, arch.registers_sm // _threads(context) // 8 * 8)
 
 
 def _spilled(report: Report) -> int:
-    """Bytes of a thread that go to local memory and back; as the driver counts, that lie there."""
+    """Bytes of a thread that are spilled and reloaded; in the driver's report, its local memory."""
     return report.spill_stores + report.spill_loads or report.stack
 
 
 def _assembled(ptx: str, context: StageContext) -> Assembled:
-    """By ptxas; where there is none, by the driver's compiler if the device here is the target.
+    """Assemble by ptxas; without it, by the driver's compiler if the device here is the target.
 
-    The driver compiles as for linking with other code. There ptxas knows no occupancy to aim at,
-    and gives a thread up to four times the registers (ADR 0061); `setmaxnreg` is ignored (C7504).
+    The driver compiles for linking with other code: without an occupancy target, it uses up to four
+    times the registers (ADR 0061); `setmaxnreg` is ignored (C7504).
     """
     name, limit = cast("str", context.metadata["name"]), context.options.maxnreg
     arch = _arch(context)
@@ -218,5 +218,5 @@ def parsed(text: str, _: StageContext) -> Module:
 
 
 def parsed_with_layouts(text: str, context: StageContext) -> Module:
-    """Lowering relies on what the passes guarantee: layouts for this number of warps, among it."""
+    """The module of a text with layouts, verified as the passes guarantee it to lowering."""
     return parse_valid_module(text, layout_pipeline(choices_of(context)).legal_after)

@@ -1,4 +1,4 @@
-"""The tensor maps that accesses by descriptors need: from which arguments each follows."""
+"""Tensor maps of descriptor accesses, and the arguments that determine each."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tilewright.ops import DescriptorAccess, DescriptorLoadOp
 
 
 def launch_number(value: Value, parameters: Sequence[Value]) -> LaunchNumber | None:
-    """The number that a scalar is; None if the launch does not tell it.
+    """The launch constant that a scalar equals; None for other scalars.
 
-    One that is negative may be another one, for division truncates: no extent is.
+    Wrong for negative numbers, since division truncates; extents are not negative.
     """
     number = affine.of(value).quotient()
     if number.base is None:
@@ -31,7 +31,7 @@ def launch_number(value: Value, parameters: Sequence[Value]) -> LaunchNumber | N
 
 
 def swizzle_of(buffer: BufferType) -> int | None:
-    """Bytes of a row, if boxes that are swizzled so fill a buffer panel by panel; else None."""
+    """Bytes of a row of swizzled boxes that fill a buffer panel by panel; None without."""
     bits = 8 * buffer.element.bytes
     for width in SWIZZLE_BYTES[::-1]:
         if buffer.shape[-1] * bits >= 8 * width:
@@ -53,7 +53,7 @@ def panelled_buffers(type_: TileType) -> Iterator[BufferType]:
 def load_map(
     op: DescriptorLoadOp, buffer: BufferType, parameters: Sequence[Value]
 ) -> TensorMapSource | None:
-    """The map of a load into a buffer; None if there is none."""
+    """The map of a load into a buffer; None without one."""
     swizzle = swizzle_of(buffer)
     if swizzle is None or op.padding != "zero":
         return None
@@ -68,7 +68,7 @@ def tensor_map_source(
     parameters: Sequence[Value],
     stored: bool = False,
 ) -> TensorMapSource | None:
-    """The map by which boxes of an array are copied; None if there is none."""
+    """The map by which boxes of an array are copied; None without one."""
     base = launch_number(op.pointer, parameters)
     dims = [launch_number(v, parameters) for v in op.shape]
     strides = [launch_number(v, parameters) for v in op.strides]

@@ -1,8 +1,7 @@
-"""Tensor maps: what the copy engine is told of an array, and from which arguments it follows.
+"""Tensor maps: TMA descriptor encodings of arrays, and the arguments that determine them.
 
-A map is made on the host for each launch whose arguments need one that is not there yet, and passed
-to the kernel as a parameter of its own, behind all others. Limits: CUDA driver API,
-cuTensorMapEncodeTiled.
+The host encodes a map for each launch whose arguments need a new one, and passes it to the kernel
+as an additional parameter, after all others. Limits: CUDA driver API, cuTensorMapEncodeTiled.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ ELEMENT_KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class LaunchNumber:
-    """A number that is known at a launch: (that of a parameter + a constant) / a divisor; without
-    parameter, of constants alone."""
+    """A number that is known at a launch: (parameter + constant) / divisor; without a parameter, a
+    constant."""
 
     parameter: int | None
     constant: int = 0
@@ -40,20 +39,20 @@ class LaunchNumber:
 
     @property
     def is_constant(self) -> bool:
-        """Whether it is the same at each launch, and a whole number."""
+        """Whether it is equal at all launches, and an integer."""
         return self.parameter is None and self.divisor == 1
 
     def of(self, values: Sequence[int] | Mapping[int, int]) -> int:
-        """It, for the values of parameters."""
+        """The number, for values of parameters."""
         number = 0 if self.parameter is None else values[self.parameter]
         return (number + self.constant) // self.divisor
 
 
 @dataclass(frozen=True, slots=True)
 class TensorMapSource:
-    """A map: base: a parameter; dims, strides: of the array, the outermost first, in elements, but
-    for the last stride, which is 1; box: of one copy; swizzle: bytes of a row of it, 0 for none;
-    stored: it is written to."""
+    """A tensor map. base: a parameter; dims, strides: of the array, the outermost first, in
+    elements, without the last stride, which is 1; box: of one copy; swizzle: bytes of a row of it,
+    0 for none; stored: whether it is written to"""
 
     base: int
     dims: tuple[LaunchNumber, ...]
@@ -66,7 +65,7 @@ class TensorMapSource:
 
     @property
     def parameters(self) -> tuple[int, ...]:
-        """Those that decide the map, in order, each once."""
+        """The parameters that determine the map, in order, each once."""
         numbers = (LaunchNumber(self.base), *self.dims, *self.strides)
         return tuple(sorted({n.parameter for n in numbers if n.parameter is not None}))
 
@@ -81,7 +80,7 @@ class TensorMapSource:
 
     @classmethod
     def from_plain(cls, plain: PlainSource) -> TensorMapSource:
-        """The inverse of `plain`, also of what went through JSON."""
+        """The inverse of `plain`, also after a round trip through JSON."""
         base, dims, strides, box, element, swizzle, stored = plain
         numbers = [tuple(LaunchNumber(*n) for n in ns) for ns in (dims, strides)]
         return cls(base, numbers[0], numbers[1], tuple(box), *element, swizzle, stored)
@@ -93,5 +92,5 @@ PlainSource = tuple[int, _Numbers, _Numbers, Sequence[int], tuple[str, int], int
 
 
 def has_kind(element: DType) -> bool:
-    """Whether maps know elements of a type."""
+    """Whether tensor maps support elements of a type."""
     return element.name in ELEMENT_KINDS

@@ -126,6 +126,6 @@ def test_explanations_know_the_producer() -> None:
     explained = product().explain()
     assert explained.resources.warps == 12
     copied = {row.tile: row.through for row in explained.rows if row.op == "load"}
-    assert copied["128x64xf16"] == "global -> shared (6 slots), asked for by a producer"
+    assert copied["128x64xf16"] == "global -> shared (6 slots), issued by a producer warp"
     without = product(warps=8, maxnreg=168, num_stages=2).explain()
     assert without.resources.warps == 8

@@ -1,8 +1,8 @@
-"""Adds to the `.loc` directives of PTX the calls through which a line was inlined.
+"""Add the call chains of inlined lines to the `.loc` directives of PTX.
 
-LLVM prints the innermost line alone. The chain is in the debug metadata of the LLVM text, whose
-columns are numbers of chains (llvm/debug_lines.py). PTX names a call by its file, line and column,
-and knows it from a directive before:
+LLVM prints the innermost line only. The chain is in the debug metadata of the LLVM text, whose
+columns are numbers of chains (llvm/debug_lines.py). PTX refers to a call by file, line and column
+of an earlier directive:
 
     .loc 1 8 7   ->   .loc 1 20 5                                                  kernel
                       .loc 1 13 6, function_name $chain_scale, inlined_at 1 20 5   scale, from there
@@ -52,7 +52,7 @@ def add_call_chains(ptx: str, llir: str) -> str:
 
     def chained(match: re.Match[str]) -> str:
         node = by_column.get(int(match[3]))
-        # Column 0: a line that LLVM made of two, which have no one chain.
+        # Column 0: LLVM merged two lines, which have no common chain.
         if node is None or places[node].line != int(match[2]):
             return match[0]
         return "\n".join(chains.directives(node))
@@ -72,7 +72,7 @@ def _places(llir: str) -> dict[int, _Place]:
 
 
 class _Chains:
-    """Directives, with the files and names that they use. files: numbers in the PTX by name."""
+    """The directives, with the files and names that they use. files: numbers in the PTX by name."""
 
     def __init__(self, places: dict[int, _Place], files: dict[str, int]) -> None:
         self.places = places
@@ -82,7 +82,7 @@ class _Chains:
         self.known: set[int] = set()
 
     def directives(self, node: int) -> list[str]:
-        """For a place, and before it for the calls that no directive has named yet."""
+        """Directives of a place, after those of calls that have none yet."""
         lines: list[str] = []
         call = self.places[node].caller
         if call is not None and call not in self.known:

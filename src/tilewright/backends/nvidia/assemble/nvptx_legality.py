@@ -1,9 +1,9 @@
-"""Which LLVM IR the NVPTX code generator has been shown to compile.
+"""Legal LLVM IR for the NVPTX code generator, as shown by tests.
 
-LLVM ends the process over an instruction that the architecture lacks, a library function that it
-wants to call, or inline assembly it cannot read; none of these can be caught. Each intrinsic listed
+LLVM aborts the process on an instruction that the architecture lacks, a call of a library function,
+or inline assembly that it cannot parse; none of these can be caught. Each intrinsic listed
 here is compiled and assembled for each architecture row by the unit tests. Plain instructions on
-types of up to 64 bits are all fine; of wider integers only moving, multiplying and shifting.
+types of up to 64 bits are all legal; on wider integers only moves, multiplications and shifts.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _each(names: str, types: dict[str, str], arity: int, *more: str) -> Iterator
 
 
 def _generic() -> Iterator[Intrinsic]:
-    """What LLVM has for every processor, and makes itself when it simplifies."""
+    """Target-independent intrinsics, which LLVM also creates when it simplifies."""
     yield from _each("fabs sqrt floor ceil trunc rint nearbyint round roundeven", _FLOAT_TYPES, 1)
     yield from _each(
         "minnum maxnum minimum maximum minimumnum maximumnum copysign", _FLOAT_TYPES, 2
@@ -60,7 +60,7 @@ def _generic() -> Iterator[Intrinsic]:
 
 
 def _generic_scalar() -> Iterator[Intrinsic]:
-    """The same, but not on vectors: some rows lack them, or there are none."""
+    """Target-independent intrinsics that are legal on scalars only."""
     yield from _each("bswap", {k: v for k, v in _INTEGER_TYPES.items() if k != "i8"}, 1)
     for name in ("uadd", "usub", "umul", "sadd", "ssub", "smul"):
         for suffix, type_ in _INTEGER_TYPES.items():
@@ -116,7 +116,7 @@ def _synchronization() -> Iterator[Intrinsic]:
         yield Intrinsic(f"llvm.nvvm.barrier.cluster.{name}", "void", (), "clusters")
     for name in ("", ".global", ".shared_cta"):
         yield Intrinsic(f"llvm.nvvm.fence.proxy.async{name}", "void", (), "proxy_fence")
-    # The products themselves have none: they are inline assembly, see warpgroup_mma.py.
+    # wgmma itself has no intrinsic: it is inline assembly, see warpgroup_mma.py.
     for name, arguments in (("fence", ()), ("commit_group", ()), ("wait_group", ("i64 1",))):
         yield Intrinsic(f"llvm.nvvm.wgmma.{name}.sync.aligned", "void", arguments, "wgmma")
 
@@ -179,7 +179,7 @@ def _shared_memory() -> Iterator[Intrinsic]:
             yield Intrinsic(f"llvm.nvvm.stmatrix.{form}", "void", arguments, "stmatrix")
 
 
-def _matrix_products() -> Iterator[Intrinsic]:
+def _warp_mma() -> Iterator[Intrinsic]:
     """Names are without the types that all operands of a shape share."""
     half, single = "<2 x half>", "float"
 
@@ -187,7 +187,7 @@ def _matrix_products() -> Iterator[Intrinsic]:
         na, nb, nc = counts
         struct = f"{{ {', '.join([result] * nc)} }}"
         arguments = (a,) * na + (b,) * nb + (result,) * nc
-        # Turing has this one shape of those listed; the others came with bf16.
+        # Turing has only this one of the listed shapes; the others came with bf16.
         needs = "" if name == "m16n8k8.row.col.f32.f32" else "bf16_fma"
         return Intrinsic(f"llvm.nvvm.mma.{name}", struct, arguments, needs)
 
@@ -211,7 +211,7 @@ def _by_name(*groups: Iterable[Intrinsic]) -> dict[str, Intrinsic]:
 
 
 GENERIC = _by_name(_generic())
-"""Those that take vectors of any width too; LLVM splits them."""
+"""Intrinsics that also take vectors of any width; LLVM splits them."""
 
 INTRINSICS = GENERIC | _by_name(
     _generic_scalar(),
@@ -220,12 +220,12 @@ INTRINSICS = GENERIC | _by_name(
     _across_lanes(),
     _arithmetic(),
     _shared_memory(),
-    _matrix_products(),
+    _warp_mma(),
 )
 """By name."""
 
 _NO_CODE = re.compile(r"\n(?:!\d+ = (?:distinct )?!DI|target datalayout = ).*")
-"""Names of files and functions are no code, whatever they look like; every layout names i128."""
+"""Debug metadata and data layouts, which are no code: their names may look like types."""
 _IGNORED = re.compile(r"llvm\.(?:dbg|lifetime|experimental\.noalias|donothing)\b")
 _CALLED = re.compile(r"@(llvm\.[\w.]+)")
 _VECTOR = re.compile(r"\.v\d+(?=[a-z])")
@@ -241,13 +241,13 @@ _WIDE_FINE = re.compile(
 
 
 def unlisted(text: str, arch: Arch) -> list[str]:
-    """What in the module `text` has not been shown to compile for `arch`; empty if all has."""
+    """The constructs of a module that no test has compiled for `arch`; empty if there are none."""
     text = _NO_CODE.sub("", text)
     risks = [name for name in dict.fromkeys(_CALLED.findall(text)) if not _is_listed(name, arch)]
     risks += [asm for asm in dict.fromkeys(_ASM.findall(text)) if not _is_readable(*asm)] and [
         "inline assembly"
     ]
-    # a cheap test first, since hardly any module has such types: the exact one takes each line
+    # a cheap test first, since few modules have such types: the exact one scans each line
     if _WIDE_HINT.search(text) or "fp128" in text or "x86_fp80" in text:
         wide = (line for line in text.splitlines() if _WIDE.search(line))
         risks += [line.strip() for line in wide if not _WIDE_FINE.search(line)]

@@ -1,11 +1,11 @@
-"""From LLVM IR to PTX without a risk to the process.
+"""From LLVM IR to PTX, isolated from crashes of LLVM.
 
-LLVM ends the process on what it cannot generate code for. Text that has only constructs which are
-tested for the architecture (nvptx_legality.py) is compiled here; any other in a child process,
-whose end becomes an exception. The child is started at the first need (0.15 s) and kept.
+LLVM aborts the process on code that it cannot select. Text with only constructs that are tested for
+the architecture (nvptx_legality.py) is compiled here, any other in a child process, whose exit
+becomes an exception. The child is started at the first need (0.15 s) and kept.
 
-The child also compiles long functions. It leaves out a pass of the code generator that takes the
-square of their length (18,000 lines: 0.88 s of 1.15), which LLVM can do for a whole process only.
+The child also compiles long functions. It disables a pass of the code generator with quadratic time
+(18,000 lines: 0.88 s of 1.15), which LLVM can only do for a whole process.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tilewright.support.data_class import dataclass
 __all__ = ["emit_ptx", "emit_ptx_isolated", "serve"]
 
 TIMEOUT_SECONDS = 120.0  # of one text; then the child is killed
-_END_SECONDS = 2.0  # for the child to end after its input has ended
+_END_SECONDS = 2.0  # for the child to exit after the end of its input
 _LENGTH = struct.Struct("<Q")  # of a message, in front of it
 _OF_SQUARE_TIME = "slsr"  # straight-line strength reduction
 _MESSAGE_CHARACTERS = 400  # of LLVM's message that an error shows
@@ -43,7 +43,7 @@ _BOOT = "import sys; sys.path[:] = {path!r}; import {module} as m; m.serve()"
 def emit_ptx(text: str, arch: Arch, kernel: str) -> str:
     """Compile LLVM IR to PTX.
 
-    Raises LlvmError for text that is not valid, InternalCompilerError for what LLVM dies of.
+    Raises LlvmError for invalid text, InternalCompilerError where LLVM aborts.
     """
     risks = unlisted(text, arch)
     if not risks and not is_long(text):
@@ -61,7 +61,7 @@ def emit_ptx_isolated(text: str, target: TargetSpec, kernel: str, risks: Sequenc
 
 @dataclass
 class _ChildEndedError(Exception):
-    """The child is gone. how: by which status or signal; log: what LLVM wrote before."""
+    """The child exited. how: status or signal; log: the output of LLVM."""
 
     how: str
     log: str
@@ -89,7 +89,7 @@ class _Child:
     def __init__(self) -> None:
         self._lock = ForkLock()
         self._is_lost = False
-        # a file, not a pipe: nobody reads it while the child runs, and a full pipe would block LLVM
+        # a file, not a pipe: no one reads it while the child runs, and a full pipe would block LLVM
         self._log = cast("IO[bytes]", tempfile.TemporaryFile())
         self._process = subprocess.Popen(
             [sys.executable, "-c", _BOOT.format(path=sys.path, module=__name__)],
@@ -105,7 +105,7 @@ class _Child:
     def emit(self, text: str, target: TargetSpec) -> str:
         """Raises _ChildEndedError if the child does not survive it, LlvmError as the child did."""
         with self._lock:
-            # LLVM may loop for ever too: then the child's end wakes the read below
+            # LLVM may also loop for ever: then the child's exit ends the read below
             answered = _thread.allocate_lock()
             answered.acquire()
             try:
@@ -113,8 +113,8 @@ class _Child:
                 _thread.start_new_thread(self._kill_late, (answered,))
                 answer = self._request((text, target))
             except BaseException:
-                # After an exception of a signal handler the answer is still to come: the next
-                # request must not take it for its own.
+                # After an exception of a signal handler the answer is outstanding: the next request
+                # must not read it as its own.
                 self._is_lost = True
                 self._process.kill()
                 raise
@@ -150,13 +150,13 @@ class _Child:
                 os.dup2(nothing.fileno(), stream.fileno(), inheritable=False)
 
     def close(self) -> None:
-        """End the child: it stops when its input does."""
+        """Stop the child: it exits at the end of its input."""
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
                 stream.close()
         try:
             self._process.wait(_END_SECONDS)
-        except subprocess.TimeoutExpired:  # another process has the other end of its input too
+        except subprocess.TimeoutExpired:  # another process also has the other end of its input
             self._process.kill()
             self._process.wait()
 
@@ -177,7 +177,7 @@ class _Current:
 
     @classmethod
     def forget(cls) -> None:
-        """In the child of a fork: the compiling process is the parent's."""
+        """After a fork: the compiling process belongs to the parent."""
         # without the lock: the child of a fork has this one thread
         child, cls.child = cls.child, None
         if child is not None:
@@ -189,7 +189,7 @@ operating_system.at_fork(after_in_child=_Current.forget)
 
 def _child() -> _Child:
     with _Current.lock:
-        # one that LLVM has ended is replaced at the next need
+        # an aborted one is replaced at the next need
         if _Current.child is None or not _Current.child.alive:
             _Current.child = _Child()
         return _Current.child
@@ -205,7 +205,7 @@ def _stop() -> None:
 
 
 def serve() -> None:
-    """Compile what comes on standard input until it ends. Runs in the child."""
+    """Compile the texts from standard input until its end. Runs in the child."""
     requests = sys.stdin.buffer
     leave_out_passes(_OF_SQUARE_TIME)
     with os.fdopen(os.dup(1), "wb") as answers:

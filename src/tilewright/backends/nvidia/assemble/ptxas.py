@@ -1,4 +1,4 @@
-"""Finds and runs ptxas, NVIDIA's assembler, and reads its report."""
+"""Find and run ptxas, NVIDIA's assembler, and parse its report."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ __all__ = [
 
 _TIMEOUT_SECONDS = 600
 _LARGE_PAGES = "glibc.malloc.hugetlb=1:glibc.malloc.top_pad=33554432"
-"""For ptxas, which spends a tenth of its time on faults of the 30 MB in small pages that it takes:
-99 ms of processor become 89 on a matrix product, and nothing changes where glibc is older."""
+"""For ptxas, which spends a tenth of its time on page faults: 99 ms of processor time become 89 for
+a matmul. Older versions of glibc ignore it."""
 _EXCERPT_LINES = 2  # of PTX shown before and after one that was refused
 _EXCERPT_COUNT = 3  # messages, and excerpts, that an error shows
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What ptxas or the driver's compiler says of one kernel.
+    """The report of ptxas or the driver's compiler on one kernel.
 
     registers: of a thread; stack, spill_stores, spill_loads: bytes of local memory of a thread (the
     driver counts spills in `stack` alone);
@@ -92,18 +92,18 @@ LESS_OPTIMIZED = 1
 """The level for long code."""
 
 _LONG = 30_000
-"""Statements of PTX beyond which ptxas optimizes less. Where it gives up at -O3, it leaves 32
-registers and spills the rest: a sort of 64 elements in a thread, of 46,000 statements, takes 15.5 s
-and spills 47 KB; at -O1 6.7 s and 17 KB (ptxas 13.0)."""
+"""Statements of PTX beyond which ptxas optimizes less. Where it gives up at -O3, it falls back to
+32 registers and spills the rest: a sort of 64 elements in a thread, of 46,000 statements, takes
+15.5 s and spills 47 KB; at -O1 6.7 s and 17 KB (ptxas 13.0)."""
 
 
 def is_long(ptx: str) -> bool:
-    """Whether a module is to be optimized less."""
+    """Whether a module is too long for full optimization."""
     return ptx.count(";") > _LONG
 
 
 def has_lines(ptx: str) -> bool:
-    """Whether a module says from which lines of the source it is."""
+    """Whether a module has source lines."""
     return "\t.loc\t" in ptx
 
 
@@ -138,7 +138,7 @@ _SECTION = re.compile(r"(?:Compiling entry function|Function properties for) '?(
 
 
 def parse_report(log: str, kernel: str) -> Report:
-    """The figures of `kernel` in the output of `ptxas -v`, or in the log of the driver."""
+    """The report on `kernel` in the output of `ptxas -v`, or in the log of the driver."""
     text = "\n".join(_lines_about(log, kernel))
     return Report(
         registers=_number(_USED, text),
@@ -204,7 +204,7 @@ def _excerpt(lines: list[str], line: int) -> str:
 def find_ptxas() -> Path:
     """The assembler: the setting `cuda.ptxas_path`, PATH, the CUDA toolkit, wheels.
 
-    Raises ToolMissing that says where it was looked for.
+    Raises ToolMissing with the searched places.
     """
     chosen = settings().cuda.ptxas_path
     if chosen is not None:
@@ -232,7 +232,7 @@ def has_ptxas(ptx: int) -> bool:
 
 
 def ptxas_stamp() -> str:
-    """A text that differs where the assembler does, found without running it."""
+    """A text that identifies the assembler, without running it."""
     try:
         found = find_ptxas().stat()
     except errors.ToolMissing:
@@ -241,7 +241,7 @@ def ptxas_stamp() -> str:
 
 
 def find_tool(name: str) -> Path:
-    """Another program of the CUDA toolkit, searched for as ptxas is. Raises ToolMissing."""
+    """Find another program of the CUDA toolkit, in the same places as ptxas. Raises ToolMissing."""
     path = _find(name)
     if path is None:
         raise errors.ToolMissing(name, _SEARCHED, "install NVIDIA's CUDA toolkit")

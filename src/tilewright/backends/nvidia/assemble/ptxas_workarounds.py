@@ -1,9 +1,10 @@
-"""PTX that ptxas assembles wrongly, and what stands for it instead.
+"""Workarounds for ptxas miscompiles.
 
-ptxas 13.0 takes a 16-bit negation or absolute value for one that cannot overflow: it sign-extends
-the operand, negates 32 bits, and lets what needs the sign (cvt.s32.s16, shr.s16, setp.lt.s16,
-mul.wide.s16, div.s16) read that, so -(-32768) is +32768, on all architectures. A subtraction from
-what turns out to be zero becomes a negation too. It wraps products to 16 bits as it should.
+ptxas 13.0 treats a 16-bit negation or absolute value as one that cannot overflow: it sign-extends
+the operand, negates 32 bits, and uses these where the sign matters (cvt.s32.s16, shr.s16,
+setp.lt.s16, mul.wide.s16, div.s16), so -(-32768) is +32768, on all architectures. A subtraction
+from a value that folds to zero becomes a negation as well. Multiplications wrap to 16 bits
+correctly.
 
     neg.s16 d, a       ->  mul.lo.s16 d, a, -1
     sub.s16 d, a, b    ->  mad.lo.s16 d, b, -1, a        where a is a register or 0
@@ -25,7 +26,7 @@ _ABSOLUTE = re.compile(rf"^([ \t]*)abs\.s16(\s+{_REGISTER}),\s*({_REGISTER});", 
 
 
 def work_around_ptxas(ptx: str) -> str:
-    """The module with other instructions for the ones that ptxas assembles wrongly."""
+    """The module without the instructions that ptxas miscompiles."""
     if not any(name in ptx for name in ("neg.s16", "sub.s16", "abs.s16")):
         return ptx
     ptx = _NEGATION.sub(r"mul.lo.s16\1, -1;", ptx)

@@ -1,4 +1,4 @@
-"""Runs cubins: the driver API, contexts, streams, launches in machine code, messages.
+"""Execution of cubins: the driver API, contexts, streams, launches in machine code, messages.
 
 May import `llvm`, `nvidia.arch` and the manifest; independent of tile IR.
 """

@@ -1,7 +1,7 @@
 """The CUDA driver: devices, contexts, modules, pointers. Only this module calls it.
 
-Work happens in the primary context of each device, which PyTorch, CuPy and the CUDA runtime use
-too. Nothing is set up before the first call of `driver()`.
+All work is in the primary context of each device, as in PyTorch, CuPy and the CUDA runtime. Nothing
+is initialized before the first call of `driver()`.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ class Device:
     """One GPU.
 
     capability: 10 * major + minor; clock, memory_clock: kHz; bus_bits: width of the memory bus;
-    shared_optin, registers_block: bytes of shared memory and registers that a program may ask for;
-    shared_sm, registers_sm, threads_sm: what a multiprocessor has of them, and of threads
+    shared_optin, registers_block: bytes of shared memory and registers that a program may request;
+    shared_sm, registers_sm, threads_sm: those of a multiprocessor, and its threads
     """
 
     ordinal: int
@@ -127,7 +127,7 @@ class Device:
 
     @property
     def bandwidth(self) -> float:
-        """Bytes a second between the chip and its memory, by clock and width (double data rate)."""
+        """Memory bandwidth in bytes per second, from clock and width (double data rate)."""
         return 2.0 * self.memory_clock * 1e3 * self.bus_bits / 8
 
 
@@ -136,8 +136,7 @@ class FunctionFacts:
     """The resources of a loaded kernel, as the driver reports them.
 
     registers: of a thread; local_bytes: of a thread, spilled registers and arrays on the stack;
-    static_shared: bytes declared in the kernel; max_threads: that one program may have, given its
-    registers
+    static_shared: bytes declared in the kernel; max_threads: of one program, given its registers
     """
 
     registers: int
@@ -156,7 +155,7 @@ class Pointer:
 
 
 class _AfterFork:
-    """Stands for the bindings in a forked child, where CUDA does not work."""
+    """Replacement of the bindings in a forked child, where CUDA does not work."""
 
     def __getattr__(self, name: str) -> Any:
         raise CudaAfterFork
@@ -183,7 +182,7 @@ class Driver:
 
     @classmethod
     def after_fork_in_child(cls) -> None:
-        """From now on every call raises CudaAfterFork."""
+        """Make every later call raise CudaAfterFork."""
         # CUDA's own errors in such a child do not name the fork as the cause
         for started in list(cls._live):
             started.api = cast("DriverApi", _AfterFork())
@@ -198,7 +197,7 @@ class Driver:
             self.done("cuInit", self.api.cuInit(0))
             count = self.value("cuDeviceGetCount", self.api.cuDeviceGetCount())
         except CudaCallFailed as error:
-            if error.status == NOT_INITIALIZED:  # of cuInit itself: the parent had called it
+            if error.status == NOT_INITIALIZED:  # by cuInit itself: the parent had called it
                 raise CudaAfterFork from None
             raise errors.BackendUnavailable(BACKEND, error.message, error.hint or "") from None
         except synchronous(
@@ -240,7 +239,7 @@ class Driver:
 
     @cached_property
     def version(self) -> int:
-        """Of CUDA as the driver has it: 13000 for 13.0."""
+        """CUDA version of the driver: 13000 for 13.0."""
         return self.value("cuDriverGetVersion", self.api.cuDriverGetVersion())
 
     # --- devices ----------------------------------------------------------------------------------
@@ -249,7 +248,7 @@ class Driver:
         """The properties of a device; 0 is the first that CUDA_VISIBLE_DEVICES lets through."""
         device = self._devices.get(ordinal)
         if device is None:
-            # without a lock: two threads would read the same properties
+            # without a lock: two threads would read equal properties
             device = self._devices[ordinal] = self._read_device(ordinal)
         return device
 
@@ -297,7 +296,7 @@ class Driver:
     def context(self, ordinal: int) -> Generator[None]:
         """A block in which a device is this thread's current one."""
         context = self.primary_context(ordinal)
-        # pushed and not set, so that the program's own current context is back afterwards
+        # pushed and not set, so that the program's own context is restored
         self.done("cuCtxPushCurrent", self.api.cuCtxPushCurrent(context))
         try:
             yield
@@ -320,24 +319,24 @@ class Driver:
         return int(self.value("cuCtxGetDevice", self.api.cuCtxGetDevice()))
 
     def synchronize(self, ordinal: int) -> None:
-        """Wait until a device has finished; CudaCallFailed if a kernel on it went wrong."""
+        """Wait until a device has finished; CudaCallFailed if a kernel on it failed."""
         with self.context(ordinal):
             self.done("cuCtxSynchronize", self.api.cuCtxSynchronize())
 
     # --- streams ----------------------------------------------------------------------------------
 
     def synchronize_stream(self, stream: int) -> None:
-        """Wait until a stream has finished; CudaCallFailed if a kernel in it went wrong."""
+        """Wait until a stream has finished; CudaCallFailed if a kernel in it failed."""
         self.done("cuStreamSynchronize", self.api.cuStreamSynchronize(stream))
 
     def is_capturing(self, stream: int) -> bool:
-        """Whether launches in a stream go to a CUDA graph that is being built."""
+        """Whether launches in a stream are captured into a CUDA graph."""
         return int(self.value("cuStreamIsCapturing", self.api.cuStreamIsCapturing(stream))) != 0
 
     @contextmanager
     def relaxed_capture(self) -> Generator[None]:
         """A block in which this thread may load modules and allocate while a graph is captured."""
-        # in the other modes such calls fail while a stream is captured, and spoil its graph
+        # in the other modes such calls fail during a capture, and invalidate its graph
         exchange = self.api.cuThreadExchangeStreamCaptureMode
         before = self.value("cuThreadExchangeStreamCaptureMode", exchange(self._relaxed_mode()))
         try:
@@ -351,7 +350,7 @@ class Driver:
     # --- code -------------------------------------------------------------------------------------
 
     def address_of(self, function: str) -> int:
-        """Where in this process a function of the driver's C interface is."""
+        """Address of a function of the driver's C interface."""
         # stream 0 is then the default stream that all libraries share, not one of the thread
         flags = self.api.CUdriverProcAddress_flags(_LEGACY_STREAM)
         result = self.api.cuGetProcAddress(function.encode(), _VERSION, flags)
@@ -366,7 +365,7 @@ class Driver:
     ) -> Assembled:
         """Compile PTX for a device by the compiler in the driver.
 
-        As from `ptxas -c`, for linking with other code, which may take far more registers.
+        Equivalent to `ptxas -c`, for linking with other code, which may use far more registers.
         Arguments and errors as in `ptxas.assemble`.
         """
         info, error = bytearray(_LOG_BYTES), bytearray(_LOG_BYTES)
@@ -397,7 +396,7 @@ class Driver:
         created = api.cuLinkCreate(len(keys), keys, list(options.values()))
         state = self.value("cuLinkCreate", created)
         try:
-            # the driver reads PTX up to a zero byte
+            # the driver reads PTX up to a null byte
             text = ptx.encode() + b"\0"
             kind = api.CUjitInputType(_INPUT_PTX)
             name = kernel.encode()
@@ -416,7 +415,7 @@ class Driver:
         Never unloaded: a captured graph may still launch it.
         """
         if not image.startswith(_ELF):
-            # the driver gets no size: an ELF file holds its own, PTX ends with a zero byte
+            # the driver gets no size: an ELF file has its own, PTX ends with a null byte
             image += b"\0"
         # by content, since the variants of a kernel have one name
         key = (ordinal, kernel, hashlib.sha256(image).digest())
@@ -433,7 +432,7 @@ class Driver:
             return int(self.value("cuModuleGetFunction", result))
 
     def variable(self, function: int, name: str) -> int:
-        """Address of a variable of the module that a loaded kernel is from."""
+        """Address of a variable in the module of a loaded kernel."""
         module = self.value("cuFuncGetModule", self.api.cuFuncGetModule(function))
         status, address, _ = self.api.cuModuleGetGlobal(module, name.encode())
         return int(self.value("cuModuleGetGlobal", (status, address)))
@@ -450,15 +449,15 @@ class Driver:
         )
 
     def allow_dynamic_shared(self, function: int, size: int) -> None:
-        """Let launches of a kernel ask for `size` bytes, or as many as was said before; needed
-        above 48 KB."""
+        """Allow launches of a kernel to use `size` bytes, or as many as before; required above
+        48 KB."""
         with self._lock:
             if self._dynamic_shared.get(function, 0) < size:
                 self._set_function(function, _MAX_DYNAMIC_SHARED, size)
                 self._dynamic_shared[function] = size
 
     def allow_large_clusters(self, function: int) -> None:
-        """Let launches of a kernel use clusters of more than 8 programs."""
+        """Allow launches of a kernel with clusters of more than 8 programs."""
         self._set_function(function, _NON_PORTABLE_CLUSTER, 1)
 
     def _set_function(self, function: int, attribute: int, value: int) -> None:
@@ -468,7 +467,7 @@ class Driver:
     # --- memory -----------------------------------------------------------------------------------
 
     def pointer(self, address: int) -> Pointer | None:
-        """Device and kind of the memory at an address; None for memory that CUDA does not know."""
+        """Device and kind of the memory at an address; None for memory unknown to CUDA."""
         kind = self._pointer_fact(_MEMORY_TYPE, address)
         if kind is None:
             return None
@@ -481,14 +480,14 @@ class Driver:
 
     @cached_property
     def _pointer_attribute(self) -> Callable[[object, int, int], int]:
-        """The C function: that of cuda-bindings said device 0 of memory on device 1 (13.0)."""
+        """The C function: that of cuda-bindings 13.0 returned device 0 for memory on device 1."""
         prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64)
         return prototype(self.address_of("cuPointerGetAttribute"))
 
     def _pointer_fact(self, attribute: int, address: int) -> int | None:
         key = self.api.CUpointer_attribute(attribute)
         status, value = self.api.cuPointerGetAttribute(key, address)
-        # what the driver returns for memory that it has neither allocated nor registered
+        # the result for memory that the driver has neither allocated nor registered
         if int(status) == _INVALID_VALUE:
             return None
         self.done("cuPointerGetAttribute", (status,))
@@ -499,16 +498,16 @@ class Driver:
         return int(self.value("cuMemAlloc", self.api.cuMemAlloc(size)))
 
     def allocate_pinned(self, size: int) -> int:
-        """Address of `size` new bytes of the host that devices can read and write there, too."""
+        """Address of `size` new bytes of the host, mapped for devices at that address."""
         result = self.api.cuMemHostAlloc(size, _PORTABLE | _MAPPED)
         return int(self.value("cuMemHostAlloc", result))
 
     def free(self, address: int) -> None:
-        """Give back what `allocate` gave; waits for the device."""
+        """Free memory of `allocate`; waits for the device."""
         self.done("cuMemFree", self.api.cuMemFree(address))
 
     def fill(self, address: int, byte: int, size: int, stream: int) -> None:
-        """Set bytes in the order of a stream."""
+        """Set bytes in stream order."""
         self.done("cuMemsetD8Async", self.api.cuMemsetD8Async(address, byte, size, stream))
 
     def write(self, address: int, data: bytes) -> None:
@@ -527,20 +526,20 @@ class Driver:
     # --- events -----------------------------------------------------------------------------------
 
     def create_event(self, timed: bool = True) -> int:
-        """A CUevent of the current device, which takes the time unless it need not."""
+        """A CUevent of the current device. timed: whether it records the time."""
         flags = 0 if timed else _UNTIMED
         return int(self.value("cuEventCreate", self.api.cuEventCreate(flags)))
 
     def record_event(self, event: int, stream: int) -> None:
-        """Put an event behind the work issued to a stream."""
+        """Record an event after the work issued to a stream."""
         self.done("cuEventRecord", self.api.cuEventRecord(event, stream))
 
     def wait_event(self, stream: int, event: int) -> None:
-        """Let what follows in a stream wait for an event."""
+        """Make later work in a stream wait for an event."""
         self.done("cuStreamWaitEvent", self.api.cuStreamWaitEvent(stream, event, 0))
 
     def elapsed_ms(self, start: int, end: int) -> float:
-        """Milliseconds between two events that have happened."""
+        """Milliseconds between two completed events."""
         return self.value("cuEventElapsedTime", self.api.cuEventElapsedTime(start, end))
 
     def destroy_event(self, event: int) -> None:
@@ -558,7 +557,7 @@ def _text(log: bytearray) -> str:
 @functools.cache
 def driver() -> Driver:
     """The driver of this process; BackendUnavailable where there is none, or no GPU."""
-    with fork_waits():  # a child would inherit a driver that is half started
+    with fork_waits():  # a child would inherit a partially initialized driver
         return Driver(load_api())
 
 
@@ -569,8 +568,8 @@ operating_system.at_fork(after_in_child=Driver.after_fork_in_child)
 def unavailable_reason() -> str | None:
     """Why kernels cannot run here; None if they can.
 
-    In a child that was forked after its parent had used CUDA the GPU is there, for what compiles
-    for it, as torch.compile's workers do; what would use it raises CudaAfterFork.
+    In a child that was forked after its parent had used CUDA, the GPU counts as available for
+    compilation, as in torch.compile's workers; its use raises CudaAfterFork.
     """
     try:
         driver()

@@ -1,4 +1,4 @@
-"""What can go wrong between a compiled kernel and the GPU: one class for each kind of report."""
+"""Errors between a compiled kernel and the GPU: one class for each kind of report."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ class CudaCallFailed(BackendError, RuntimeError):
 
     @property
     def text(self) -> str:
-        """What the driver says about the status."""
+        """The driver's description of the status."""
         return f": {self.description}" if self.description else ""
 
     @property
     def blames_binary(self) -> bool:
-        """Whether the driver refuses a kernel for what it is."""
+        """Whether the driver refuses the kernel's binary."""
         return self.status in _BAD_BINARY
 
     @property
     def hint(self) -> str | None:
-        """What to do about the failures whose cause is outside the call."""
+        """Advice for failures whose cause is outside the call."""
         return _LOST if is_fault(self.status) else _CALL_HINTS.get(self.status)
 
 
@@ -58,12 +58,10 @@ class CudaAfterFork(BackendError, RuntimeError):
 
 @dataclass(eq=False)
 class ArrayRefused(LaunchError, ValueError):
-    """An array that the driver makes no tensor map of; nothing ran."""
+    """An array without a possible tensor map; nothing ran."""
 
     code = "TW214"
-    template = (
-        "the copy engine takes no array at {address:#x} with extents {extents}, strides {strides}"
-    )
+    template = "TMA takes no array at {address:#x} with extents {extents}, strides {strides}"
     hint_template = (
         "addresses and strides are multiples of 16 bytes, strides above 0; "
         "with bulk_loads='none' threads load the array"
@@ -90,18 +88,18 @@ class LaunchRefused(LaunchError, RuntimeError):
 
     @property
     def text(self) -> str:
-        """What the driver says about the status."""
+        """The driver's description of the status."""
         return f" ({self.description})" if self.description else ""
 
     @property
     def hint(self) -> str | None:
-        """What to change."""
+        """Advice for refused launches."""
         return self.remedy or None
 
 
 @dataclass(eq=False)
 class KernelFault(KernelRunError):
-    """A kernel that went wrong while it ran. The process's context on that device is lost.
+    """A kernel that failed while it ran. The process's context on that device is lost.
 
     suspects: the launches among which the one that failed is, as text, latest first; exactly one
     where launches are waited for.
@@ -117,7 +115,7 @@ class KernelFault(KernelRunError):
 
     @property
     def where(self) -> str:
-        """The launch, or that it is one of several."""
+        """The failed launch, or the candidates."""
         if not self.suspects:
             return "a kernel that was not launched by tilewright"
         if len(self.suspects) == 1:
@@ -126,7 +124,7 @@ class KernelFault(KernelRunError):
 
     @property
     def remedy(self) -> str:
-        """How to go on."""
+        """Advice after a fault."""
         lost = "the CUDA context of this process is lost: restart the process"
         if len(self.suspects) == 1:
             return lost
@@ -146,7 +144,7 @@ _FAULTS = {
     719: "a fault",
     721: "tensor memory that was not freed",
 }
-"""CUresult -> what happened. After one of these every call in the context fails with it."""
+"""Faults by CUresult. After one of these every call in the context fails with it."""
 
 _BAD_BINARY = (200, 209, 218, 500)
 """CUresult: no image of a kernel, none for this device, bad PTX, without the kernel's symbol."""
@@ -161,7 +159,7 @@ _LOST = (
     "restart it, with TILEWRIGHT_LAUNCH_BLOCKING=1 to learn which kernel it was"
 )
 
-# CUresult of a call other than a launch -> what to try
+# advice by CUresult of a call other than a launch
 NOT_INITIALIZED = 3
 """CUDA_ERROR_NOT_INITIALIZED: in a child that was forked from a process that uses CUDA."""
 
@@ -175,7 +173,7 @@ _CALL_HINTS = {
     900: "load the kernel before the capture begins: run it once",
 }
 
-# CUresult of a launch -> what to try
+# advice by CUresult of a launch
 _LAUNCH_HINTS = {
     1: "a grid may be 2147483647 x 65535 x 65535 programs",
     NOT_INITIALIZED: _FORKED,
@@ -188,7 +186,7 @@ _LAUNCH_HINTS = {
 
 
 def is_fault(status: int) -> bool:
-    """Whether a CUresult says that some earlier kernel failed and the context is lost."""
+    """Whether a CUresult reports that an earlier kernel failed and the context is lost."""
     return status in _FAULTS
 
 

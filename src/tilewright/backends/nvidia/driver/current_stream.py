@@ -1,7 +1,7 @@
-"""The device and the stream that the program is using, without importing anything for it.
+"""Current device and stream of the program, found without imports.
 
-PyTorch's once it has started CUDA, else CuPy's, else the device of the driver's current context
-with its default stream. A library that is not imported has no current stream.
+They are PyTorch's once it has started CUDA, otherwise CuPy's, otherwise the device of the driver's
+current context with its default stream. A library that is not imported has no current stream.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class _TorchCuda(Protocol):
 
 
 class _TorchInternals(Protocol):
-    """Private functions that Triton calls too: 0.1 us where the public ones take 1."""
+    """Private functions, as Triton calls them: the public ones are slower."""
 
     def _cuda_getDevice(self) -> int: ...
     def _cuda_getCurrentRawStream(self, device: int) -> int: ...
@@ -79,7 +79,7 @@ def torch_queries() -> Queries | None:
 
 
 def _choose() -> tuple[int, int]:
-    """Choose the library to query; PyTorch for good from the first time that it uses CUDA."""
+    """Choose the library to query; permanently PyTorch once it uses CUDA."""
     global _source
     queries = torch_queries()
     if queries is not None:

@@ -8,8 +8,8 @@ from tilewright.backends.nvidia.driver.cuda_errors import CudaAfterFork, CudaCal
 
 
 def is_device_target(target: GPUTarget) -> bool:
-    """Whether the driver's compiler can make the machine code: if the device here is the target,
-    and the driver works: not so in a child that was forked after its start, nor after a fault."""
+    """Whether the driver's compiler can assemble for a target: it is the device here, and the
+    driver works, unlike in a child that was forked after its start, or after a fault."""
     if unavailable_reason() is not None:
         return False
     try:
@@ -19,5 +19,5 @@ def is_device_target(target: GPUTarget) -> bool:
 
 
 def device_capability() -> int:
-    """Of the current device: 10 * major + minor. Errors: those of the driver."""
+    """Capability of the current device: 10 * major + minor. Errors: those of the driver."""
     return driver().device(driver().current_device()).capability

@@ -1,7 +1,7 @@
-"""The part of `cuda.bindings.driver` that is used, as a type, and how it is loaded.
+"""Type of the used part of `cuda.bindings.driver`, and its import.
 
-Each function returns a tuple: the CUresult, then its results. Handles are objects that `int()`
-turns into the address, and may be given as that integer.
+Each function returns a tuple: the CUresult, then its results. Handles are objects whose `int()` is
+the address, and may be passed as that integer.
 """
 
 from __future__ import annotations

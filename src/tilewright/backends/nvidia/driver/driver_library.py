@@ -1,4 +1,4 @@
-"""Whether NVIDIA's driver library is on this machine; imports nothing of the backend."""
+"""Search for NVIDIA's driver library; imports nothing of the backend."""
 
 import ctypes
 import sys
@@ -9,7 +9,7 @@ _LIBRARIES = {"win32": "nvcuda.dll"}
 
 
 def has_driver() -> bool:
-    """Whether it can be loaded: 20 us where it is not there; importing the backend takes 50 ms."""
+    """Whether the library can be loaded: 20 us without it; importing the backend takes 50 ms."""
     try:
         ctypes.CDLL(_LIBRARIES.get(sys.platform, "libcuda.so.1"))
     except synchronous(OSError):

@@ -1,4 +1,4 @@
-"""Time on a GPU, and memory of it, without PyTorch."""
+"""Clock and memory of a GPU, without PyTorch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tilewright.backends.nvidia.driver.current_stream import device_and_stream
 __all__ = ["CudaEventTimer", "DeviceMemory"]
 
 _FLUSH_FACTOR = 4
-"""The cache is cleared by writing this many times its size."""
+"""The cache is flushed by writing this many times its size."""
 
 
 class DeviceMemory:
@@ -29,7 +29,7 @@ class DeviceMemory:
         return self.address
 
     def fill(self, byte: int, stream: int = 0) -> None:
-        """Write `byte` everywhere, in the order of a stream."""
+        """Fill the memory with `byte`, in stream order."""
         with self._driver.context(self._ordinal):
             self._driver.fill(self.address, byte, self.size, stream)
 
@@ -45,7 +45,7 @@ class DeviceMemory:
             return self._driver.read(self.address, self.size)
 
     def free(self) -> None:
-        """Give the memory back now."""
+        """Free the memory now."""
         self._free()
 
 
@@ -61,7 +61,7 @@ class _Stamp:
 
     def __init__(self, api: Driver) -> None:
         self.event = api.create_event()
-        # not at exit: the driver may be shut down by then, and frees its events itself
+        # not at exit: the driver may be shut down, and frees its events itself
         weakref.finalize(self, _destroy, api, self.event).atexit = False
 
 
@@ -90,7 +90,7 @@ class CudaEventTimer:
         return stream if device == self._ordinal else 0
 
     def record(self) -> _Stamp:
-        """The moment at which the work issued so far is finished."""
+        """Record the completion time of the work issued so far."""
         with self._driver.context(self._ordinal):
             stamp = _Stamp(self._driver)
             self._driver.record_event(stamp.event, self._stream())
@@ -105,14 +105,14 @@ class CudaEventTimer:
         self._driver.synchronize(self._ordinal)
 
     def flush_cache(self) -> None:
-        """Evict what earlier calls left in the second-level cache."""
+        """Evict the second-level cache."""
         if self._flushed is None:
             size = _FLUSH_FACTOR * self._driver.device(self._ordinal).l2_bytes
             self._flushed = DeviceMemory(size, self._ordinal, self._driver)
         self._flushed.fill(0, self._stream())
 
     def close(self) -> None:
-        """Free what `flush_cache` needed."""
+        """Free the memory of `flush_cache`."""
         if self._flushed is not None:
             self._flushed.free()
         self._flushed = None

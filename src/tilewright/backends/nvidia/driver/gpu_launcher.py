@@ -1,4 +1,4 @@
-"""Loads compiled kernels and launches them on the current device and stream."""
+"""Load compiled kernels and launch them on the current device and stream."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["NvidiaLauncher", "launch_shape", "synchronize"]
 
 _INVALID_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT
 _STATIC_LIMIT = 48 * 1024
-"""Bytes of shared memory of a program that need not be asked for."""
+"""Bytes of shared memory of a program that need no request."""
 _PORTABLE_CLUSTER = 8  # blocks, on every GPU with clusters (CUDA C++ Programming Guide)
 _SUSPECTS = 8  # launches that an error names
 _PAGE = 4096
@@ -40,7 +40,7 @@ _PAGE = 4096
 
 
 class _DeviceState:
-    """What the kernels of one device share."""
+    """The common state of the kernels of one device."""
 
     def __init__(self, ordinal: int, api: Driver) -> None:
         self.ordinal = ordinal
@@ -48,11 +48,11 @@ class _DeviceState:
         self.pages = PageTable()
         self.log = LaunchLog()
         self.names: dict[int, str] = {}
-        """Of kernels by CUfunction: these are never unloaded, so none comes to mean another one."""
+        """Names of kernels by CUfunction: kernels are never unloaded, so none is reused."""
         self.healthy = 0
-        """Number of the first launch that may not have ended well."""
+        """Number of the first launch that may have failed."""
         self.asserting: list[Console] = []
-        """Of the kernels with assertions."""
+        """Consoles of the kernels with assertions."""
         self._free: list[int] = []
 
     def suspects(self) -> list[str]:
@@ -63,7 +63,7 @@ class _DeviceState:
         ]
 
     def synchronize(self) -> None:
-        """Wait for all launches; KernelFault if one went wrong."""
+        """Wait for all launches; KernelFault if one failed."""
         count = self.log.count
         try:
             self.api.synchronize(self.ordinal)
@@ -80,7 +80,7 @@ class _DeviceState:
             console.check()
 
     def fault(self, status: int, suspects: Sequence[str]) -> errors.TilewrightError:
-        """The error for a lost context: the assertion that trapped, or what the status says."""
+        """The error for a lost context: the assertion that trapped, or the fault of the status."""
         try:
             self.check()
         except errors.DeviceAssertionFailure as error:
@@ -88,7 +88,7 @@ class _DeviceState:
         return faulted(status, suspects)
 
     def failure_record(self) -> FailureRecord:
-        """A new record, never freed: kernels are not unloaded either. Its device is current."""
+        """A new record, never freed, as kernels are never unloaded. Its device is current."""
         if not self._free:
             page = self.api.allocate_pinned(_PAGE)
             self._free = list(range(page, page + _PAGE, FailureRecord.size))
@@ -103,7 +103,7 @@ def _device_state(ordinal: int, api: Driver) -> _DeviceState:
 def synchronize(ordinal: int | None = None) -> None:
     """Wait until a device (by default the current one) has finished.
 
-    Raises KernelFault, with the launches in question, if a kernel went wrong.
+    Raises KernelFault, with the candidate launches, if a kernel failed.
     """
     device = device_and_stream()[0] if ordinal is None else ordinal
     _device_state(device, driver()).synchronize()
@@ -123,16 +123,16 @@ LAUNCH_METADATA = (
     "asserts",
     "prints",
 )
-"""What of a kernel's metadata decides how it is launched, and what is waited for."""
+"""The metadata of a kernel that determine its launches and waits."""
 
 
 def launch_shape(metadata: Metadata) -> LaunchShape:
-    """How a kernel is launched, by what the compiler recorded and the options.
+    """The launch shape of a kernel, by its metadata and options.
 
     num_warps; shared: bytes of dynamic shared memory; num_ctas: blocks that run a program;
-    launch_cooperative_grid; launch_pdl. `threads`, if there, is the number of threads with those of
-    further roles than num_warps has; `resident` that of blocks of a multiprocessor, where there are
-    to be no more, since each runs several programs; `shares_copies`: they are clusters of two.
+    launch_cooperative_grid; launch_pdl. `threads`, if present, is the number of threads including
+    further roles; `resident` the limit of blocks of a multiprocessor whose blocks run several
+    programs; `shares_copies`: these are clusters of two.
     """
     return LaunchShape(
         threads=int(metadata.get("threads") or 32 * metadata["num_warps"]),
@@ -147,8 +147,8 @@ def launch_shape(metadata: Metadata) -> LaunchShape:
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    """A kernel on one device. on_stream: see `launch_on_stream`; failure: the record of those of
-    its assertions that nobody waits for."""
+    """A kernel on one device. on_stream: see `launch_on_stream`; failure: the record of assertions
+    without a wait."""
 
     entry: Entry
     on_stream: Entry
@@ -161,9 +161,9 @@ class NvidiaLauncher:
     """One kernel, loaded on each device on which it is used.
 
     binary: a cubin, or PTX; parameters: types of the kernel's arguments as text; blocking: wait
-    after each launch, as those of kernels do anyway that print or assert.
+    after each launch, as kernels that print or assert always do.
     n_regs: registers of a thread; n_spills: 32-bit words of local memory of a thread.
-    Raises OutOfResources for a kernel that the current device has not enough of something for.
+    Raises OutOfResources for a kernel that exceeds a resource of the current device.
     """
 
     def __init__(
@@ -200,10 +200,10 @@ class NvidiaLauncher:
 
         values: the kernel's arguments: numbers; addresses, None, or objects with `data_ptr`.
         Raises LaunchRefused, BadGrid, UnsupportedArgument or DeviceMismatch if nothing was
-        launched; KernelFault if some earlier launch went wrong.
+        launched; KernelFault if an earlier launch failed.
         """
         device, stream = device_and_stream()
-        # without the lock: entries are added and never replaced
+        # without the lock: entries are added, never replaced
         entry = self._entries.get(device)
         if entry is None:
             entry = self.entry(device)
@@ -215,12 +215,12 @@ class NvidiaLauncher:
         self._launch_ordered(grid, values, device, stream)
 
     def launch_on_stream(self, x: int, y: int, z: int, stream: int | None, *values: object) -> bool:
-        """The same in a given stream of the current device, whatever streams the arrays name; in
-        the current one where None is given. Returns True: takes arguments of all kinds.
+        """Launch in a given stream of the current device, whatever the streams of the arrays; None
+        is the current stream. Returns True: all kinds of arguments are supported.
 
         Waits only for kernels that print, not for those with the option `debug`, which
-        `torch.compile` gives all: an assertion that fails ends the grid, and the next call that
-        notices raises it.
+        `torch.compile` passes to all: a failed assertion ends the grid, and a later call raises
+        it.
         """
         device, current = device_and_stream()
         loaded = self._loaded.get(device) or self._load(device)
@@ -232,19 +232,19 @@ class NvidiaLauncher:
     def _launch_ordered(
         self, grid: tuple[int, int, int], values: Sequence[object], device: int, stream: int
     ) -> None:
-        """Launch on arrays of which some come from another stream than the current one."""
+        """Launch on arrays of which some belong to another stream than the current one."""
         pointers = [v for v, kind in zip(values, self.kinds, strict=True) if kind == "ptr"]
         others: set[int] = set()
-        if stream == 0 or not self._driver.is_capturing(stream):  # the default one never is
+        if stream == 0 or not self._driver.is_capturing(stream):  # never the default one
             device, stream = chosen_stream(pointers, device, stream)
             others = {p.stream for p in pointers if isinstance(p, Streamed)} - {stream}
-        # plain integers, for `convert` raises _OtherStream at a Streamed
+        # plain integers, since `convert` raises _OtherStream for a Streamed
         plain = [int(value) if isinstance(value, Streamed) else value for value in values]
         with joined(self._driver, device, stream, sorted(others)):
             self.entry(device)(*grid, stream, *plain)
 
     def direct(self) -> DirectLaunch | None:
-        """How machine code makes launches on the current device; None where PyTorch does not tell
+        """The launch in machine code on the current device; None where PyTorch does not provide
         device and stream."""
         queries = torch_queries()
         if queries is None:
@@ -259,8 +259,7 @@ class NvidiaLauncher:
         )
 
     def entry(self, device: int) -> Entry:
-        """The launch on a device in machine code, for those who know device and stream:
-        entry(x, y, z, stream, *values)."""
+        """The launch in machine code on a given device: entry(x, y, z, stream, *values)."""
         return self._load(device).entry
 
     def _load(self, device: int) -> _Loaded:
@@ -279,7 +278,7 @@ class NvidiaLauncher:
             self._check_resources(device, facts.static_shared, facts.max_threads)
             if facts.static_shared + self.shape.shared_bytes > _STATIC_LIMIT:
                 api.allow_dynamic_shared(function, self.shape.shared_bytes)
-            # every GPU with clusters takes 8 blocks; more must be allowed by function
+            # every GPU with clusters supports 8 blocks; a kernel must be allowed more
             if self.shape.cluster[0] > _PORTABLE_CLUSTER:
                 api.allow_large_clusters(function)
         console = self._console(device, function)
@@ -302,7 +301,7 @@ class NvidiaLauncher:
     ) -> Entry:
         state = _device_state(device, self._driver)
         python = _LaunchHandlers(self.name, function, self.kinds, self._names, state, console)
-        # where nothing is waited for, a launch makes no call into Python
+        # without waits, a launch makes no call into Python
         after: Callable[[int, int, int, int], object] | None = None
         if blocking:
             after = python.after
@@ -324,7 +323,7 @@ class NvidiaLauncher:
         )
 
     def _console(self, device: int, function: int) -> Console | None:
-        """Where the kernel's prints and assertions are read; None if it has none."""
+        """The console of the kernel's prints and assertions; None without any."""
         if not (self._asserts or self._prints):
             return None
         api = self._driver
@@ -344,7 +343,7 @@ class NvidiaLauncher:
         return console
 
     def _failure_record(self, device: int, function: int) -> FailureRecord:
-        """A record of failures that the kernel knows."""
+        """A record of failures whose address the kernel has."""
         api = self._driver
         with api.context(device), api.relaxed_capture():
             record = _device_state(device, api).failure_record()
@@ -354,11 +353,11 @@ class NvidiaLauncher:
 
 
 class _OtherStream(Exception):
-    """An array comes from another stream than the current one; nothing has been launched."""
+    """An array belongs to another stream than the current one; nothing has been launched."""
 
 
 class _LaunchHandlers:
-    """What Python does for the launches of one kernel on one device: see `Handlers`."""
+    """The handlers in Python for launches of one kernel on one device: see `Handlers`."""
 
     def __init__(
         self,
@@ -381,7 +380,7 @@ class _LaunchHandlers:
 
     def convert(self, index: int, value: object) -> int:
         if index < 0:
-            return 0  # a size of the grid, which is refused when it is read
+            return 0  # a size of the grid, which is refused on reading
         kind, name = self._kinds[index], self._argument(index)
         if kind != "ptr":
             return slot_value(kind, name, value)
@@ -415,7 +414,7 @@ class _LaunchHandlers:
         raise errors.BadGrid(sizes, problem)
 
     def failed(self, status: int, attempt: int, x: int, y: int, z: int, stream: int) -> None:
-        """A thread's first launch finds no context; all else is an error."""
+        """Create the context at a thread's first launch; everything else is an error."""
         state = self._state
         if status == _INVALID_CONTEXT and attempt == 0 and not state.api.has_context():
             state.api.make_current(state.ordinal)
@@ -428,7 +427,7 @@ class _LaunchHandlers:
     def after(self, x: int, y: int, z: int, stream: int) -> None:
         """Wait for the launch, so that a fault is reported as its own; then read its messages."""
         state = self._state
-        # a captured launch has not run yet, and waiting for it would spoil the graph
+        # a captured launch has not run yet, and a wait would invalidate the graph
         if state.api.is_capturing(stream):
             if self._console is not None and self._console.failure is not None:
                 self._console.failure.stops = True

@@ -1,4 +1,4 @@
-"""Messages of kernels to their host: reads the records of `message_records.py`."""
+"""Messages of kernels to their host, read from the records of `message_records.py`."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ Clear = Callable[[str, int], None]
 
 
 class FailureRecord:
-    """What a kernel says of the first assertion that failed, in memory of the host that the device
-    writes to: to look there costs neither a wait nor a copy, and works where a context is lost.
+    """The record of a kernel's first failed assertion, in mapped memory of the host: reading it
+    needs no wait or copy, and works after the loss of a context.
 
-    address: of `size` bytes that both see at it
+    address: of `size` bytes, valid on both
     """
 
     size = 64
@@ -52,13 +52,13 @@ class FailureRecord:
         return tuple(words) if failed else None
 
     def clear(self) -> None:
-        """Make it ready for the next failure."""
+        """Reset the record for the next failure."""
         ctypes.memset(self.address, 0, FAILURE_WORDS.size)
 
     @property
     def stops(self) -> bool:
         """Whether a failure ends the grid by a trap, which all later calls of CUDA report;
-        otherwise the program returns, and only this record tells."""
+        otherwise the program returns, and only this record reports it."""
         return self._bytes[STOPS] != b"\0"
 
     @stops.setter
@@ -89,18 +89,18 @@ class Console:
 
     def drain(self) -> None:
         """Write what was printed to stdout. Raises DeviceAssertionFailure if one failed."""
-        # first, so that prints are shown when an assertion has failed too
+        # first, so that prints are also shown after a failed assertion
         if self._prints:
             self._drain_prints()
         self.check()
 
     def check(self) -> None:
-        """Raise DeviceAssertionFailure if the record tells of one; waits for nothing."""
+        """Raise DeviceAssertionFailure if the record has a failure; waits for nothing."""
         words = None if self.failure is None else self.failure.words()
         if self.failure is None or words is None:
             return
-        # Before raising, or the next launch would report the same failure; after a trap there is
-        # no next one, and every call is to tell the reason.
+        # Before raising, so that the next launch does not report the same failure; after a trap
+        # there is none, and every call reports the reason.
         if not self.failure.stops:
             self.failure.clear()
             self._clear(FAILURE, HOST_ADDRESS)
@@ -110,7 +110,7 @@ class Console:
         raise errors.DeviceAssertionFailure(f"{message}{where}", (x, y, z)).with_loc(loc)
 
     def _drain_prints(self) -> None:
-        # the count first: all records are 3 MB, and mostly there are few
+        # the count first: all records are 3 MB, and usually few are used
         (count,) = struct.unpack("<I", self._read(PRINTS, 4))
         if not count:
             return
@@ -122,7 +122,7 @@ class Console:
             sys.stdout.write(f"... and {count - kept} elements more than a launch can print\n")
 
     def _lines(self, data: bytes) -> list[str]:
-        """By program, then in the order of the program, then by index."""
+        """The printed lines, by program, then in program order, then by index."""
         lines: list[tuple[tuple[int, ...], str]] = []
         for start in range(0, len(data), RECORD_BYTES):
             record = PRINT_WORDS.unpack_from(data, start)

@@ -1,4 +1,4 @@
-"""Makes the callable that launches one kernel on one device (see `launch_structures`)."""
+"""Make the callable that launches one kernel on one device (see `launch_structures`)."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ _PROGRAMMATIC_STREAM_SERIALIZATION = 6  # CU_LAUNCH_ATTRIBUTE_ and this name
 
 @dataclass(frozen=True, slots=True)
 class LaunchShape:
-    """What every launch of a kernel has in common.
+    """The common parameters of all launches of a kernel.
 
     threads: of a block; shared_bytes: dynamic shared memory; cluster: blocks of a cluster along
     x, y, z, which together run one program, (1, 1, 1) for none; cooperative: the whole grid is
     resident at once; dependent: may start before the kernel ahead in the stream has ended
-    (programmatic dependent launch); resident: blocks of a multiprocessor of a kernel whose blocks
-    run several programs and take the grid as three arguments behind its own; 0: of all others;
-    shares_copies: such blocks are clusters of two.
+    (programmatic dependent launch); resident: blocks of a multiprocessor of a persistent kernel,
+    which takes the grid as three arguments before its own; 0 for others; shares_copies: such blocks
+    are clusters of two.
     """
 
     threads: int
@@ -93,7 +93,7 @@ class LaunchShape:
 
 @dataclass(frozen=True, slots=True)
 class Handlers:
-    """What Python does for a launch that is out of the ordinary.
+    """Handlers in Python for launches out of the ordinary.
 
     convert(index, argument) -> the slot's 64 bits: an argument that is not an int, float or array
         of the usual kind; refuse(index, address): an address that is not of the device: raises, or
@@ -111,13 +111,13 @@ class Handlers:
     encode: Callable[[int, int], bytes] | None = None
 
     def addresses(self) -> dict[str, int]:
-        """Of the objects; 0 for one that there is not."""
+        """Addresses of the handlers; 0 for a missing one."""
         found = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: 0 if item is None else id(item) for name, item in found.items()}
 
 
 class PageTable:
-    """Pages of memory that the driver has confirmed to be of one device."""
+    """Pages of memory that the driver has confirmed to belong to one device."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, PAGES * 8)
@@ -126,15 +126,15 @@ class PageTable:
         self.forget()
 
     def forget(self) -> None:
-        """Confirm every address anew."""
+        """Forget all confirmed pages."""
         ctypes.memset(self.address, 0, PAGES * 8)
-        # entry 0 is that of page 0, which must not seem confirmed
+        # entry 0 is that of page 0, which must not count as confirmed
         ctypes.memset(self.address, 0xFF, 8)
 
 
 class MapTables:
-    """The tensor maps of a kernel's launches on one device. slots: those that decide each of its
-    maps."""
+    """The tensor maps of a kernel's launches on one device. slots: those that determine each
+    map."""
 
     def __init__(self, slots: Sequence[Sequence[int]]) -> None:
         self._kept: list[object] = []
@@ -172,15 +172,15 @@ class LaunchLog:
         return self._memory.count
 
     def drop(self, function: int, grid: tuple[int, int, int], stream: int) -> None:
-        """Take back the latest launch like this, which the driver refused."""
-        # from the latest on, but not it alone: other threads may have launched since
+        """Remove the latest such launch, which the driver refused."""
+        # backwards from the latest: other threads may have launched since
         for number in reversed(range(max(self.count - LOG_ENTRIES, 0), self.count)):
             if self._launch(number) == LoggedLaunch(function, grid, stream):
                 self._entry(number).function = 0
                 return
 
     def latest(self, since: int = 0) -> list[LoggedLaunch]:
-        """The launches from number `since` on as far as the log holds them, latest first."""
+        """The launches from number `since` on that are still in the log, latest first."""
         count = self.count
         first = max(since, count - LOG_ENTRIES, 0)
         launches = (self._launch(number) for number in reversed(range(first, count)))
@@ -211,9 +211,9 @@ def make_entry(
 ) -> Entry:
     """A callable in machine code that launches a kernel.
 
-    entry(grid_x, grid_y, grid_z, stream, *arguments) -> None; stream is a CUstream as an int. Of
-    the arguments, `kinds` says the types (see `parameter`; CONSTEXPR: ignored). A pointer is passed
-    as an int, None, or an object with a method `data_ptr`. An empty grid launches nothing.
+    entry(grid_x, grid_y, grid_z, stream, *arguments) -> None; stream is a CUstream as an int.
+    `kinds` has the types of the arguments (see `parameter`; CONSTEXPR: ignored). A pointer is
+    passed as an int, None, or an object with a method `data_ptr`. An empty grid launches nothing.
 
     function: CUfunction; device: its ordinal; launch, pointer_attribute: addresses of
     cuLaunchKernelEx and cuPointerGetAttribute; maps: of each tensor map that is passed behind the
@@ -250,13 +250,13 @@ def make_entry(
 
 
 def _most_blocks(shape: LaunchShape, multiprocessors: int) -> int:
-    """As in LaunchRecord.resident."""
+    """The limit of blocks, see LaunchRecord.resident."""
     blocks = shape.resident * multiprocessors
     return blocks - blocks % _PAIR[0] if shape.shares_copies else blocks
 
 
 def _configuration(shape: LaunchShape) -> tuple[LaunchConfig, object]:
-    """What all launches have in common, and what it points to."""
+    """The configuration of all launches, and the memory that it points to."""
     attributes = shape.attributes()
     buffer = ctypes.create_string_buffer(attributes, max(len(attributes), 1))
     config = LaunchConfig(
@@ -271,9 +271,9 @@ def _configuration(shape: LaunchShape) -> tuple[LaunchConfig, object]:
 
 
 def _parameters(kinds: Sequence[str], shape: LaunchShape) -> ctypes.Array[Parameter]:
-    """What is passed to the kernel in front of tensor maps."""
+    """The parameters of the kernel before tensor maps."""
     passed = [parameter(kind, i) for i, kind in enumerate(kinds) if kind != CONSTEXPR]
     if shape.resident:
-        # The grid stands in front of the arguments.
+        # The grid precedes the arguments.
         passed += [parameter("i32", axis - LEADING) for axis in range(3)]
     return (Parameter * len(passed))(*passed)

@@ -1,4 +1,4 @@
-"""Arguments of unusual types as what a launch passes: 64 bits for each."""
+"""Conversion of arguments of unusual types to the 64 bits that a launch passes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["address_of", "slot_value"]
 
 
 def slot_value(kind: str, name: str, value: object) -> int:
-    """The slot of a number that the machine code has not taken; kind: i1, i8 ... f64.
+    """The slot of a number that the machine code does not convert. kind: i1, i8 ... f64.
 
-    These are integers of other types than int; the machine code takes every float there is.
-    Raises UnsupportedArgument for what is no number of that kind, or out of range.
+    These are integers of other types than int; the machine code converts every float.
+    Raises UnsupportedArgument for other values, or out of range.
     """
     number = None if kind[0] in "fb" else _integer(value, kind)
     if number is None:

@@ -1,12 +1,14 @@
 """Memory and streams of arrays: the device of an address, and the order of launches among streams.
 
-A launch goes to the current stream. For arrays that come from another one (`Streamed`)
+A launch goes to the current stream. For arrays of another one (`Streamed`)
 
-* the launch goes to that other stream if all arrays of the launch come from it, as those of CuPy do
-  where PyTorch, which is imported too, has another current stream;
-* else it goes to the current stream, behind an event for what is in the others so far, and what
-  follows in the others waits for it;
-* a stream that is being captured is left alone: what is in others is no part of its graph.
+* the launch goes to that other stream if all arrays of the launch belong to it, such as CuPy's
+where
+  PyTorch, which is also imported, has another current stream;
+* otherwise it goes to the current stream, after an event for the work in the others so far, and
+later
+  work in the others waits for it;
+* a stream that is being captured is left alone: work in others is not part of its graph.
 """
 
 from __future__ import annotations
@@ -22,19 +24,19 @@ __all__ = ["MEMORY", "chosen_stream", "joined"]
 
 
 def chosen_stream(pointers: Sequence[object], device: int, stream: int) -> tuple[int, int]:
-    """Device and stream of a launch: those that all arrays come from, else the current ones."""
+    """Device and stream of a launch: those of all arrays, otherwise the current ones."""
     streams = {
         (p.device, p.stream) if isinstance(p, Streamed) else (device, stream)
         for p in pointers
-        if p is not None and p != 0  # null pointers come from no stream
+        if p is not None and p != 0  # null pointers belong to no stream
     }
     return streams.pop() if len(streams) == 1 else (device, stream)
 
 
 @contextmanager
 def joined(api: Driver, device: int, stream: int, others: Sequence[int]) -> Generator[None]:
-    """A block whose launches in `stream` come after what is in `others` so far, and before what
-    follows there; all are streams of one device."""
+    """A block whose launches in `stream` come after the work in `others` so far, and before later
+    work there; all are streams of one device."""
     with api.context(device):
         for other in others:
             _order(api, other, stream)
@@ -44,13 +46,13 @@ def joined(api: Driver, device: int, stream: int, others: Sequence[int]) -> Gene
 
 
 def _order(api: Driver, first: int, then: int) -> None:
-    """Let what follows in the stream `then` wait for what is in `first`."""
+    """Make later work in the stream `then` wait for the work in `first`."""
     event = api.create_event(timed=False)
     try:
         api.record_event(event, first)
         api.wait_event(then, event)
     finally:
-        api.destroy_event(event)  # the driver keeps it until both streams are past it
+        api.destroy_event(event)  # the driver keeps it until both streams have passed it
 
 
 def _pointer(address: int) -> Pointer | None:

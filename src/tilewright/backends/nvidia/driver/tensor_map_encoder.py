@@ -1,4 +1,4 @@
-"""Tensor maps for launches, made by the driver from the arguments; launch_maps.h keeps them."""
+"""Encoding of tensor maps by the driver from the arguments; launch_maps.h caches them."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ _ENCODE = ctypes.CFUNCTYPE(
     *[ctypes.c_void_p] * 4, *[ctypes.c_int] * 4,
 )  # fmt: skip
 """cuTensorMapEncodeTiled: the map, element type, rank, address, extents, strides in bytes, box,
-element strides, interleaving, swizzle, promotion in the L2 cache, what is outside."""
+element strides, interleaving, swizzle, promotion in the L2 cache, fill of elements outside."""
 
 
 class TensorMapEncoder:
-    """Makes the maps of one kernel. sources: in the order of its parameters; kinds: of these."""
+    """Encoder of the maps of one kernel. sources: in parameter order; kinds: of parameters."""
 
     def __init__(
         self, sources: Sequence[TensorMapSource], kinds: Sequence[str], api: Driver
     ) -> None:
         self._sources, self._kinds, self._driver = sources, kinds, api
         self.parameters = [source.parameters for source in sources]
-        """Of each map, the parameters that decide it."""
+        """The parameters that determine each map."""
         self._elements: dict[tuple[int, bool], int] = {}
         self._lock = ForkLock()
 
     def encode(self, device: int, number: int, address: int) -> bytes:
-        """The bytes of a map; address: of a word for each of the parameters that decide it, as
-        launches pass them. Raises ArrayRefused for what no map describes, else CudaCallFailed."""
+        """The bytes of a map. address: of a word for each parameter that determines it, as launches
+        pass them. Raises ArrayRefused for an array without a map, otherwise CudaCallFailed."""
         source, parameters = self._sources[number], self.parameters[number]
         words = (ctypes.c_int64 * len(parameters)).from_address(address)
         values = {p: self._value(p, w) for p, w in zip(parameters, words, strict=True)}
         return self._encode(device, source, values)
 
     def _value(self, parameter: int, word: int) -> int:
-        """What a word stands for: above the bits of an integer may be anything."""
+        """The number in a word, whose bits above those of its type are undefined."""
         kind = self._kinds[parameter]
         if kind == "ptr":
             return word & (1 << 64) - 1
@@ -64,7 +64,7 @@ class TensorMapEncoder:
     def _encode(self, device: int, source: TensorMapSource, values: Mapping[int, int]) -> bytes:
         dims = [n.of(values) for n in reversed(source.dims)]
         strides = [n.of(values) * source.element_bytes for n in reversed(source.strides)]
-        # Along a dim of one index there is nothing to step over.
+        # A dim of one index has no stride.
         steps = zip(dims[1:], strides, strict=True)
         strides = [_ANY_STRIDE if extent == 1 else stride for extent, stride in steps]
         base = values[source.base]
@@ -90,9 +90,8 @@ class TensorMapEncoder:
         return memory.raw[start : start + MAP_BYTES]
 
     def _empty(self, device: int, source: TensorMapSource) -> int:
-        """Address of a zero, which is what loads from an array without elements give, or of where
-        stores to one go: the driver takes no extents of 0. Never freed: a captured graph may use
-        it."""
+        """Address of a zero for loads from an array without elements, or of memory for stores to
+        one, since the driver takes no extents of 0. Never freed: a captured graph may use it."""
         key = (device, source.stored)
         with self._lock:
             if key not in self._elements:

@@ -1,4 +1,4 @@
-"""`kernel.explain()` for NVIDIA GPUs: what the lowering decided, and why.
+"""`kernel.explain()` for NVIDIA GPUs: the decisions of the lowering, and their reasons.
 
-Reads a function with layouts; asks the functions that the lowering itself asks.
+Reads a function with layouts, by the functions that the lowering itself calls.
 """

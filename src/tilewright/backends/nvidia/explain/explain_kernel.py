@@ -23,8 +23,8 @@ __all__ = ["explain_kernel"]
 
 
 def explain_kernel(module: Module, context: StageContext, sizes: LaunchSizes | None) -> Explanation:
-    """See `Backend.explain`. Puts the module, which is changed, through the passes again: what is
-    kept of a kernel has no places in the source."""
+    """See `Backend.explain`. Runs the passes again on the module, which is changed: a stored kernel
+    has no source locations."""
     arch = row_for(int(context.target.arch))
     options, metadata = context.options, context.metadata
     bound = None if sizes is None else bound_of(module.kernel, sizes, arch)
@@ -37,7 +37,7 @@ def explain_kernel(module: Module, context: StageContext, sizes: LaunchSizes | N
     no_tma = {
         loc: why if obstacle == OUTSIDE_OF_LOOPS else obstacle for loc, obstacle in no_tma.items()
     }
-    # With the warps that only ask for copies.
+    # Including the producer's warps.
     warps = int(metadata.get("threads") or arch.warp_size * options.num_warps) // arch.warp_size
     resources = resources_of(
         arch, warps, metadata["registers"], metadata["spills"], metadata["shared"]
@@ -48,8 +48,8 @@ def explain_kernel(module: Module, context: StageContext, sizes: LaunchSizes | N
 
 
 def _refusals(trial: Function, context: StageContext) -> tuple[Obstacles, str]:
-    """Why the copy engine does not make loads through pointers that dots read; and why the
-    blocks of clusters share no copies, of which nothing may be known. The function is changed."""
+    """The reasons why TMA does not issue accesses, and why the blocks of clusters share no loads.
+    The function is changed."""
     no_tma: Obstacles = {}
     for step in layout_pipeline(choices_of(context)).steps:
         if isinstance(step.work, MulticastTma):
@@ -62,15 +62,15 @@ def _refusals(trial: Function, context: StageContext) -> tuple[Obstacles, str]:
 
 
 def _outside_of_loops(function: Function) -> str:
-    """Why the copy engine does not make a load outside of loops: of a compiled function, in which
-    the others are copies."""
+    """Why TMA does not issue a load outside of loops, for a compiled function with other TMA
+    loads."""
     if any(isinstance(op, RolesOp) for op in function.walk()):
         return "outside of loops the producer warp loads only what fits, before any store"
     return "outside of loops only a producer warp issues TMA loads, and this program has none"
 
 
 def _cluster_notes(function: Function, num_ctas: int, not_shared: str) -> tuple[str, ...]:
-    """What blocks do together: clusters that were asked for, and copies that are shared."""
+    """Notes on clusters: requested ones, and loads that blocks share."""
     if num_ctas > 1:
         return (f"clusters of {num_ctas} blocks (num_ctas), of which the first runs the program",)
     copies = [op for op in function.walk() if isinstance(op, BulkCopyOp)]

@@ -1,8 +1,8 @@
-"""What a launch of known sizes does: floating-point operations, and bytes of global memory.
+"""Work of a launch of known sizes: floating-point operations, and bytes of global memory.
 
-Scalars are evaluated for all programs at a time, iteration by iteration; of a tile its first
-element stands for all, so tiles that start at one address are taken to be the same bytes. Masked
-elements count as loaded and stored. What depends on memory is unknown.
+Scalars are evaluated for all programs at a time, iteration by iteration; a tile is represented by
+its first element, so tiles that start at one address are taken to be the same bytes. Masked
+elements count as loaded and stored. Values that depend on memory are unknown.
 """
 
 from __future__ import annotations
@@ -59,15 +59,15 @@ Numbers = Any
 """An array with an integer for each program; one integer for all of them."""
 
 _ARGUMENT_BITS = 48
-"""Arrays are taken to lie so far apart, by the position of the argument."""
+"""Bits of the distance between arrays, which are placed by argument position."""
 
 MAX_PROGRAMS, MAX_STEPS = 1 << 20, 1 << 16
 
 
 @dataclass(slots=True)
 class LaunchWork:
-    """dots: FLOPs by the type of the operands, as in {"f16": 2e9}; other: FLOPs elsewhere;
-    requested: bytes that programs load and store; distinct: without what is loaded again."""
+    """The work. dots: FLOPs by the type of the operands, as in {"f16": 2e9}; other: FLOPs
+    elsewhere; requested: bytes that programs load and store; distinct: without repeated loads."""
 
     dots: dict[str, float] = field(default_factory=dict[str, float])
     other: float = 0.0
@@ -76,7 +76,7 @@ class LaunchWork:
 
 
 def launch_work(function: Function, sizes: LaunchSizes) -> LaunchWork:
-    """Of a kernel as the front end made it.
+    """Count the work of a kernel in the front end's form.
 
     Errors: InvalidOption for sizes that a loop needs and that are not given, and loops that cannot
     be counted.
@@ -168,7 +168,7 @@ class _Counter:
                    if name not in self.sizes.values]  # fmt: skip
         if unknown:
             return f"with {', '.join(unknown)}, on which a loop depends"
-        return "none: what is in memory decides how often a loop runs"
+        return "none: memory contents determine the trip count of a loop"
 
     def _if(self, op: IfOp, active: Numbers) -> None:
         condition = self.values.get(op.condition)
@@ -221,7 +221,7 @@ def _floats(value: Value) -> int:
 
 
 def _arguments_behind(values: Sequence[Value]) -> Iterator[str]:
-    """The names of the kernel's arguments that values are computed from."""
+    """The names of the kernel's arguments from which values are computed."""
     stack, seen = list(values), set[Value]()
     while stack:
         value = stack.pop()
@@ -252,7 +252,7 @@ def _offset(op: OffsetOp, pointer: Numbers, offset: Numbers) -> Numbers:
 
 
 def _quotient(x: Numbers, y: Numbers) -> Numbers:
-    """Toward zero; of a division by zero, which no program does, nothing is used."""
+    """Quotient toward zero; that of a division by zero is unused."""
     divisor = np.where(y == 0, 1, y)
     return np.sign(x) * np.sign(divisor) * (abs(x) // abs(divisor))
 

@@ -1,7 +1,7 @@
-"""How many programs run on a multiprocessor at a time, and what allows no more.
+"""Occupancy: resident programs of a multiprocessor, and the resource that limits them.
 
-As the CUDA occupancy calculator counts: registers are given to warps in units, shared memory to
-programs in units of 128 bytes and with what the driver takes for each.
+The rules are those of the CUDA occupancy calculator: registers are allocated to warps in units,
+shared memory to programs in units of 128 bytes, with the driver's share for each.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SHARED_UNIT = 128
 
 def resources_of(arch: Arch, warps: int, registers: int, spills: int, shared: int) -> Resources:
     """registers: of a thread; spills: words of a thread; shared: bytes of a program."""
-    # The first of those that allow as few is named: what the hardware allows at most.
+    # The first of equal limits is named.
     limits = {
         "warps": arch.warps_sm // warps,
         "programs": arch.blocks_sm,

@@ -1,4 +1,4 @@
-"""How each load, store, dot and conversion of a function with layouts will be lowered."""
+"""Rows of `explain`: the lowering of each load, store, dot and conversion of a function."""
 
 from __future__ import annotations
 
@@ -73,20 +73,20 @@ _COMMON = re.compile(
     r"\.(?:aligned|m8n8|row\.col|shared\.b16|mma_async|shared\.global(?:\.L2::128B)?"
     r"|global\.shared::cta|tile|bulk_group)\b"
 )
-"""Parts of the names of instructions that are the same for all of a kind."""
+"""Common parts of the names of instructions of a kind."""
 
 _SWIZZLE_BYTES = 128
 """The widest swizzle of operands in shared memory: rows of fewer bytes conflict when written."""
 
 Obstacles = Mapping[SourceLoc | None, str]
-"""Why something better is not done with the ops of a line; "" where it is."""
+"""By place, why ops are not lowered in a faster way; "" where they are."""
 
 
 def op_rows(function: Function, arch: Arch, obstacles: Obstacles, no_tma: Obstacles) -> list[OpRow]:
-    """The rows of a function, in the order of the source; equal ones, as those of the copies that a
-    pipelined loop makes before it starts, once.
+    """The rows of a function in source order. Equal rows, such as copies of a pipelined loop before
+    its start, are listed once.
 
-    obstacles: to tensor cores, or warpgroups; no_tma: to accesses by TMA.
+    obstacles: to tensor cores, or wgmma; no_tma: to accesses by TMA.
     """
     explainer = _Explainer(arch, analyze_alignment(function), obstacles, no_tma)
     found = (row for op in function.walk() for row in explainer.rows(op))
@@ -99,7 +99,8 @@ def _outermost_line(loc: SourceLoc | None) -> int:
 
 
 def _short(instruction: str) -> str:
-    """As people call an instruction: `ldmatrix.x4.trans`, `cp.async.cg`, `mma.sync.m16n8k16...`."""
+    """The short name of an instruction: `ldmatrix.x4.trans`, `cp.async.cg`,
+    `mma.sync.m16n8k16...`."""
     short = _COMMON.sub("", instruction)
     return short.replace("matrix.sync", "matrix")
 
@@ -127,7 +128,7 @@ class _Explainer:
     no_tma: Obstacles
 
     def rows(self, op: Op) -> Iterator[OpRow]:
-        """Those of one op."""
+        """The rows of one op."""
         kind = _KINDS.get(type(op))
         if kind is not None:
             yield from kind(self, op)
@@ -135,7 +136,7 @@ class _Explainer:
     # ---- global memory ---------------------------------------------------------------------------
 
     def load(self, op: LoadOp) -> Iterator[OpRow]:
-        """A load into registers; one that is copied is told by its copy."""
+        """A load into registers; a copied load has the row of its copy."""
         if is_copied(op):
             return
         element = element_of(op.type)
@@ -156,7 +157,7 @@ class _Explainer:
         return [f"not loaded ahead: {reason or 'its address, a store or num_stages binds it'}"]
 
     def copy(self, op: AsyncCopyOp) -> Iterator[OpRow]:
-        """An asynchronous copy, with the load that it takes the place of."""
+        """An asynchronous copy, with the load that it replaces."""
         load, access = op.x.op, copy_access(op)
         assert isinstance(load, LoadOp)
         size = len(access.groups[0]) * element_of(load.type).bytes
@@ -172,13 +173,13 @@ class _Explainer:
         return [f"not by TMA: {reason}"] if reason else []
 
     def bulk_copy(self, op: BulkCopyOp) -> Iterator[OpRow]:
-        """A copy by the copy engine: one thread asks for all of it."""
+        """A TMA load, which one thread issues."""
         load, size = op.x.op, buffer_type(op.target).slot_bytes
         assert isinstance(load, DescriptorLoadOp)
         slots = buffer_type(alloc_of(op.target).results[0]).slots
-        asks = "a producer" if _is_in_roles(op) else "a thread of the program"
+        issuer = "a producer warp" if _is_in_roles(op) else "a thread of the program"
         how = "cp.async.bulk.tensor"
-        through = f"global -> shared ({slots} slots), asked for by {asks}"
+        through = f"global -> shared ({slots} slots), issued by {issuer}"
         if op.is_shared is not None:
             through += "; one half for both blocks of a cluster of 2 where both copy the same"
         yield self._row(load, "load", load.type, how, size, through)
@@ -194,7 +195,7 @@ class _Explainer:
         yield self._row(op, "store", op.stored.type, instruction, size, through, notes=notes)
 
     def bulk_store(self, op: BulkStore) -> Iterator[OpRow]:
-        """A store by the copy engine, through shared memory."""
+        """A TMA store, through shared memory."""
         panels, kind = panels_of(op, self.arch.stmatrix), "store"
         written = _short(shared_instruction(panels.access, op.element, store=True))
         through = f"registers -> shared by {written} ({panels.bytes} bytes) -> global"
@@ -208,7 +209,7 @@ class _Explainer:
     # ---- dots --------------------------------------------------------------------------------
 
     def dot(self, op: DotOp) -> Iterator[OpRow]:
-        """A dot of warps, and how its operands come to the registers."""
+        """A warp's MMA, and the sources of its operands."""
         sides = [self._operand(name, v) for name, v in (("A", op.a), ("B", op.b))]
         degrees = [side.degree for side in sides if side.degree]
         why = self.obstacles.get(op.loc, "")
@@ -230,7 +231,7 @@ class _Explainer:
         return _in_registers(name, value)
 
     def wgmma(self, op: WgmmaOp) -> Iterator[OpRow]:
-        """A wgmma dot."""
+        """A dot by wgmma."""
         names = "BA" if op.swapped else "AB"
         operands = zip(names, instruction_operands(op), shared_operands(op), strict=True)
         sides = sorted((_described(*each) for each in operands), key=lambda side: side.text)
@@ -252,21 +253,21 @@ class _Explainer:
     # ---- shared memory ---------------------------------------------------------------------------
 
     def convert(self, op: ConvertOp) -> Iterator[OpRow]:
-        """A conversion by shuffles; those through memory are told by what they write."""
+        """A conversion by shuffles; those through memory have the rows of their writes."""
         chosen = conversion(op, self.arch.stmatrix)
         if isinstance(chosen, WarpShuffle):
             how = f"{chosen.exchange.shuffles} shfl.sync.idx"
             yield self._row(op, "convert", op.type, how, 4, "registers of other lanes")
 
     def write(self, op: ShareOp | WriteOp) -> Iterator[OpRow]:
-        """Registers that are written to a buffer: for dots, or to be read in other threads, as
-        what warps leave of a reduction."""
+        """Registers that are written to a buffer: for dots, or for other threads, such as partial
+        results of a reduction."""
         buffer = op.result if isinstance(op, ShareOp) else op.buffer
         type_, through = buffer_type(buffer), "registers -> shared"
         read = next((user for user in buffer.uses if isinstance(user, ReadOp)), None)
         scratch = is_scratch(alloc_of(buffer))
         if scratch and (read is None or any(isinstance(u, CountOp) for u in buffer.uses)):
-            return  # that of a gather, a histogram, a dot
+            return  # of a gather, a histogram, a dot
         accesses = [write_access(op.x, type_, self.arch.stmatrix)]
         if scratch and read is not None:
             accesses.append(read_access(type_, layout_of(read.result), read.axis))
@@ -298,8 +299,8 @@ class _Explainer:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """How an operand of a dot comes to the tensor cores; bytes, degree: of the reads of shared
-    memory into registers; notes: what would be better."""
+    """The source of an operand of a dot. bytes, degree: of the reads of shared memory into
+    registers; notes: on possible improvements."""
 
     text: str
     bytes: int = 0
@@ -308,7 +309,7 @@ class _Side:
 
 
 def _described(name: str, value: Value, operand: WgmmaOperand | None) -> _Side:
-    """Where an operand of wgmma is, and what would be better."""
+    """The source of a wgmma operand, with notes on possible improvements."""
     if operand is None:
         return _in_registers(name, value)
     major = "K" if operand.k_major else "M" if name == "A" else "N"
@@ -319,7 +320,7 @@ def _described(name: str, value: Value, operand: WgmmaOperand | None) -> _Side:
 
 
 def _in_registers(name: str, value: Value) -> _Side:
-    """An operand that threads have, with how they got it."""
+    """The source of an operand in registers."""
     source = operand_source(value)
     bits = min((access.bits for access in source.accesses), default=0)
     degree = max((access.degree for access in source.accesses), default=None)

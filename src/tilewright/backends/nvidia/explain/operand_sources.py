@@ -1,12 +1,12 @@
-"""How an operand of a dot comes to registers: from which load or dot, and what changes it.
+"""Sources of a register operand: loads and dots, and the conversions in between.
 
-    %w = nvidia.read %slot                 u8, of what line 44 copies to the slot
+    %w = nvidia.read %slot                 u8, which line 44 copies to the slot
     %b = arith.cast %w                     "registers, read by ld.shared.b32 from the load of
     %c = nvidia.wgmma %a, %b, %acc          line 44, converted from u8"
 
-Tiles are followed from the operand on, through what computes elements from elements, conversions of
-layouts and the iterations of loops. Rows, columns and numbers that are made again in each layout,
-as scales of columns are, are no sources.
+Tiles are followed back from the operand, through element-wise ops, layout conversions and the
+iterations of loops. Rows, columns and numbers that are recomputed in each layout, such as scales of
+columns, are no sources.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _PASSED_ON = (PartOp, ConvertOp, WgmmaWaitOp)
 
 @dataclass
 class OperandSource:
-    """texts: where the elements are from, each once; types: that they had there; accesses: by which
-    they are read from shared memory; is_carried: an iteration makes them for the next one;
-    is_converted: threads exchange them through shared memory."""
+    """The sources of a tile. texts: descriptions, each once; types: at the sources; accesses: reads
+    from shared memory; is_carried: an iteration computes the tile for the next one; is_converted:
+    threads exchange it through shared memory."""
 
     texts: dict[str, None] = field(default_factory=dict[str, None])
     types: dict[DType, None] = field(default_factory=dict[DType, None])
@@ -59,7 +59,7 @@ class OperandSource:
     is_shuffled: bool = False
 
     def text(self, element: DType) -> str:
-        """In words, for an operand of a type."""
+        """The description for an operand of a type."""
         others = [str(type_) for type_ in self.types if type_ is not element]
         parts = ["registers", *self.texts]
         if others:
@@ -74,26 +74,26 @@ class OperandSource:
 
 
 def operand_source(operand: Value) -> OperandSource:
-    """Of a tile in registers."""
+    """The sources of a tile in registers."""
     source = OperandSource()
-    # Grows as it is gone through.
+    # Grows during the iteration.
     found = {operand: None}
     values = list(found)
     for value in values:
-        new = [x for x in _behind(value, source) if x not in found]
+        new = [x for x in _inputs_of(value, source) if x not in found]
         found |= dict.fromkeys(new)
         values += new
     return source
 
 
 def reads_of(op: ReadOp) -> tuple[str, SharedAccess]:
-    """The instruction that reads a buffer, and how it does."""
+    """The instruction that reads a buffer, and its access."""
     access = read_access(buffer_type(op.buffer), layout_of(op.result), op.axis)
     return shared_instruction(access, element_of(op.type), store=False), access
 
 
-def _behind(value: Value, source: OperandSource) -> list[Value]:
-    """The tiles that a value is computed from; of what is none of them tells the source."""
+def _inputs_of(value: Value, source: OperandSource) -> list[Value]:
+    """The tiles from which a value is computed; other origins are added to the source."""
     op = value.op
     if not has_layout(value):
         return []
@@ -102,7 +102,7 @@ def _behind(value: Value, source: OperandSource) -> list[Value]:
     if isinstance(op, ForOp | IfOp):
         return [region.terminator.operands[value.index] for region in op.regions]
     if isinstance(op, _PASSED_ON):
-        # Others rename registers; what goes through memory is written and read.
+        # Others rename registers; conversions through memory are writes and reads.
         source.is_shuffled |= isinstance(op, ConvertOp) and isinstance(
             conversion(op, matrix_stores=False), WarpShuffle
         )
@@ -125,7 +125,7 @@ def _behind(value: Value, source: OperandSource) -> list[Value]:
 
 
 def _carried(value: Value, source: OperandSource) -> list[Value]:
-    """What a loop carries is what the body yields."""
+    """The yielded value of a carried one."""
     block = value.owner
     if isinstance(block, Block) and isinstance(block.owner, ForOp) and value.index:
         source.is_carried = True
@@ -134,7 +134,7 @@ def _carried(value: Value, source: OperandSource) -> list[Value]:
 
 
 def _written(buffer: Value) -> Iterator[Op]:
-    """What writes to the memory of a buffer: the loads that are copied, or ops of tiles."""
+    """The ops that fill a buffer: copied loads, or ops on tiles."""
     alloc = alloc_of(buffer)
     if isinstance(alloc, ShareOp):
         yield from _loaded(alloc.x)
@@ -150,7 +150,7 @@ def _loaded(tile: Value) -> Iterator[Op]:
 
 
 def _named(ops: Iterable[Op]) -> Iterator[str]:
-    """As a reader of the source calls them."""
+    """Names of ops for readers of the source."""
     for op in ops:
         kind = "dot" if isinstance(op, WgmmaOp | DotOp) else "tile"
         if isinstance(op, LoadOp) or op.opcode == "mem.descriptor_load":

@@ -1,7 +1,7 @@
-"""The least time that a launch can take, from what it does and what a device can do.
+"""Roofline: the least time of a launch, from its work and the peaks of a device.
 
-Peaks of one multiprocessor are those of its architecture; how many there are, their clock and the
-bandwidth are those of the device here, if it has this architecture, else of a usual one.
+Peaks of one multiprocessor are those of its architecture; number, clock and bandwidth are those of
+the device here, if it has this architecture, otherwise of a common one.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ __all__ = ["bound_of"]
 
 @dataclass(frozen=True, slots=True)
 class _Chip:
-    """name, multiprocessors, clock in Hz (boost), bandwidth in bytes a second; f16: FLOPs of dense
-    dots of 16-bit floats, f32: of fused multiply-adds, a multiprocessor and cycle; f64: of
-    dots of doubles on tensor cores, 0 without."""
+    """A chip: name, multiprocessors, boost clock in Hz, bandwidth in bytes per second. f16, f32:
+    FLOPs of dense 16-bit dots and of FMAs, per multiprocessor and cycle; f64: of double dots on
+    tensor cores, 0 without."""
 
     name: str
     multiprocessors: int
@@ -43,17 +43,17 @@ _CHIPS = {
     100: _Chip("B200", 148, 1.85e9, 8000e9, 8192, 256, 128),
     120: _Chip("RTX PRO 6000", 188, 2.617e9, 1792e9, 1024, 256),
 }
-"""By capability. From NVIDIA's data sheets: dense FLOP/s, over multiprocessors and boost clock."""
+"""Chips by capability, from NVIDIA's data sheets: dense FLOP/s over multiprocessors and clock."""
 
 _SPEEDUP = {"f16": 1.0, "bf16": 1.0, "i8": 2.0, "u8": 2.0, "f8e4m3": 2.0, "f8e5m2": 2.0, "f32": 0.5}
-"""Of dots on tensor cores by the type of the operands, beside f16; f32 is tf32."""
+"""Speed of tensor cores by operand type, relative to f16; f32 is tf32."""
 
 
 def bound_of(function: Function, sizes: LaunchSizes, arch: Arch) -> Bound:
-    """For a kernel as the front end made it. Errors: InvalidOption, see `launch_work`."""
+    """The bound of a kernel in the front end's form. Errors: InvalidOption, see `launch_work`."""
     work, chip = launch_work(function, sizes), _chip(arch)
     rate = chip.multiprocessors * chip.clock
-    cycles = _product_cycles(work, chip, arch) + work.other / chip.f32
+    cycles = _dot_cycles(work, chip, arch) + work.other / chip.f32
     return Bound(
         chip.name,
         sum(work.dots.values()),
@@ -65,8 +65,8 @@ def bound_of(function: Function, sizes: LaunchSizes, arch: Arch) -> Bound:
     )
 
 
-def _product_cycles(work: LaunchWork, chip: _Chip, arch: Arch) -> float:
-    """Cycles of one multiprocessor, were it alone."""
+def _dot_cycles(work: LaunchWork, chip: _Chip, arch: Arch) -> float:
+    """Cycles of the work on one multiprocessor."""
     cycles = 0.0
     for kind, flops in work.dots.items():
         operand = "tf32" if kind == "f32" else kind

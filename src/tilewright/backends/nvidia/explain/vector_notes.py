@@ -1,4 +1,4 @@
-"""Why an access to global memory is not as wide as one can be, from the facts that decided it."""
+"""Reasons why an access to global memory is narrow, from the facts that decided its width."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Facts = dict[Value, Alignment]
 
 
 def vector_notes(op: LoadOp | StoreOp, facts: Facts, most: int) -> list[str]:
-    """The reasons, the one that binds first; none for an access of `most` bytes."""
+    """The reasons, the tightest first; none for an access of `most` bytes."""
     if not isinstance(op.pointer.type, TileType):
         return ["one element, the same for all threads"] if isinstance(op, LoadOp) else []
     size = element_of(pointee(op.pointer.type)).bytes
     widest = max(1, most // size)
     runs = vector_runs(facts, op.pointer, op.mask)
-    # Of equally short ones that along which memory is contiguous: there it could be longer.
+    # Of equal lengths, the dim along which memory is contiguous, where it could be longer.
     run = max(runs, key=lambda run: (run.length, run.contiguous))
     if run.length >= widest:
         return []
@@ -31,7 +31,7 @@ def vector_notes(op: LoadOp | StoreOp, facts: Facts, most: int) -> list[str]:
 def _reasons(
     op: LoadOp | StoreOp, facts: Facts, run: VectorRun, size: int, widest: int
 ) -> Iterator[tuple[int, str]]:
-    """What allows fewer than `widest` elements: how many, and in words."""
+    """The limits below `widest` elements, with descriptions."""
     others = min(run.contiguous, run.aligned, widest if run.masked is None else run.masked)
     if run.contiguous < widest:
         yield run.contiguous, _contiguity(run)
@@ -57,8 +57,8 @@ def _contiguity(run: VectorRun) -> str:
 
 
 def _blamed(value: Value, facts: Facts, size: int, widest: int) -> str:
-    """The arguments of the kernel that an address or a mask depends on and that are not known to be
-    multiples of what a vector is: pointers of its bytes, numbers of its elements."""
+    """The arguments of the kernel on which an address or a mask depends without a known multiple of
+    a vector: pointers in bytes, numbers in elements."""
     names: dict[str, int] = {}
     stack, seen = [value], set[Value]()
     while stack:
@@ -79,7 +79,7 @@ def _is_parameter(value: Value) -> bool:
 
 
 def _inits(value: Value) -> list[Value]:
-    """What a carried value of a loop is at first."""
+    """The initial values of a carried value."""
     loop = value.owner.owner if isinstance(value.owner, Block) else None
     # Argument 0 is the index.
     return [loop.inits[value.index - 1]] if isinstance(loop, ForOp) and value.index else []

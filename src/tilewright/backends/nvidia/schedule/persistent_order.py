@@ -4,7 +4,7 @@
       for n of the axis that determines the length, backwards in every other group
         for program of the group
 
-Blocks take programs in turn, so lengths rise and fall for each block, and the sums over blocks are
+Blocks take programs in turn, so lengths rise and fall for each block, and the totals of blocks are
 nearly equal. In the order of the device, one head after the other, the same blocks may get the
 longest programs again and again; all heads at a time would be as even, but their keys would leave
 the cache. The last group starts with its longest programs, which would otherwise end at different

@@ -298,7 +298,7 @@ def test_gradients_of_attention_show_their_schedule() -> None:
     kernel = tilewright.compile(source_of(variant), GPUTarget("cuda", 90, 32), variant.options)
     explained = kernel.explain()
     copied = [row.through for row in rows(explained, "load") if "bulk" in row.how]
-    assert len(copied) == 2 and all("asked for by a producer" in text for text in copied)
+    assert len(copied) == 2 and all("issued by a producer warp" in text for text in copied)
     scores, changes, *sums = (row.through for row in rows(explained, "dot"))
     assert all(text.startswith("A: shared, K-major") for text in (scores, changes))
     assert len(sums) == 2 and all(text.startswith("A: registers, the dot") for text in sums)
