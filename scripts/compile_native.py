@@ -33,8 +33,9 @@ TARGET = "x86_64-linux-gnu"
 FLAGS = (
     "-std=c23 -O2 -g0 -ffreestanding -fPIC -fsigned-char -Wall -Wextra -Wno-unused-parameter"
     " -Wno-unused-command-line-argument -Werror"
-    " -fno-vectorize -fno-slp-vectorize -fno-unroll-loops -fno-strict-aliasing -fno-stack-protector"
-    " -fno-sanitize=all -fno-unwind-tables -fno-asynchronous-unwind-tables -emit-llvm -S"
+    " -fno-vectorize -fno-slp-vectorize -fno-unroll-loops -fno-strict-aliasing -fwrapv"
+    " -fno-stack-protector -fno-sanitize=all"
+    " -fno-unwind-tables -fno-asynchronous-unwind-tables -emit-llvm -S"
 ).split()
 
 UNWINDING_FLAGS = ("-fexceptions", "-funwind-tables")

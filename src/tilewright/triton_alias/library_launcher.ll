@@ -61,7 +61,7 @@ define void @run_from_nativert(i32 %0, i32 %1, i32 %2, i32 %3, ptr %4, ptr %5) u
   %7 = alloca [1024 x i8], align 16
   %8 = alloca %struct.LibraryJob, align 8
   %9 = load i64, ptr @slot_count, align 8
-  %10 = add nsw i64 %9, 1
+  %10 = add i64 %9, 1
   %11 = alloca i64, i64 %10, align 16
   call void @pack(ptr %4, ptr %11)
   %12 = getelementptr inbounds i64, ptr %11, i64 %9
@@ -119,7 +119,7 @@ define void @run_from_nativert(i32 %0, i32 %1, i32 %2, i32 %3, ptr %4, ptr %5) u
 
 45:
   %46 = load i64, ptr @scratch_bytes, align 8
-  %47 = add nsw i64 %46, 127
+  %47 = add i64 %46, 127
   %48 = and i64 %47, -64
   %49 = call ptr @aligned_alloc(i64 64, i64 %48)
   %50 = icmp eq ptr %49, null
@@ -234,7 +234,7 @@ define internal void @work(ptr %0) uwtable(sync) {
 
 25:
   %26 = load i64, ptr @scratch_bytes, align 8
-  %27 = add nsw i64 %26, 127
+  %27 = add i64 %26, 127
   %28 = and i64 %27, -64
   %29 = call ptr @aligned_alloc(i64 64, i64 %28)
   %30 = icmp eq ptr %29, null

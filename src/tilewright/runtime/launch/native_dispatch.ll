@@ -1105,8 +1105,8 @@ define ptr @tw_dispatch(ptr %0, ptr %1, i64 %2, ptr %3) nounwind {
   br i1 %749, label %803, label %750
 
 750:
-  %751 = add nsw i64 %743, -1
-  %752 = mul nsw i64 %748, %751
+  %751 = add i64 %743, -1
+  %752 = mul i64 %748, %751
   %753 = add i64 %752, %741
   %754 = add nuw nsw i64 %740, 1
   %755 = icmp eq i64 %754, %738
@@ -1166,8 +1166,8 @@ define ptr @tw_dispatch(ptr %0, ptr %1, i64 %2, ptr %3) nounwind {
   br i1 %794, label %803, label %795
 
 795:
-  %796 = add nsw i64 %788, -1
-  %797 = mul nsw i64 %793, %796
+  %796 = add i64 %788, -1
+  %797 = mul i64 %793, %796
   %798 = add i64 %797, %786
   %799 = add nuw nsw i64 %785, 1
   %800 = icmp eq i64 %799, %783
@@ -1756,7 +1756,7 @@ define internal fastcc zeroext i1 @describe_numbers(ptr %0, ptr %1, i64 %2, i64 
   %61 = add i64 %60, 1
   store i64 %61, ptr %13, align 8
   call void @Py_DecRef(ptr %22)
-  %62 = add i64 %21, 1
+  %62 = add nsw i64 %21, 1
   %63 = icmp eq i64 %62, %3
   br i1 %63, label %64, label %20
 
@@ -1912,10 +1912,10 @@ define internal fastcc zeroext i1 @describe_array(ptr %0, ptr %1, i64 %2) nounwi
   br i1 %109, label %153, label %110
 
 110:
-  %111 = add nsw i64 %108, -1
+  %111 = add i64 %108, -1
   %112 = getelementptr inbounds nuw i64, ptr %94, i64 %105
   %113 = load i64, ptr %112, align 8
-  %114 = mul nsw i64 %113, %111
+  %114 = mul i64 %113, %111
   %115 = add i64 %114, %106
   %116 = add nuw nsw i64 %105, 1
   %117 = icmp eq i64 %116, %103
@@ -2231,8 +2231,8 @@ define internal fastcc i64 @extent(ptr %0, i64 %1, i64 %2) nounwind {
   br i1 %36, label %67, label %37
 
 37:
-  %38 = add nsw i64 %30, -1
-  %39 = mul nsw i64 %35, %38
+  %38 = add i64 %30, -1
+  %39 = mul i64 %35, %38
   %40 = add i64 %39, %28
   %41 = add nuw nsw i64 %27, 1
   %42 = icmp eq i64 %41, %25

@@ -21,7 +21,7 @@ define i64 @tw_drop_lines(ptr %0, i64 %1, i64 %2, ptr %3, ptr %4, ptr %5) nounwi
   br i1 %15, label %19, label %16
 
 16:
-  %17 = add i64 %10, 1
+  %17 = add nsw i64 %10, 1
   %18 = icmp eq i64 %17, %2
   br i1 %18, label %8, label %9
 

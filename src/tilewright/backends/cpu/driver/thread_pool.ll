@@ -145,7 +145,7 @@ define internal void @crashed(i32 %0, ptr %1, ptr %2) nounwind {
   %41 = load i64, ptr %40, align 8
   %42 = getelementptr inbounds nuw i8, ptr %11, i64 32
   %43 = load i64, ptr %42, align 8
-  %44 = add nsw i64 %43, -1
+  %44 = add i64 %43, -1
   %45 = load i32, ptr getelementptr inbounds nuw (i8, ptr @pool, i64 72), align 8
   %46 = load i32, ptr getelementptr inbounds nuw (i8, ptr @pool, i64 76), align 4
   %47 = load i32, ptr getelementptr inbounds nuw (i8, ptr @pool, i64 80), align 16
@@ -382,7 +382,7 @@ define internal fastcc i32 @launch_and_unlock(ptr %0, ptr %1, i32 %2, i32 %3, i3
   %16 = sext i32 %3 to i64
   %17 = mul nsw i64 %16, %15
   %18 = sext i32 %4 to i64
-  %19 = mul nsw i64 %17, %18
+  %19 = mul i64 %17, %18
   %20 = icmp slt i64 %19, 1
   br i1 %20, label %317, label %21
 
@@ -620,7 +620,7 @@ define internal fastcc i32 @launch_and_unlock(ptr %0, ptr %1, i32 %2, i32 %3, i3
   store atomic i64 %152, ptr getelementptr inbounds nuw (i8, ptr @pool, i64 48) monotonic, align 16
   store atomic i64 0, ptr getelementptr inbounds nuw (i8, ptr @pool, i64 256) monotonic, align 128
   %153 = load atomic i64, ptr getelementptr inbounds nuw (i8, ptr @pool, i64 128) monotonic, align 128
-  %154 = add nsw i64 %153, 1
+  %154 = add i64 %153, 1
   %155 = shl i64 %154, 32
   br label %156
 
@@ -697,7 +697,7 @@ define internal fastcc i32 @launch_and_unlock(ptr %0, ptr %1, i32 %2, i32 %3, i3
   %201 = getelementptr inbounds nuw i64, ptr %7, i64 %199
   %202 = load i64, ptr %201, align 8
   %203 = call i64 @llvm.ctpop.i64(i64 %202)
-  %204 = add nuw nsw i64 %203, %200
+  %204 = add i64 %203, %200
   %205 = getelementptr inbounds nuw i64, ptr %9, i64 %199
   %206 = load i64, ptr %205, align 8
   %207 = xor i64 %206, -1
@@ -776,8 +776,8 @@ define internal fastcc i32 @launch_and_unlock(ptr %0, ptr %1, i32 %2, i32 %3, i3
   %251 = call i32 @pthread_mutex_lock(ptr getelementptr inbounds nuw (i8, ptr @pool, i64 640))
   %252 = call i32 @pthread_mutex_unlock(ptr getelementptr inbounds nuw (i8, ptr @pool, i64 640))
   %253 = zext i32 %248 to i64
-  %254 = icmp sgt i64 %145, %253
-  br i1 %254, label %257, label %255
+  %254 = icmp slt i64 %146, %253
+  br i1 %254, label %255, label %257
 
 255:
   %256 = icmp sgt i64 %145, 1
@@ -916,7 +916,7 @@ define internal fastcc i32 @launch_with_gil(ptr %0, ptr %1, i32 %2, i32 %3, i32 
   %8 = sext i32 %3 to i64
   %9 = mul nsw i64 %8, %7
   %10 = sext i32 %4 to i64
-  %11 = mul nsw i64 %9, %10
+  %11 = mul i64 %9, %10
   %12 = getelementptr inbounds nuw i8, ptr %0, i64 40
   %13 = load i64, ptr %12, align 8
   %14 = icmp sgt i64 %11, %13
@@ -1154,12 +1154,12 @@ define internal ptr @ticker(ptr %0) nounwind noreturn {
 15:
   %16 = load atomic i64, ptr getelementptr inbounds nuw (i8, ptr @pool, i64 256) seq_cst, align 128
   %17 = load atomic i64, ptr getelementptr inbounds nuw (i8, ptr @pool, i64 1176) seq_cst, align 8
-  %18 = add nsw i64 %17, %16
+  %18 = add i64 %17, %16
   %19 = load i64, ptr getelementptr inbounds nuw (i8, ptr @pool, i64 1184), align 32
   %20 = icmp eq i64 %18, %19
   store i64 %18, ptr getelementptr inbounds nuw (i8, ptr @pool, i64 1184), align 32
   %21 = load i32, ptr getelementptr inbounds nuw (i8, ptr @pool, i64 1172), align 4
-  %22 = add nsw i32 %21, 1
+  %22 = add i32 %21, 1
   %23 = select i1 %20, i32 %22, i32 0
   store i32 %23, ptr getelementptr inbounds nuw (i8, ptr @pool, i64 1172), align 4
   %24 = load atomic i32, ptr getelementptr inbounds nuw (i8, ptr @pool, i64 1168) monotonic, align 16
@@ -1300,13 +1300,13 @@ define internal fastcc void @work(i64 %0) nounwind {
 
 36:
   %37 = inttoptr i64 %31 to ptr
-  %38 = mul nsw i64 %30, %19
+  %38 = mul i64 %30, %19
   %39 = call i64 @llvm.smin.i64(i64 %38, i64 %29)
-  %40 = sub nsw i64 %39, %21
-  %41 = mul nsw i64 %40, %28
-  %42 = add nsw i64 %41, %28
+  %40 = sub i64 %39, %21
+  %41 = mul i64 %40, %28
+  %42 = add i64 %41, %28
   %43 = call i64 @llvm.smin.i64(i64 %42, i64 %27)
-  %44 = mul nsw i64 %32, %0
+  %44 = mul i64 %32, %0
   %45 = getelementptr inbounds i8, ptr %37, i64 %44
   %46 = load atomic i32, ptr getelementptr inbounds nuw (i8, ptr @pool, i64 1156) monotonic, align 4
   %47 = icmp eq i32 %46, 0
@@ -1357,7 +1357,7 @@ define internal fastcc void @work(i64 %0) nounwind {
 
 68:
   %69 = atomicrmw add ptr getelementptr inbounds nuw (i8, ptr @pool, i64 256), i64 1 seq_cst, align 128
-  %70 = add nsw i64 %69, 1
+  %70 = add i64 %69, 1
   %71 = icmp eq i64 %70, %29
   br i1 %71, label %72, label %79
 

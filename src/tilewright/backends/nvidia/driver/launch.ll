@@ -270,8 +270,8 @@ define ptr @tw_launch(ptr %0, ptr %1, i64 %2) nounwind {
 
 163:
   %164 = phi i64 [ 0, %161 ], [ %226, %225 ]
-  %165 = shl nsw i64 %164, 7
-  %166 = getelementptr inbounds nuw i8, ptr %32, i64 %165
+  %165 = shl i64 %164, 7
+  %166 = getelementptr inbounds i8, ptr %32, i64 %165
   %167 = getelementptr inbounds nuw ptr, ptr %159, i64 %164
   store ptr %166, ptr %167, align 8
   %168 = load ptr, ptr %162, align 8
@@ -342,7 +342,7 @@ define ptr @tw_launch(ptr %0, ptr %1, i64 %2) nounwind {
 214:
   %215 = getelementptr inbounds nuw i8, ptr %169, i64 24
   %216 = load i64, ptr %215, align 8
-  %217 = add nsw i64 %216, 1
+  %217 = add i64 %216, 1
   store i64 %217, ptr %215, align 8
   %218 = and i64 %216, 3
   %219 = getelementptr inbounds nuw %struct.MapEntry, ptr %192, i64 %218
@@ -434,12 +434,12 @@ define ptr @tw_launch(ptr %0, ptr %1, i64 %2) nounwind {
 274:
   %275 = getelementptr inbounds nuw i8, ptr %12, i64 168
   %276 = load i64, ptr %275, align 8
-  %277 = mul nsw i64 %276, %231
+  %277 = mul i64 %276, %231
   %278 = icmp ugt i64 %277, 2147483647
   br i1 %278, label %284, label %313
 
 279:
-  %280 = mul nsw i64 %234, %231
+  %280 = mul i64 %234, %231
   %281 = call i64 @llvm.umin.i64(i64 %280, i64 2147483648)
   %282 = mul nuw nsw i64 %281, %237
   %283 = icmp samesign ugt i64 %282, 2147483647

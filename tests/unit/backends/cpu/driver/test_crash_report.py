@@ -159,9 +159,11 @@ def test_a_forgotten_mask_is_named_where_the_allocator_notices(tmp_path: Path) -
     script = tmp_path / "mask.py"
     script.write_text(FORGOTTEN_MASK)
     done = run(script)
-    assert done.returncode == -signal.SIGABRT
+    # glibc aborts where it finds the damage, but may use damaged memory before
+    assert done.returncode in (-signal.SIGABRT, -signal.SIGSEGV)
+    name = signal.Signals(-done.returncode).name
     assert "survived" not in done.stdout
-    assert "tilewright: SIGABRT, but not in a kernel." in done.stderr
+    assert f"tilewright: {name}, but not in a kernel." in done.stderr
     assert f"the kernel 'forgets' ({script}:5)" in done.stderr
     assert "TILEWRIGHT_CHECK=bounds" in done.stderr
     checked = run(script, TILEWRIGHT_CHECK="bounds")
