@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import warnings
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import FunctionType, MethodType
@@ -108,7 +108,7 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
         )
         self.arg_names = [param.name for param in self.params]
         _warn_of_constants(self.__name__, self.params)
-        self.pre_run_hooks: HookChain[...] = HookChain()
+        self._pre_run_hooks: HookChain[...] = HookChain()
         named = ("debug", "strict_triton", "int64_offsets")
         self._options = {name: self._given[name] for name in named if self._given[name] is not None}
         source = compilable or PythonKernel(self, repr)
@@ -169,6 +169,16 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
         call = self.launch_function.bind(*args, **keywords)
         values = (value for _, value in run_time_pairs(call.keys, call.values))
         return (grid_for(grid, call.named), *values)
+
+    @property
+    def pre_run_hooks(self) -> HookChain[...]:
+        """The hooks before each launch of this kernel."""
+        return self._pre_run_hooks
+
+    @pre_run_hooks.setter
+    def pre_run_hooks(self, hooks: Iterable[Callable[..., object]]) -> None:
+        # in place, since native dispatch refers to the chain
+        self._pre_run_hooks[:] = hooks
 
     def add_pre_run_hook(self, hook: Callable[..., object]) -> None:
         """Call `hook(*args, **keywords)` before each launch of this kernel."""

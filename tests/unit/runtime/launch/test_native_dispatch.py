@@ -311,6 +311,9 @@ def test_a_kept_launch_calls_hooks_that_were_added_later(slow: list[str]) -> Non
     for launch in (early, late, scale[(1,)]):
         launch(out, x, 4)
     assert calls == ["hook"] * 3
+    scale.pre_run_hooks = [lambda *_, **__: calls.append("assigned")]
+    late(out, x, 4)
+    assert calls.pop() == "assigned"
     scale.pre_run_hooks.clear()
     slow.clear()
     late(out, x, 4)
