@@ -16,7 +16,7 @@ BACKENDS = ROOT / "src" / "tilewright" / "backends"
 ARITHMETIC = frozenset({"AddOp", "SubOp", "MulOp"})
 LOWERING_TABLES = {
     "cpu/lower/affine_lanes.py": "evaluates sums and products on lanes",
-    "nvidia/lower/mma_sums.py": "matches the op by which a reduction combines elements",
+    "nvidia/lower/mma_reductions.py": "matches the op by which a reduction combines elements",
     "nvidia/lower/per_register_ops.py": "lowers both halves of a product by one instruction",
 }
 

@@ -161,7 +161,7 @@ class ScanJoinOp(Op, opcode="nvidia.scan_join", traits=(Trait.PURE,)):
         return tuple(self.inputs[: len(self.inputs) // 2])
 
     @property
-    def sums(self) -> tuple[Value, ...]:
+    def totals(self) -> tuple[Value, ...]:
         """The second half."""
         return tuple(self.inputs[len(self.inputs) // 2 :])
 
@@ -176,7 +176,7 @@ class ScanJoinOp(Op, opcode="nvidia.scan_join", traits=(Trait.PURE,)):
         if not 0 <= self.axis < len(shape) - 1:
             return f"axis {self.axis} has none after it in {self.scanned[0].type}"
         wanted = (*shape[: self.axis + 1], *shape[self.axis + 2 :])
-        if any(shape_of(x.type) != wanted for x in self.sums):
+        if any(shape_of(x.type) != wanted for x in self.totals):
             return f"sums of {self.scanned[0].type} have the shape {list(wanted)}"
         elements = [element_of(x.type) for x in self.scanned]
         args = (*elements, *elements)

@@ -35,7 +35,7 @@ from tilewright.backends.nvidia.lower.global_memory import (
     vector_shape,
 )
 from tilewright.backends.nvidia.lower.layout_conversion import shared_instruction
-from tilewright.backends.nvidia.lower.tensor_cores import product_instruction
+from tilewright.backends.nvidia.lower.tensor_cores import mma_instruction
 from tilewright.backends.nvidia.lower.warpgroup_mma import (
     block_of,
     instruction_operands,
@@ -214,7 +214,7 @@ class _Explainer:
         degrees = [side.degree for side in sides if side.degree]
         why = self.obstacles.get(op.loc, "")
         yield self._row(
-            op, "dot", op.type, product_instruction(self.arch, op),
+            op, "dot", op.type, mma_instruction(self.arch, op),
             max(side.bytes for side in sides), ", ".join(side.text for side in sides),
             max(degrees, default=None), [why] if why else [],
         )  # fmt: skip

@@ -24,7 +24,7 @@ from tilewright.ops import BroadcastOp, ExpandDimsOp, ForOp, IfOp, LoadOp, Store
 
 
 def access_demand(value: Value, context: LayoutContext) -> LinearLayout | None:
-    """What the first access to memory requires of a tile, through cheap ops; None if none does."""
+    """The layout that the first memory access requires of a tile, through cheap ops; or None."""
     return _demand(value, context, set())
 
 
@@ -57,7 +57,7 @@ def _demand_of_user(
 
 
 def _passed_to(user: YieldOp | ForOp, value: Value) -> Iterator[Value]:
-    """What a value becomes that a loop starts with, or that a region yields."""
+    """Results and loop-carried values that an initial or yielded value becomes."""
     block = user.parent
     owner = user if isinstance(user, ForOp) else block.owner if block is not None else None
     if not isinstance(owner, ForOp | IfOp):

@@ -13,12 +13,12 @@ from tilewright.ops import pointee
 from tilewright.support.data_class import dataclass
 
 MAX_VECTOR_BYTES = 16
-"""Of shared memory and of asynchronous copies; see `Arch.access_bytes` for global memory."""
+"""Widest access to shared memory, and widest asynchronous copy; see `Arch.access_bytes`."""
 
 
 @dataclass(frozen=True, slots=True)
 class VectorRun:
-    """What limits a vector along a dim: elements that a thread holds in consecutive registers, that
+    """Limits of a vector along a dim: elements that a thread holds in consecutive registers, that
     are consecutive in memory, that start at an aligned address, that have one mask (None: all).
     equal: that have one address."""
 
@@ -51,7 +51,7 @@ def vector_runs(
 ) -> list[VectorRun]:
     """The limits of an access to a tile, for each of its dims.
 
-    layout: that the access may get, instead of the one that it has
+    layout: a candidate, instead of the layout that the access has
     """
     assert isinstance(pointer.type, TileType)
     alignment = facts[pointer]

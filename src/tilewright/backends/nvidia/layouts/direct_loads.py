@@ -5,12 +5,11 @@
     %u = tile.broadcast %t
     %x = arith.mul %w, %u                   in the layout of %w, which is loaded
 
-Coalesced, each element is loaded once, and goes to the threads that need it through shared memory,
-between two barriers in each iteration. Caches serve those that load the same. What are too many
-loads of a thread in the layout of the use, each warp loads for itself, coalesced, and exchanges it
-between its own lanes. Beside products of one warpgroup, whose warps go along together anyway, only
-a few elements (on an H200: 32 of a thread made two warpgroups 19 % faster and one 10 % slower, 16
-made one 6 % faster):
+A coalesced load reads each element once, and sends it to the threads that need it through shared
+memory, between two barriers in each iteration. Threads that load the same element hit in caches.
+Where the layout of the use takes too many loads of a thread, each warp makes a coalesced load of
+its own and exchanges elements between its lanes; next to dots of one warpgroup, whose barriers are
+cheap, only of a few elements:
 
     %s  register=(1..2) lane=(4..64) warp=(0)(0)          one vector of four
     %t  register=(1)(8..64) lane=(2..4)(0..) warp=(0)(0)  32 elements of a thread, from its warp
@@ -38,10 +37,10 @@ from tilewright.layout import (
 from tilewright.ops import BroadcastOp, ExpandDimsOp, ForOp, LoadOp, WhileOp
 
 MOST_BYTES = 32
-"""Of a thread: in registers, from one iteration to the next."""
+"""Bytes of a thread that stay in registers from one iteration to the next."""
 
 MOST_LOADS = 4
-"""Instructions of a thread, instead of a load, a write, a read and two barriers."""
+"""Load instructions of a thread that cost less than a load, a write, a read and two barriers."""
 
 _WARPGROUP = 4
 """Warps that multiply together, so that a barrier among them alone costs little."""
@@ -54,13 +53,13 @@ def direct_layout(load: LoadOp, context: LayoutContext) -> LinearLayout | None:
     """The layout of all uses of a small load in a loop, or one in which each warp has what its
     lanes use; None if it should be coalesced over the block.
     """
-    # Each element is loaded several times: what others write meanwhile must not tell.
+    # Each element is loaded several times, so no store between may change it.
     if len(shape_of(load.type)) != 1 or not _is_in_loop(load) or is_fence(load):
         return None
     layout = _layout_of_uses(load.result, context)
     if layout is None or _is_cheap(load, layout, context):
         return layout
-    is_one_group = layout.in_size(WARP) <= _WARPGROUP and _is_beside_wgmma(load)
+    is_one_group = layout.in_size(WARP) <= _WARPGROUP and _is_near_wgmma(load)
     if is_one_group and layout.in_size(REGISTER) > _MOST_SHUFFLES:
         return None
     size = element_of(load.type).bytes
@@ -76,8 +75,8 @@ def direct_layout(load: LoadOp, context: LayoutContext) -> LinearLayout | None:
     )
 
 
-def _is_beside_wgmma(load: LoadOp) -> bool:
-    """Whether products of whole warpgroups stand in the loop."""
+def _is_near_wgmma(load: LoadOp) -> bool:
+    """Whether the loop contains wgmma dots."""
     assert load.parent is not None and isinstance(load.parent.owner, Op)
     return any(isinstance(op, WgmmaOp) for op in load.parent.owner.walk())
 

@@ -1,7 +1,7 @@
 """The layout that each tile is made in, and those that its uses require: a fixpoint.
 
 1. *Layouts*: a value that costs something to make has one layout. A load has the coalesced layout
-   of its addresses, a product that of its tensor-core result, a reduction what its input leaves;
+   of its addresses, a dot that of its tensor-core result, a reduction what its input leaves;
    element-wise results follow their operands; values carried by loops follow what is carried.
 2. *Constraints*, from users to definitions: each use requires its operand in a layout. Values
    without a layout of their own (ranges, splats, pointer arithmetic, masks, shape ops) are cheap:
@@ -32,7 +32,7 @@ from tilewright.backends.nvidia.layouts.layout_propagation import default_layout
 from tilewright.backends.nvidia.layouts.layout_rules import rule_of
 from tilewright.backends.nvidia.layouts.operand_chains import chained_layouts
 from tilewright.backends.nvidia.layouts.packed_operands import packed_layout
-from tilewright.backends.nvidia.layouts.turned_loads import turned_layout
+from tilewright.backends.nvidia.layouts.transposed_loads import transposed_layout
 from tilewright.ir import Block, Op, Trait, Value
 from tilewright.ir.types import TileType, shape_of
 from tilewright.layout import LinearLayout
@@ -51,8 +51,8 @@ class Reason(IntEnum):
 
     NONE = 0
     HAS_LAYOUT = 1
-    STARTS_AS_PRODUCT = 2
-    BECOMES_PRODUCT = 3
+    STARTS_AS_DOT = 2
+    BECOMES_DOT = 3
 
 
 @dataclass(eq=False)
@@ -77,7 +77,7 @@ class LayoutInference(LayoutContext):
 
     @cached_property
     def _chained(self) -> dict[Value, LinearLayout]:
-        return chained_layouts(self.function, self.warps, self.products, self.stages)
+        return chained_layouts(self.function, self.warps, self.dots, self.stages)
 
     # -- 1. layouts -----------------------------------------------------------------------------
 
@@ -94,7 +94,7 @@ class LayoutInference(LayoutContext):
     def _layout_of_results(self, op: Op) -> LinearLayout | None:
         own = self._chained.get(op.results[0])
         if own is None and isinstance(op, LoadOp):
-            own = turned_layout(op, self) or direct_layout(op, self)
+            own = transposed_layout(op, self) or direct_layout(op, self)
         own = own or packed_layout(op, self)
         return own or rule_of(op).result(op, self)
 
@@ -144,7 +144,7 @@ class LayoutInference(LayoutContext):
         self._set([arg], layout)
         if layout is None:
             return Reason.NONE
-        return Reason.STARTS_AS_PRODUCT if layout in self.product_layouts else Reason.HAS_LAYOUT
+        return Reason.STARTS_AS_DOT if layout in self.dot_layouts else Reason.HAS_LAYOUT
 
     def _assign_regions(self, op: ForOp | WhileOp) -> None:
         for region in op.regions:
@@ -156,7 +156,7 @@ class LayoutInference(LayoutContext):
     def _update_carried(self, op: ForOp | WhileOp, reasons: dict[Value, Reason]) -> bool:
         """Give carried values the layouts of what the body yields; whether a reason was raised.
 
-        What moves from one carried value to the next, as in a sliding window, moves at once.
+        Values that move from one carried value to the next, as in a sliding window, move at once.
         """
         pairs = list(zip(reasons, op.body.terminator.operands, strict=True))
         raised = False
@@ -165,9 +165,7 @@ class LayoutInference(LayoutContext):
             changed = False
             for arg, value in pairs:
                 layout = self.layouts.get(value)
-                reason = (
-                    Reason.BECOMES_PRODUCT if layout in self.product_layouts else Reason.HAS_LAYOUT
-                )
+                reason = Reason.BECOMES_DOT if layout in self.dot_layouts else Reason.HAS_LAYOUT
                 if layout is not None and reason > reasons[arg]:
                     reasons[arg], self.layouts[arg] = reason, layout
                     raised = changed = True
@@ -208,7 +206,7 @@ class LayoutInference(LayoutContext):
                 self._constrain(op.operands[index], layout)
 
     def _constrain_yielded(self, op: Op, values: Sequence[Value]) -> None:
-        """What is yielded for the results of a structured op is required in their layouts."""
+        """Require yielded values in the layouts of the results that they become."""
         for value, result in zip(values, op.results, strict=True):
             if result in self.layouts:
                 self._constrain(value, self.layouts[result])
@@ -255,6 +253,6 @@ def _captured_tiles(loop: Op) -> list[Value]:
 
 
 def yielded_values(op: Op, region: Block) -> Sequence[Value]:
-    """What a region of a structured op yields for its results."""
+    """Operands of a region's terminator that become results of the structured op."""
     values = region.terminator.operands
     return values[1:] if isinstance(op, WhileOp) and region is op.before else values

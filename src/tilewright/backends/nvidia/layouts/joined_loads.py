@@ -36,7 +36,7 @@ class Vector:
 def joined_vectors(
     function: Function, facts: Mapping[Value, Alignment], most: int
 ) -> dict[LoadOp, Vector]:
-    """The vectors of loads that are to be other than their own; most: bytes of one access."""
+    """The vectors of loads whose group has longer ones; most: bytes of one access."""
     groups = _Groups(function)
     loads: dict[Value, list[LoadOp]] = {}
     for op in function.walk():
@@ -44,7 +44,7 @@ def joined_vectors(
             loads.setdefault(groups.of(op.result), []).append(op)
     found: dict[LoadOp, Vector] = {}
     for leader, group in loads.items():
-        if len(group) > 1 and leader not in groups.of_products:
+        if len(group) > 1 and leader not in groups.of_dots:
             found.update(_joined(group, facts, most))
     return found
 
@@ -72,19 +72,18 @@ def _can_follow(fact: Alignment, own: Vector, longest: Vector) -> bool:
 
 
 class _Groups:
-    """Tiles of one shape that element-wise ops compute of each other, from those of loads and of
-    products, or that are loaded from addresses so computed: all else is made again in any layout,
-    or has the one of its operands."""
+    """Groups of tiles of one shape that element-wise ops connect with loads and dots, addresses of
+    loads included. Other tiles are recomputed in any layout, or have that of their operands."""
 
     def __init__(self, function: Function) -> None:
         self._leader: dict[Value, Value] = {}
         self._loaded: set[Value] = set()
-        products: list[Value] = []
+        dots: list[Value] = []
         for op in function.walk():
             self._add(op)
             if isinstance(op, DotOp | WgmmaOp):
-                products += op.results
-        self.of_products = {self.of(value) for value in products}
+                dots += op.results
+        self.of_dots = {self.of(value) for value in dots}
 
     def of(self, value: Value) -> Value:
         """The tile that stands for a group."""

@@ -1,4 +1,4 @@
-"""What layouts are derived from: those of other values, addresses, products, and the launch."""
+"""Facts that layouts are derived from: other layouts, addresses, dots, and the launch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LayoutContext:
     """The layouts of one function so far.
 
     facts: alignment of all values; warps: of a program instance; access_bytes: of the widest access
-    to global memory; products: layouts of all products; stages: slots of a loop's buffers, where
+    to global memory; dots: layouts of each; stages: slots of a loop's buffers, where
     the loop does not say, 0 where no load is copied ahead; layouts: of each tile that is computed
     in one layout and converted to others.
     """
@@ -38,7 +38,7 @@ class LayoutContext:
     facts: Mapping[Value, Alignment]
     warps: int
     access_bytes: int
-    products: Mapping[Op, DotLayouts]
+    dots: Mapping[Op, DotLayouts]
     stages: int = 0
     layouts: dict[Value, LinearLayout] = field(
         default_factory=dict[Value, LinearLayout], init=False
@@ -46,10 +46,10 @@ class LayoutContext:
     _free: dict[Op, LinearLayout] = field(default_factory=dict[Op, LinearLayout], init=False)
 
     @cached_property
-    def product_layouts(self) -> set[LinearLayout]:
-        """Those of the results of all products."""
+    def dot_layouts(self) -> set[LinearLayout]:
+        """Layouts of the results of all dots."""
         by_warpgroups = (op for op in self.function.walk() if isinstance(op, WgmmaOp))
-        return {product.result for product in self.products.values()}.union(
+        return {dot.result for dot in self.dots.values()}.union(
             wgmma_result(op, self.warps) for op in by_warpgroups
         )
 
@@ -78,13 +78,13 @@ class LayoutContext:
         layouts = [self.layouts[v] for v in values if v in self.layouts]
         first = layouts[0] if layouts else None
         # Tensor cores fix the layout of their result; other ops can follow it.
-        return next((layout for layout in layouts if layout in self.product_layouts), first)
+        return next((layout for layout in layouts if layout in self.dot_layouts), first)
 
     def load_layout(self, op: LoadOp) -> LinearLayout:
-        """The coalesced layout of a load, beside those that are used with it."""
+        """The coalesced layout of a load, joined with the loads that are used with it."""
         facts = self.facts[op.pointer]
         addresses = self.layouts.get(op.pointer)
-        # Of addresses that were computed from what was loaded nothing is known.
+        # Nothing is known of addresses that are computed from loaded values.
         if addresses is not None and max(facts.contiguity) == 1:
             return addresses
         joined = self._joined.get(op)

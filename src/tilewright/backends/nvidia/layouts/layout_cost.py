@@ -1,4 +1,4 @@
-"""What the layouts of a function cost: exchanges between threads, operands that several warps
+"""Cost of a function's layouts: exchanges between threads, operands that several warps
 convert, and registers that loops hold.
 
 The unit is that of `layout.plan`: an issue slot of a warp, or a pass through shared memory.
@@ -32,18 +32,18 @@ TO_TF32 = 2
 """Instructions that round a register to tf32: ptxas makes `cvt.rna.tf32` a comparison with infinity
 and a sum, on all architectures up to sm_120."""
 ITERATIONS = 16
-"""Of a loop whose bounds are not known."""
+"""Estimated iterations of a loop whose bounds are unknown."""
 REGISTERS, MAX_REGISTERS = 65536, 255
-"""Of a multiprocessor, and of a thread."""
+"""Registers of a multiprocessor, and the most of a thread."""
 HELD = 0.6
 """The part of a thread's registers that a loop may hold before others are spilled: addresses, and
 what is on its way, need the rest. An estimate: attention with heads of 256 spills at 0.75."""
 SPILL = 4
-"""A register that is spilled, in each iteration."""
+"""Cost of a spilled register in each iteration."""
 
 
 class LayoutCost:
-    """Of the layouts of one function; made: what is computed from products."""
+    """Cost of the layouts of one function; made: values computed from dots."""
 
     def __init__(self, inference: LayoutInference, made: Collection[Value]) -> None:
         self.inference, self.made, self.warps = inference, made, inference.warps
@@ -65,7 +65,7 @@ class LayoutCost:
     # ---- exchanges -------------------------------------------------------------------------------
 
     def _of_conversions(self, value: Value) -> float:
-        """Of the conversions that follow a definition."""
+        """Cost of the conversions that follow a definition."""
         own = self.inference.layouts.get(value)
         if own is None:
             return 0.0
@@ -73,7 +73,7 @@ class LayoutCost:
         return sum(self._of_conversion(value, own, layout) for layout in required)
 
     def _of_conversion(self, value: Value, source: LinearLayout, target: LinearLayout) -> float:
-        """What does not come of a product is taken to be copied ahead."""
+        """Cost of one conversion: a value that no dot computes counts as copied ahead."""
         chosen = plan(source, target, 8 * element_of(value.type).bytes)
         if isinstance(chosen, WarpShuffle):
             return self.warps * chosen.cost
@@ -96,9 +96,9 @@ class LayoutCost:
         return 2 * self.warps * results * lanes + (BARRIER if warps else 0)
 
     def _of_rounding(self, op: DotOp) -> float:
-        """Of the operands of fp32, where they are made, in each warp that reads them."""
-        product = self.inference.products[op]
-        sides = ((op.a, product.a), (op.b, product.b))
+        """Cost of rounding fp32 operands to tf32, in each warp that reads them."""
+        dot = self.inference.dots[op]
+        sides = ((op.a, dot.a), (op.b, dot.b))
         registers = sum(
             self._times(_block_of(value)) * layout.in_size(REGISTER)
             for value, layout in sides
@@ -109,8 +109,8 @@ class LayoutCost:
     # ---- registers -------------------------------------------------------------------------------
 
     def _of_spills(self, loop: ForOp | WhileOp) -> float:
-        """Of what a thread cannot hold through a loop: what is carried, and what is used in it
-        but made before."""
+        """Cost of registers that a thread cannot hold through a loop: of carried values, and of
+        values from before that the loop uses."""
         # The most registers that any thread can have: one program on a multiprocessor.
         limit = HELD * min(MAX_REGISTERS, REGISTERS // (32 * self.warps))
         held = sum(_registers(value, layout) for value, layout in self._held(loop))
@@ -129,7 +129,7 @@ class LayoutCost:
     # ---- weights ---------------------------------------------------------------------------------
 
     def _times(self, block: object) -> int:
-        """How often a block is gone through."""
+        """Estimated executions of a block."""
         times = 1
         while isinstance(block, Block) and isinstance(block.owner, Op):
             times *= self._iterations(block.owner)

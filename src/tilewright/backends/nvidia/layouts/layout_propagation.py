@@ -1,4 +1,4 @@
-"""Layouts for memory accesses and products, and how layouts follow shape ops.
+"""Layouts for memory accesses and dots, and how layouts follow shape ops.
 
 `coalesced` spreads the elements of one access so that a lane moves as wide a vector as it can and
 neighbouring lanes move neighbouring addresses. A `*_source` function takes the layout of a shape
@@ -74,7 +74,7 @@ def _by_contiguity(facts: Alignment) -> tuple[int, ...]:
 
 @lru_cache(maxsize=1024)
 def spread(shape: tuple[int, ...], vector: int, order: tuple[int, ...], warps: int) -> LinearLayout:
-    """Lanes, then warps, side by side along `order`, each lane with `vector` elements."""
+    """Lanes, then warps, adjacent along `order`, each lane with `vector` elements."""
     size, lanes, groups = [1] * len(shape), [1] * len(shape), [1] * len(shape)
     size[order[0]] = vector
     left_lanes, left_warps = LANES, warps
@@ -94,7 +94,7 @@ def spread(shape: tuple[int, ...], vector: int, order: tuple[int, ...], warps: i
 
 
 def block_layout(shape: tuple[int, ...], warps: int) -> LinearLayout:
-    """For products without tensor cores: a square block of the last two dims for each thread."""
+    """Layout of dots without tensor cores: a square block of the last two dims for each thread."""
     share = max(1, prod(shape) // (LANES * warps))
     size, lanes, groups = [1] * len(shape), [1] * len(shape), [1] * len(shape)
     size[-1] = min(4, shape[-1], share)
@@ -115,7 +115,7 @@ def block_layout(shape: tuple[int, ...], warps: int) -> LinearLayout:
 
 
 def default_layout(shape: tuple[int, ...], warps: int) -> LinearLayout:
-    """For tiles that no access decides: rows along the lanes."""
+    """Layout of tiles that no access decides: rows along the lanes."""
     return spread(shape, 1, tuple(reversed(range(len(shape)))), warps)
 
 

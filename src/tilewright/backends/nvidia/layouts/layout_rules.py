@@ -44,7 +44,7 @@ from tilewright.backends.nvidia.layouts.layout_propagation import (
     without_half,
     without_pair,
 )
-from tilewright.backends.nvidia.layouts.mma_layouts import is_product_layout, product_operand
+from tilewright.backends.nvidia.layouts.mma_layouts import dot_operand, is_dot_layout
 from tilewright.backends.nvidia.layouts.select_wgmma import wgmma_left, wgmma_result
 from tilewright.backends.nvidia.layouts.store_lines import line_layout, run_layout
 from tilewright.backends.nvidia.ops import ConvertOp, FmaDotOp
@@ -109,7 +109,7 @@ class LayoutRule(Generic[OpT]):
         return True
 
     def problem(self, op: OpT) -> str | None:
-        """What is wrong with the layouts of the types; None if lowering can rely on them."""
+        """The violated rule of the types' layouts; None if lowering can rely on them."""
         values = op.results or op.operands
         leading = next(filter(None, map(_layout, values)), None)
         if leading is None:
@@ -149,7 +149,7 @@ def rule_of(op: Op) -> LayoutRule[Any]:
 
 
 def broken_rule(op: Op, warps: int) -> str | None:
-    """What is wrong with the layouts of an op; None if they are what its lowering relies on."""
+    """The violated layout rule of an op; None if its lowering can rely on its layouts."""
     for value in op.results:
         layout = _layout(value)
         if layout is not None and not _is_spread(layout, warps):
@@ -158,7 +158,7 @@ def broken_rule(op: Op, warps: int) -> str | None:
 
 
 def _layout(value: Value) -> LinearLayout | None:
-    """Of a tile in registers: None for scalars and for buffers."""
+    """The layout of a tile in registers: None for scalars and buffers."""
     return cast("LinearLayout", value.type.layout) if isinstance(value.type, TileType) else None
 
 
@@ -179,9 +179,9 @@ class _Access(LayoutRule[LoadOp | AtomicOp | AtomicCasOp]):
         self, op: LoadOp | AtomicOp | AtomicCasOp, context: LayoutContext
     ) -> LinearLayout | None:
         if isinstance(op, AtomicOp) and op.is_reduction:
-            # Pairs of sums of a product fill sectors: an exchange would cost more than lines gain.
+            # Pairs of accumulators fill sectors: an exchange would cost more than lines gain.
             made = context.layouts.get(op.operand)
-            if made is not None and made in context.product_layouts:
+            if made is not None and made in context.dot_layouts:
                 return made
         if isinstance(op, LoadOp):
             return context.load_layout(op)
@@ -216,8 +216,8 @@ class _Store(LayoutRule[StoreOp]):
         stored = context.layouts.get(op.stored)
         if stored is None:
             return access
-        # a product's own are exchanged: lines are whole then
-        better = line_layout if stored in context.product_layouts else run_layout
+        # results of dots are exchanged, which makes lines whole
+        better = line_layout if stored in context.dot_layouts else run_layout
         return better(access, stored, element_of(op.stored.type).bytes) or access
 
 
@@ -230,19 +230,19 @@ class _Gather(LayoutRule[GatherOp]):
         return layout if index else None  # the source goes through shared memory
 
 
-# ---- products, reductions, scans -----------------------------------------------------------------
+# ---- dots, reductions, scans -----------------------------------------------------------------
 
 
 @layout_rule(DotOp)
 class _Dot(LayoutRule[DotOp]):
     def result(self, op: DotOp, context: LayoutContext) -> LinearLayout | None:
-        return context.products[op].result
+        return context.dots[op].result
 
     def operand(self, op: DotOp, index: int, layout: LinearLayout) -> LinearLayout | None:
-        return product_operand(op, index, layout)
+        return dot_operand(op, index, layout)
 
     def can_make(self, op: DotOp, layout: LinearLayout) -> bool:
-        return is_product_layout(op, layout)
+        return is_dot_layout(op, layout)
 
 
 @layout_rule(WgmmaOp)
@@ -263,7 +263,7 @@ class _FmaDot(LayoutRule[FmaDotOp]):
         return block_layout(shape_of(op.type), context.warps)
 
     def operand(self, op: FmaDotOp, index: int, layout: LinearLayout) -> LinearLayout | None:
-        return layout if index == 2 else None  # the factors go through shared memory
+        return layout if index == 2 else None  # A and B go through shared memory
 
 
 @layout_rule(ReduceOp)
@@ -374,8 +374,8 @@ class _ExpandDims(LayoutRule[ExpandDimsOp]):
 @layout_rule(BroadcastOp)
 class _Broadcast(LayoutRule[BroadcastOp]):
     def result(self, op: BroadcastOp, context: LayoutContext) -> LinearLayout | None:
-        """Of half of a pair, that of the pairs: what follows would be made in each layout that is
-        required of it, from halves in as many, which are no cheaper to convert than itself."""
+        """Layout of half of a pair, that of the pairs. Otherwise users would be recomputed in each
+        required layout, from halves in as many, which are no cheaper to convert."""
         expand = op.x.op
         if not isinstance(expand, ExpandDimsOp):
             return None

@@ -1,4 +1,4 @@
-"""Chooses the tensor-core instruction of a product, and how the warps share the result."""
+"""Chooses the tensor-core instruction of a dot, and how the warps share the result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tilewright.support.data_class import dataclass
 
 @dataclass(frozen=True, slots=True)
 class DotLayouts:
-    """Layouts of one product, and the instruction that computes it."""
+    """Layouts of one dot, and the instruction that computes it."""
 
     fragment: Fragment
     a: LinearLayout
@@ -39,7 +39,7 @@ def find_fragment(dtype: DType, shape: tuple[int, int, int]) -> Fragment | None:
     return next((f for f, size in sizes if all(map(ge, shape, size))), None)
 
 
-def smallest_product(dtype: DType, inner: int) -> tuple[int, int, int]:
+def smallest_mma(dtype: DType, inner: int) -> tuple[int, int, int]:
     """The extents (m, n, k) of the instruction for operands of a type that has the least k, or the
     largest k that is no more than `inner`."""
     fragments = _fragments(dtype)
@@ -63,7 +63,7 @@ def _fragments(dtype: DType) -> list[Fragment]:
 
 
 def fragment_for(op: DotOp) -> Fragment:
-    """The instruction of a product; see legalize_dots.py for the products that have one."""
+    """The instruction of a dot; see legalize_dots.py for the dots that have one."""
     *_, m, k = shape_of(op.a.type)
     fragment = find_fragment(dtype_of(op.a.type), (m, shape_of(op.type)[-1], k))
     assert fragment is not None, op
@@ -74,19 +74,19 @@ def dot_layouts(op: DotOp, share: tuple[int, int]) -> DotLayouts:
     """Layouts for mma.sync; share: warps along the rows and along the columns of the result."""
     fragment = fragment_for(op)
     result = _result(fragment, shape_of(op.type), share)
-    a, b = (product_operand(op, index, result) for index in range(2))
+    a, b = (dot_operand(op, index, result) for index in range(2))
     return DotLayouts(fragment, a, b, result)
 
 
-def product_operand(op: DotOp, index: int, result: LinearLayout) -> LinearLayout:
-    """The layout of an operand of a product whose result has this layout."""
+def dot_operand(op: DotOp, index: int, result: LinearLayout) -> LinearLayout:
+    """The layout of an operand of a dot whose result has this layout."""
     if index == 2:
         return result
     return _operand(fragment_for(op), result, index, shape_of(op.a.type)[-1])
 
 
-def is_product_layout(op: DotOp, layout: LinearLayout) -> bool:
-    """Whether the instructions of a product can leave its result in a layout."""
+def is_dot_layout(op: DotOp, layout: LinearLayout) -> bool:
+    """Whether the instructions of a dot can leave its result in a layout."""
     fragment, shape = fragment_for(op), shape_of(op.type)
     return any(_result(fragment, shape, share) == layout for share in shares(layout.in_size(WARP)))
 

@@ -1,17 +1,17 @@
-"""What stands between loads and an operand of a product: code that the product's layout decides.
+"""Chains of ops between loads and a dot's operand, whose layout the dot decides.
 
     %w = mem.load ... : tile<64x128xi8>          made in the layout of its addresses
-    %f = arith.cast %w : tile<64x128xf16>        made in F, which the product requires of %s
+    %f = arith.cast %w : tile<64x128xf16>        made in F, which the dot requires of %s
     %s = arith.mul %f, %scales                   made in F
     %c = nvidia.wgmma %x, %s, %acc
 
-So what moves between threads is what was loaded, not what is made of it: it can be copied ahead to
-shared memory, where it is read in F.
+So loaded values move between threads, not values computed from them: they can be copied ahead to
+shared memory, and read from there in F.
 
 Operands of `tile.dot` (mma.sync) are in the registers of several warps, which then do what is
 between several times. So theirs are made in F only where loads are copied ahead, and none has fewer
 bits than the operand: such a load is copied ahead, too, but widened once, in the layout of its
-addresses. TFLOP/s of products of 4096 on an H200:
+addresses. TFLOP/s of dots of 4096 on an H200:
 
                               not copied ahead    made in F    widened once
     fp32, cast to fp16                     125          245             211
@@ -54,7 +54,7 @@ _MADE_ANYWHERE = (ConstantOp, SplatOp, RangeOp, ExpandDimsOp, BroadcastOp)
 @dataclass(frozen=True, slots=True)
 class Source:
     """A loaded tile that an operand is computed from; dim: of the tile, along which the dim of the
-    operand lies that was asked for, None if along several."""
+    operand lies that was requested, None if along several."""
 
     tile: Value
     load: LoadOp | DescriptorLoadOp
@@ -63,7 +63,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class OperandChain:
-    """operands: those of products that share what is between, as the parts of fp32 do; values:
+    """operands: those of dots that share what is between, as the parts of fp32 do; values:
     those between, users first; sources: loaded tiles, at least one."""
 
     operands: tuple[Value, ...]
@@ -90,36 +90,36 @@ class OperandChain:
         return needed
 
 
-def operand_chain(product: Op, index: int, dim: int = 0) -> OperandChain | None:
+def operand_chain(dot: Op, index: int, dim: int = 0) -> OperandChain | None:
     """The chain of an operand; None if it is not computed from loads alone, or used elsewhere."""
-    alone = _chain((product,), index, dim)
-    return alone or _chain(tuple(_alike(product, index)), index, dim)
+    alone = _chain((dot,), index, dim)
+    return alone or _chain(tuple(_alike(dot, index)), index, dim)
 
 
-def _alike(product: Op, index: int) -> Iterator[Op]:
-    """The products of a block that have such an operand in the same layout."""
-    assert product.parent is not None
-    own = [_layout_of_operand(product, index), product.operands[index].type]
-    for op in product.parent:
-        if not isinstance(op, type(product)):
+def _alike(dot: Op, index: int) -> Iterator[Op]:
+    """The dots of a block that have such an operand in the same layout."""
+    assert dot.parent is not None
+    own = [_layout_of_operand(dot, index), dot.operands[index].type]
+    for op in dot.parent:
+        if not isinstance(op, type(dot)):
             continue
         if [_layout_of_operand(op, index), op.operands[index].type] == own:
             yield op
 
 
-def _layout_of_operand(product: Op, index: int) -> object:
-    """What the layout of an operand depends on, beside its type."""
-    if isinstance(product, WgmmaOp):
-        sharing = product.columns, product.rows, product.swapped
-        numbering = product.interleaved, product.lanes_last
-        return sharing, numbering, register_operand(product) == index
-    return product.operands[2].type
+def _layout_of_operand(dot: Op, index: int) -> object:
+    """Key of an operand's layout, in addition to its type."""
+    if isinstance(dot, WgmmaOp):
+        sharing = dot.columns, dot.rows, dot.swapped
+        numbering = dot.interleaved, dot.lanes_last
+        return sharing, numbering, register_operand(dot) == index
+    return dot.operands[2].type
 
 
-def _chain(products: tuple[Op, ...], index: int, dim: int) -> OperandChain | None:
-    """The chain of an operand of each of some products."""
-    operands = tuple(dict.fromkeys(product.operands[index] for product in products))
-    block = products[0].parent
+def _chain(dots: tuple[Op, ...], index: int, dim: int) -> OperandChain | None:
+    """The chain of an operand of each of some dots."""
+    operands = tuple(dict.fromkeys(dot.operands[index] for dot in dots))
+    block = dots[0].parent
     dims: dict[Value, int | None] = dict.fromkeys(operands, dim)
     between: set[Op] = set()
     sources: list[Source] = []
@@ -137,7 +137,7 @@ def _chain(products: tuple[Op, ...], index: int, dim: int) -> OperandChain | Non
             found += new
     made = [op.results[0] for op in between]
     users = [(user, value) for value in made for user in value.uses if user not in between]
-    others = [u for u, v in users if u not in products or _indices(u, v) != [index]]
+    others = [u for u, v in users if u not in dots or _indices(u, v) != [index]]
     if not sources or others:
         return None
     assert block is not None
@@ -146,7 +146,7 @@ def _chain(products: tuple[Op, ...], index: int, dim: int) -> OperandChain | Non
 
 
 def carried_tile(load: LoadOp | DescriptorLoadOp) -> Value | None:
-    """What a loaded tile is in the next iteration of a loop, if it goes nowhere else."""
+    """Carried value of the next iteration that a loaded tile becomes, if that is its only use."""
     block = load.parent
     if block is None or not isinstance(block.owner, ForOp):
         return None
@@ -173,20 +173,20 @@ def loaded_by(value: Value) -> LoadOp | DescriptorLoadOp | None:
     return load if isinstance(load, DescriptorLoadOp) else None
 
 
-def register_operand(product: WgmmaOp) -> int | None:
-    """The index of the operand of a product that is in registers; None if both are in buffers."""
-    found = (i for i in (0, 1) if isinstance(product.operands[i].type, TileType))
+def register_operand(dot: WgmmaOp) -> int | None:
+    """The index of the operand of a dot that is in registers; None if both are in buffers."""
+    found = (i for i in (0, 1) if isinstance(dot.operands[i].type, TileType))
     return next(found, None)
 
 
-def best_lanes_last(product: WgmmaOp, warps: int) -> int:
+def best_lanes_last(dot: WgmmaOp, warps: int) -> int:
     """With how many bits of lanes behind those of warps (see `WgmmaOp`) threads read an operand in
-    the fewest passes from shared memory, where the copy engine puts what it is made of."""
-    index = register_operand(product)
-    chain = None if index is None else operand_chain(product, index, dim=index)
-    if chain is None or not product.interleaved:
+    the fewest passes from shared memory, where TMA puts what it is made of."""
+    index = register_operand(dot)
+    chain = None if index is None else operand_chain(dot, index, dim=index)
+    if chain is None or not dot.interleaved:
         return 0
-    costs = [_read_cost(chain, wgmma_left(product, warps, last)) for last in range(_ROW_LANES + 1)]
+    costs = [_read_cost(chain, wgmma_left(dot, warps, last)) for last in range(_ROW_LANES + 1)]
     return costs.index(min(costs))
 
 
@@ -207,9 +207,9 @@ def _read_cost(chain: OperandChain, layout: LinearLayout) -> int:
 
 
 def makes_register_operands(load: LoadOp | DescriptorLoadOp) -> bool:
-    """Whether a tile goes to operands in registers of products of warpgroups, and nowhere else, by
+    """Whether a tile goes to operands in registers of wgmma dots, and nowhere else, by
     code that follows their layout."""
-    products: dict[WgmmaOp, int] = {}
+    dots: dict[WgmmaOp, int] = {}
     # Grows as it is gone through.
     for value in (found := [load.result]):
         for user in value.uses:
@@ -217,29 +217,29 @@ def makes_register_operands(load: LoadOp | DescriptorLoadOp) -> bool:
             if user.parent is not load.parent:
                 return False
             if isinstance(user, WgmmaOp) and index is not None and _indices(user, value) == [index]:
-                products[user] = index
+                dots[user] = index
             elif follows(user):
                 found.append(user.results[0])
             else:
                 return False
-    return bool(products) and all(_is_source(load, *found) for found in products.items())
+    return bool(dots) and all(_is_source(load, *found) for found in dots.items())
 
 
-def _is_source(load: LoadOp | DescriptorLoadOp, product: WgmmaOp, index: int) -> bool:
+def _is_source(load: LoadOp | DescriptorLoadOp, dot: WgmmaOp, index: int) -> bool:
     """Whether an operand in registers is computed from a load in the layout that it needs."""
-    chain = operand_chain(product, index)
+    chain = operand_chain(dot, index)
     if chain is None or load not in [source.load for source in chain.sources]:
         return False
     # As by as few warps as there can be: whether layouts contradict does not depend on them.
-    return bool(chain.needed(wgmma_left(product, WARPS * product.rows)))
+    return bool(chain.needed(wgmma_left(dot, WARPS * dot.rows)))
 
 
 def chained_layouts(
-    function: Function, warps: int, products: Mapping[Op, DotLayouts], stages: int
+    function: Function, warps: int, dots: Mapping[Op, DotLayouts], stages: int
 ) -> dict[Value, LinearLayout]:
-    """The layouts of what stands between loads and products.
+    """The layouts of what stands between loads and dots.
 
-    products: their layouts, but for those of warpgroups; stages: slots of a loop's buffers, where
+    dots: their layouts, but for those of warpgroups; stages: slots of a loop's buffers, where
     the loop does not say; 0: loads are not copied ahead
     """
     layouts: dict[Value, LinearLayout] = {}
@@ -248,14 +248,14 @@ def chained_layouts(
             index = register_operand(op)
             if index is not None and (chain := operand_chain(op, index)):
                 layouts |= chain.layouts(wgmma_left(op, warps))
-        elif op in products and _is_pipelined(op.parent, stages):
-            layouts |= _chained_to(op, 0, products[op].a) | _chained_to(op, 1, products[op].b)
+        elif op in dots and _is_pipelined(op.parent, stages):
+            layouts |= _chained_to(op, 0, dots[op].a) | _chained_to(op, 1, dots[op].b)
     return layouts
 
 
-def _chained_to(product: Op, index: int, layout: LinearLayout) -> dict[Value, LinearLayout]:
-    """The layouts of what stands between loads and an operand of a product by mma.sync."""
-    chain = operand_chain(product, index)
+def _chained_to(dot: Op, index: int, layout: LinearLayout) -> dict[Value, LinearLayout]:
+    """The layouts of what stands between loads and an operand of a dot by mma.sync."""
+    chain = operand_chain(dot, index)
     return {} if chain is None or _widens(chain) else chain.layouts(layout)
 
 

@@ -1,4 +1,4 @@
-"""Operands of products that threads narrow: in the order of registers in which products read them.
+"""Operands of dots that threads narrow: in the order of registers in which dots read them.
 
     %f = arith.cast %w : tile<64x128xf8e4m3, A>        an operand in R, the same elements in threads
                                                 ->     %v = nvidia.convert %w : tile<64x128xf32, R>
@@ -25,32 +25,32 @@ _REGISTER_BITS = 32
 
 
 def packed_layout(op: Op, context: LayoutContext) -> LinearLayout | None:
-    """The layout of a cast to elements that share registers, if a product reads its result, in
+    """The layout of a cast to elements that share registers, if a dot reads its result, in
     this iteration or the next, and has but another order of registers; else None."""
-    if not isinstance(op, CastOp) or (product := _sole_product(op.result)) is None:
+    if not isinstance(op, CastOp) or (dot := _sole_dot(op.result)) is None:
         return None
     bits = dtype_of(op.type).bits
     if not bits < _REGISTER_BITS <= dtype_of(op.x.type).bits:
         return None
-    source, layout = rule_of(op).result(op, context), wgmma_left(product, context.warps)
+    source, layout = rule_of(op).result(op, context), wgmma_left(dot, context.warps)
     if source is None or not isinstance(plan(source, layout, bits), RegisterPermute):
         return None
     return layout
 
 
-def _sole_product(value: Value) -> WgmmaOp | None:
-    """The product that alone reads a value as its operand in registers, as it is or carried to the
+def _sole_dot(value: Value) -> WgmmaOp | None:
+    """The dot that alone reads a value as its operand in registers, as it is or carried to the
     next iteration, and behind the loop."""
     users = list(value.uses)
     if len(users) == 1 and (carried := _carried(users[0], value)) is not None:
         value, users = carried, list(carried.uses)
-    products = [op for op in users if isinstance(op, WgmmaOp) and register_operand(op) is not None]
-    reads = [op for op in products if op.operands[register_operand(op) or 0] is value]
+    dots = [op for op in users if isinstance(op, WgmmaOp) and register_operand(op) is not None]
+    reads = [op for op in dots if op.operands[register_operand(op) or 0] is value]
     return reads[0] if len(users) == len(reads) == 1 else None
 
 
 def _carried(end: Op, value: Value) -> Value | None:
-    """What a value that an iteration yields once is in the next."""
+    """The carried value of the next iteration that a yielded value becomes."""
     loop = end.parent.owner if isinstance(end.parent, Block) else None
     if not isinstance(loop, ForOp) or end is not loop.body.last or end.operands.count(value) != 1:
         return None

@@ -1,4 +1,4 @@
-"""Chooses the instruction of a product of whole warpgroups, and how they share the result.
+"""Select the wgmma instruction of a dot, and how warpgroups share the result.
 
 A warpgroup, four warps from a multiple of four on, computes blocks of 64 rows by up to 256 columns.
 It reads B, and A unless that is in registers, from shared memory: per instruction 64 x 32 and
@@ -29,26 +29,26 @@ from tilewright.layout import (
 from tilewright.ops import DotOp
 
 WARPS = 4
-"""Of a warpgroup."""
+"""Warps of a warpgroup."""
 
 _ROWS = 64  # of one instruction
 _MAX_COLUMNS = 256
 _MIN_COLUMNS = 8
 _STEP_BITS = 256  # along K, whatever the type
 _REGISTERS = 65536
-"""Of a program."""
+"""Registers of a program."""
 
-_MAX_SUMS = 128
-"""Registers of a thread for the sums of a product: half of them all. The rest holds addresses and,
-behind the loop, what is made of the sums."""
+_MAX_ACCUMULATORS = 128
+"""Registers of a thread for the accumulator of a dot: half of all. The rest holds addresses and,
+after the loop, values computed from the accumulator."""
 
 
 def wgmma_sharing(
     op: DotOp, arch: Arch, warps: int, swapped: bool = False
 ) -> tuple[int, int] | None:
-    """N of the instruction that computes a product, and the warpgroups along M.
+    """N of the instruction that computes a dot, and the warpgroups along M.
 
-    swapped: of the transposed product. None if warpgroups cannot compute it, or not as exactly: see
+    swapped: of the transposed dot. None if warpgroups cannot compute it, or not as exactly: see
     `wgmma_obstacle`.
     """
     if wgmma_obstacle(op, arch, warps, swapped):
@@ -62,9 +62,9 @@ def _extents(op: DotOp, swapped: bool) -> tuple[int, int]:
 
 
 def wgmma_obstacle(op: DotOp, arch: Arch, warps: int, swapped: bool = False) -> str:
-    """Why warpgroups cannot compute a product, or not as exactly; "" if they can.
+    """Why warpgroups cannot compute a dot, or not as exactly; "" if they can.
 
-    Products of fp8 are summed with fewer bits than fp32 has. f32 loses its last bits, as tf32 says.
+    Dots of fp8 accumulate with fewer bits than fp32 has. f32 is truncated to tf32.
     Only tiles of rank 2, of 64 x 8 or more for each warpgroup and of the instruction's K or more
     are computed.
     """
@@ -83,32 +83,32 @@ def wgmma_obstacle(op: DotOp, arch: Arch, warps: int, swapped: bool = False) -> 
     m, n = _extents(op, swapped)
     if _sharing(m, n, warps // WARPS, kinds[2].bits) is None:
         return f"{m} x {n} cannot be shared by {warps // WARPS} warpgroups: 64 rows each, " + (
-            f"{_most_sums(warps // WARPS)} registers of sums at most"
+            f"{_most_accumulators(warps // WARPS)} registers of the accumulator at most"
         )
     return ""
 
 
-def _most_sums(groups: int) -> int:
-    """Registers of a thread for sums: more than two warpgroups have fewer than all."""
-    return min(_MAX_SUMS, _REGISTERS // (32 * WARPS * groups) - Overhead.LEAST)
+def _most_accumulators(groups: int) -> int:
+    """Registers of a thread for the accumulator: more than two warpgroups have fewer."""
+    return min(_MAX_ACCUMULATORS, _REGISTERS // (32 * WARPS * groups) - Overhead.LEAST)
 
 
 @lru_cache(maxsize=256)
-def _sharing(m: int, n: int, groups: int, sum_bits: int) -> tuple[int, int] | None:
+def _sharing(m: int, n: int, groups: int, accumulator_bits: int) -> tuple[int, int] | None:
     rows = min(groups, m // _ROWS)
     if not rows:
         return None
     columns = n // (groups // rows)
-    # Warpgroups beyond the columns would only compute copies: mma.sync has smaller parts.
+    # More warpgroups than parts would compute copies: mma.sync has smaller parts.
     if columns < _MIN_COLUMNS:
         return None
-    if (m // rows) * columns * sum_bits > _most_sums(groups) * 32 * 32 * WARPS:
+    if (m // rows) * columns * accumulator_bits > _most_accumulators(groups) * 32 * 32 * WARPS:
         return None
     return min(columns, _MAX_COLUMNS), rows
 
 
 def wgmma_result(op: WgmmaOp, warps: int) -> LinearLayout:
-    """The layout of the result of a product."""
+    """The layout of the result of a dot."""
     made = instruction_result(op, warps)
     return _named(made, made, _lanes_last(op), op.swapped)
 
@@ -121,7 +121,7 @@ def instruction_result(op: WgmmaOp, warps: int) -> LinearLayout:
 
 
 def wgmma_left(op: WgmmaOp, warps: int, lanes_last: int | None = None) -> LinearLayout:
-    """The layout of the operand of a product that is in registers; lanes_last: in place of its."""
+    """The layout of the operand of a dot that is in registers; lanes_last: in place of its."""
     result = instruction_result(op, warps)
     fragment = wgmma_fragment(op.columns, dtype_of(op.b.type).bits)
     k = shape_of(op.b.type)[0] if op.swapped else shape_of(op.a.type)[1]
@@ -167,7 +167,7 @@ def wgmma_result_layout(
 
 
 def _has_types(a: DType, b: DType, acc: DType) -> bool:
-    """Whether wgmma multiplies these types and sums them in that one."""
+    """Whether wgmma has these operand types and that accumulator type."""
     if a.is_fp8 and b.is_fp8:
         return acc is f32 or acc is f16
     if a.is_integer and b.is_integer:

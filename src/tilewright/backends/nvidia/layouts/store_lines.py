@@ -1,9 +1,9 @@
-"""The layout of a store of what a product has made: whole lines, by the warps that have them.
+"""Layout of a store of a dot's result: whole lines, by the warps that hold them.
 
     16 x 64 x f16 of a warp, fragments      4 rows by 8 lanes of 16 bytes, 4 times
     lane=(0,2..4)(1..4,0)             ->    lane=(0,8..32)(1..2,0)
 
-Coalesced without regard to the product, as loads are, its rows would lie in other warps: the
+Coalesced without regard to the dot, as loads are, its rows would lie in other warps: the
 exchange between would need barriers of all warps, and shared memory for the whole tile at once.
 So each warp exchanges among its own lanes, in as many rounds as it likes. What threads have in
 whole vectors, and lanes in whole sectors, they store as it is.
@@ -16,24 +16,22 @@ from functools import lru_cache
 from tilewright.layout import LANE, REGISTER, WARP, LinearLayout, log2, tile_dims
 
 LINE_BYTES = 128
-"""Of a row that a warp stores side by side: a line of the L2 cache."""
+"""Adjacent bytes of a row that a warp stores: a line of the L2 cache."""
 
 _LANE_BITS = 5
 _Basis = tuple[int, ...]
 
 
 @lru_cache(maxsize=1024)
-def line_layout(
-    access: LinearLayout, product: LinearLayout, element_bytes: int
-) -> LinearLayout | None:
-    """access: the coalesced layout of the store, whose vectors it keeps; product: that of the
+def line_layout(access: LinearLayout, dot: LinearLayout, element_bytes: int) -> LinearLayout | None:
+    """access: the coalesced layout of the store, whose vectors it keeps; dot: that of the
     elements. None if a warp has no whole lines of them."""
-    if len(access.shape) != 2 or not (access.is_injective and product.is_injective):
+    if len(access.shape) != 2 or not (access.is_injective and dot.is_injective):
         return None
     row = _row_dim(access)
     along, across = _bits(access.shape, row), _bits(access.shape, 1 - row)
     line = min(LINE_BYTES // element_bytes, access.shape[row])
-    warps = product.bases(WARP)
+    warps = dot.bases(WARP)
     if any(0 < basis[row] < line for basis in warps):
         return None
     vector = _vector(access, along)
@@ -50,14 +48,14 @@ def line_layout(
 
 
 RUN_BYTES = 64
-"""Of a row that lanes store side by side: two sectors of the L2 cache."""
+"""Adjacent bytes of a row that lanes store: two sectors of the L2 cache."""
 
 
 def run_layout(
     access: LinearLayout, stored: LinearLayout, element_bytes: int
 ) -> LinearLayout | None:
     """That of the elements with vectors of the coalesced one in front, if threads have such and
-    lanes those of whole sectors side by side: then nothing is exchanged."""
+    lanes hold whole adjacent sectors: then nothing is exchanged."""
     if len(access.shape) != 2 or not (access.is_injective and stored.is_injective):
         return None
     along = _bits(access.shape, _row_dim(access))

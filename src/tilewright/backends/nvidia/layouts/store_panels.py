@@ -1,6 +1,6 @@
-"""How a tile in registers goes through shared memory to the copy engine: panel by panel.
+"""Panels in which a tile goes from registers through shared memory to a TMA store.
 
-The engine stores boxes, of which a row has at most 128 bytes where it is swizzled, as it must be
+TMA stores boxes, of which a row has at most 128 bytes where it is swizzled, as it must be
 lest threads meet in the banks. So a tile is cut into panels of so many columns:
 
     128 x 256 x f16, 8 warps        4 panels of 128 x 64, 16 KB each, for each its registers
@@ -32,10 +32,10 @@ from tilewright.layout import (
 from tilewright.support.data_class import dataclass
 
 PASS_BYTES = 16 * 1024
-"""Of a pass that is not cut further: a panel of 128 rows."""
+"""Bytes of a pass that is not cut further: a panel of 128 rows."""
 
 SLOTS = 2
-"""Of passes: one is written while the one before is stored."""
+"""Buffers of passes: one is written while the one before is stored."""
 
 _SWIZZLED_ROWS = 8
 """After which swizzles, which are functions of the address, begin again."""
@@ -64,7 +64,7 @@ class StorePanels:
 
     @property
     def slot_bytes(self) -> int:
-        """Of a pass."""
+        """Bytes of a pass."""
         return self.box_bytes * self.boxes * len(self.passes[0].columns)
 
     @property
@@ -116,7 +116,7 @@ _Cut = tuple[int, int]
 
 
 def _cuts(flat: LinearLayout, width: int, size: int) -> list[_Cut]:
-    """What tells the passes apart, so that one has few bytes."""
+    """Register bits that number the passes, so that one pass has few bytes."""
     bits = {basis: bit for bit, basis in enumerate(flat.bases(REGISTER))}
     cuts: list[_Cut] = []
     column = flat.shape[1]

@@ -1,15 +1,15 @@
-"""Chooses how the warps share each product, with its neighbours in view.
+"""Split each dot among warps, considering the ops around it.
 
-A warp whose part of a product is as square as it can be reads the fewest operands. But a reduction
-of the product along a side that warps share is an exchange between them, and so is a conversion
-for the next product: a barrier that nothing hides, where operands are read beside the tensor
-cores' work. Attention with 8 warps, for 128 x 64 scores and heads of 128, per iteration:
+A warp whose part of a dot is as square as it can be reads the fewest operands. But a reduction
+of the dot along a side that warps share is an exchange between them, and so is a conversion
+for the next dot: a barrier that nothing hides, while reads of operands overlap with the tensor
+cores. Attention with 8 warps, for 128 x 64 scores and heads of 128, per iteration:
 
     scores, values    exchanges of the reductions, of the weights    barriers   reads of operands
     4 x 2, 4 x 2                              max, sum       yes             6               1600
     8 x 1, 8 x 1                                       -        -             1               2880
 
-So where a product has such neighbours the layouts of the whole function are inferred for several
+So where a dot has such neighbours the layouts of the whole function are inferred for several
 shares, and those that cost least are taken if they save enough. Where it has none, parts are
 square.
 """
@@ -48,7 +48,7 @@ Share = tuple[int, int]
 Facts = Mapping[Value, Alignment]
 
 
-def share_products(
+def split_dots(
     function: Function, facts: Facts, warps: int, access_bytes: int, stages: int = 0
 ) -> LayoutInference:
     """The layouts of a function under the best shares that were tried.
@@ -60,9 +60,9 @@ def share_products(
 
 
 class _Search:
-    """Tries shares; products of one shape in one block have one share.
+    """Tries shares; dots of one shape in one block have one share.
 
-    kinds: these products; made: values that depend on a product.
+    kinds: these dots; made: values that depend on a dot.
     """
 
     def __init__(
@@ -73,10 +73,10 @@ class _Search:
         self.kinds: dict[tuple[object, ...], list[DotOp]] = defaultdict(list)
         for op in function.walk():
             if isinstance(op, DotOp):
-                # Per block, too: products in a loop weigh more than those behind it.
+                # Per block, since dots in a loop weigh more than those after it.
                 self.kinds[op.parent, fragment_for(op).name, op.a.type, op.b.type].append(op)
-        self.products = [op for ops in self.kinds.values() for op in ops]
-        self.made = _dependents([op.result for op in self.products])
+        self.dots = [op for ops in self.kinds.values() for op in ops]
+        self.made = _dependents([op.result for op in self.dots])
 
     def run(self) -> LayoutInference:
         chosen = [square_share(ops[0], self.warps) for ops in self.kinds.values()]
@@ -97,19 +97,19 @@ class _Search:
 
     def _inferred(self, chosen: Sequence[Share]) -> LayoutInference:
         """All layouts for a share of each kind."""
-        products: dict[Op, DotLayouts] = {
+        dots: dict[Op, DotLayouts] = {
             op: dot_layouts(op, share)
             for ops, share in zip(self.kinds.values(), chosen, strict=True)
             for op in ops
         }
         inference = LayoutInference(
-            self.function, self.facts, self.warps, self.access_bytes, products, self.stages
+            self.function, self.facts, self.warps, self.access_bytes, dots, self.stages
         )
         inference.run()
         return inference
 
     def _have_neighbours(self) -> bool:
-        """Whether what becomes of a product is reduced, or a factor of another one."""
+        """Whether values computed from a dot are reduced, or operands of another dot."""
         for op in self.function.walk():
             count = len(op.operands) if isinstance(op, ReduceOp | ScanOp) else 0
             # Not the sum: it stays in the layout of the result.

@@ -45,7 +45,7 @@ from tilewright.llvm import Val
 from tilewright.ops import LoadOp
 
 FENCE = "fence.proxy.async.shared::cta;"
-"""Orders what a thread wrote before what warpgroup products read, behind a barrier."""
+"""Order a thread's writes before the reads of wgmma, after a barrier."""
 
 
 @lowering(AllocOp)
@@ -71,7 +71,7 @@ def _transpose_view(state: GpuLowering, op: TransposeViewOp) -> None:
 
 
 def copy_instruction(size: int) -> str:
-    """What copies 4, 8 or 16 bytes."""
+    """The instruction that copies 4, 8 or 16 bytes."""
     # PTX permits .cg, which goes past the L1 cache, for 16 bytes only.
     return f"cp.async.{'cg.shared.global.L2::128B' if size == 16 else 'ca.shared.global'}"
 
@@ -146,7 +146,7 @@ def _write_elements(state: GpuLowering, op: WriteOp, type_: BufferType) -> None:
 def element_address(
     state: GpuLowering, start: Val, coords: Sequence[Val], type_: BufferType
 ) -> Val:
-    """Of one element of a buffer at offset `start` whose rows lie one behind the other."""
+    """Address of one element of a buffer at offset `start` with consecutive rows."""
     total, step = start, type_.element.bytes
     for coordinate, extent in zip(reversed(coords), reversed(type_.shape), strict=True):
         scaled = state.code.let_here(f"mul i32 {coordinate}, {step}", "i32")
@@ -158,7 +158,7 @@ def element_address(
 def _write_tile(
     state: GpuLowering, x: Value, buffer: Value, offset: int, start: Val | None = None
 ) -> None:
-    """Write a tile to a buffer or a slot of it, where warpgroup products may read it, too."""
+    """Write a tile to a buffer or a slot of it, where wgmma may read it, too."""
     type_ = buffer_type(buffer)
     access = write_access(x, type_, state.arch.stmatrix)
     write_shared(state, access, state.registers_of(x), type_.element, offset, start)

@@ -1,6 +1,6 @@
-"""Copies of whole blocks by the copy engine (TMA), and the mbarriers that tell of their arrival.
+"""TMA copies of whole blocks, and the mbarriers that signal their arrival.
 
-One thread of a program asks for copies; all wait. Sources: PTX ISA, "cp.async.bulk.tensor",
+One thread of a program issues copies; all wait. Sources: PTX ISA, "cp.async.bulk.tensor",
 "Parallel Synchronization and Communication Instructions: mbarrier".
 """
 
@@ -38,7 +38,7 @@ def _load(state: GpuLowering, op: DescriptorLoadOp) -> None:
 
 
 def first_thread(state: GpuLowering) -> Val:
-    """Whether this is the thread that asks for copies: a producer is that thread alone."""
+    """Whether this is the thread that issues copies: a producer is that thread alone."""
     if state.is_producer:
         return Val("true", "i1", BODY)
     return state.code.let_here("icmp eq i32 %tid, 0", "i1")
@@ -56,7 +56,7 @@ def _mbarriers(state: GpuLowering, op: MbarriersOp) -> None:
     text = f"{{ @!$1 bra DONE; {inits} DONE: }}"
     state.asm(text, f"{kinds},~{{memory}}", "void", address, first, *all_arrive)
     if not isinstance(op.next, MbarriersOp):
-        # The copy engine sees them, too.
+        # TMA sees them.
         state.asm("fence.mbarrier_init.release.cluster;", "~{memory}", "void")
     state.set_registers(op.result, [Val(str(offset), "i32", BODY)])
 
@@ -67,14 +67,14 @@ def _bulk_copy(state: GpuLowering, op: BulkCopyOp) -> None:
     source = load_map(load, type_, state.parameters)
     assert source is not None, op
     code, shared = state.code, state.shared
-    asks = code.let_here(f"and i1 {first_thread(state)}, {state.scalar(op.runs)}", "i1")
+    issues = code.let_here(f"and i1 {first_thread(state)}, {state.scalar(op.runs)}", "i1")
     barrier = code.let_here(f"add i32 {shared}, {state.scalar(op.barrier)}", "i32")
     start = code.let_here(f"add i32 {shared}, {state.scalar(op.target)}", "i32")
     text = f"@$1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], {type_.slot_bytes};"
-    state.asm(text, "r,b,~{memory}", "void", barrier, asks)
+    state.asm(text, "r,b,~{memory}", "void", barrier, issues)
     *outer, column = (state.scalar(value) for value in load.offsets)
     columns, box_bytes = source.box[-1], prod(source.box) * source.element_bytes
-    alone, shares = _shares(state, op, asks, type_.shape[1] // columns)
+    alone, shares = _shares(state, op, issues, type_.shape[1] // columns)
     for panel, share in enumerate(shares):
         place = code.let_here(f"add i32 {start}, {panel * box_bytes}", "i32")
         left = code.let_here(f"add i32 {column}, {panel * columns}", "i32")
@@ -86,9 +86,9 @@ def _bulk_copy(state: GpuLowering, op: BulkCopyOp) -> None:
 
 
 def _copy(
-    state: GpuLowering, asks: Val, how: str, target: tuple[Val, Val, Val], at: tuple[Val, ...]
+    state: GpuLowering, issues: Val, how: str, target: tuple[Val, Val, Val], at: tuple[Val, ...]
 ) -> None:
-    """One box, if a thread asks for it. target: its place, its map and its mbarrier; how: "" for
+    """One box, if a thread issues it. target: its place, its map and its mbarrier; how: "" for
     this block, or as PTX says that it is for both of a cluster."""
     coordinates = ", ".join(f"${4 + dim}" for dim in range(len(at)))
     blocks = f", {(1 << CLUSTER_BLOCKS) - 1}" if how else ""
@@ -96,29 +96,29 @@ def _copy(
         f"@$3 cp.async.bulk.tensor.{len(at)}d.shared::cluster.global.tile"
         f".mbarrier::complete_tx::bytes{how} [$0], [$1, {{{coordinates}}}], [$2]{blocks};"
     )
-    state.asm(text, f"r,l,r,b,{'r,' * len(at)}~{{memory}}", "void", *target, asks, *at)
+    state.asm(text, f"r,l,r,b,{'r,' * len(at)}~{{memory}}", "void", *target, issues, *at)
 
 
 def _shares(
-    state: GpuLowering, op: BulkCopyOp, asks: Val, panels: int
+    state: GpuLowering, op: BulkCopyOp, issues: Val, panels: int
 ) -> tuple[Val, list[Val | None]]:
     """Whether a block copies for itself, and for each panel, whether it does for both.
 
     Both take every other one, and of an odd number the one more in every other slot.
     """
     if op.is_shared is None:
-        return asks, [None] * panels
+        return issues, [None] * panels
     code, shared = state.code, state.scalar(op.is_shared)
     alone = code.let_here(f"xor i1 {shared}, true", "i1")
-    asks_alone = code.let_here(f"and i1 {asks}, {alone}", "i1")
-    asks_for_both = code.let_here(f"and i1 {asks}, {shared}", "i1")
+    issues_alone = code.let_here(f"and i1 {issues}, {alone}", "i1")
+    issues_shared = code.let_here(f"and i1 {issues}, {shared}", "i1")
     view = cast("ViewOp", op.target.op)
     rank = state.register("cluster.ctarank")
     turn = code.let_here(f"xor i32 {rank}, {state.scalar(view.slot)}", "i32")
     odd = code.let_here(f"trunc i32 {turn if panels % 2 else rank} to i1", "i1")
     even = code.let_here(f"xor i1 {odd}, true", "i1")
-    mine = [code.let_here(f"and i1 {asks_for_both}, {who}", "i1") for who in (even, odd)]
-    return asks_alone, [mine[panel % 2] for panel in range(panels)]
+    mine = [code.let_here(f"and i1 {issues_shared}, {who}", "i1") for who in (even, odd)]
+    return issues_alone, [mine[panel % 2] for panel in range(panels)]
 
 
 def map_parameter(state: GpuLowering, source: TensorMapSource) -> Val:

@@ -1,14 +1,14 @@
-"""Stores and reductions of whole blocks by the copy engine (TMA).
+"""Stores and reductions of whole blocks by TMA.
 
-All threads write a panel to shared memory; behind a barrier one asks for it to be stored, while all
+All threads write a panel to shared memory; after a barrier one issues the store, while all
 write the next one (lower_exchanges.py). Sources: PTX ISA, "cp.async.bulk.tensor",
 "cp.reduce.async.bulk.tensor", "Async proxy".
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
-from itertools import product
 
 from tilewright.backends.nvidia.bulk_ops import (
     BulkStoreWaitOp,
@@ -38,7 +38,7 @@ def _kind(op: BulkStore) -> str:
 
 
 def store_instruction(op: BulkStore) -> str:
-    """What stores one box."""
+    """The instruction that stores one box."""
     kind, combined = "cp.reduce.async" if _kind(op) else "cp.async", _kind(op)
     combined = f".{combined}" if combined else ""
     return f"{kind}.bulk.tensor.{op.rank}d.global.shared::cta{combined}.tile.bulk_group"
@@ -63,37 +63,37 @@ def _store(state: GpuLowering, op: BulkStore) -> None:
 def _store_boxes(
     state: GpuLowering, op: BulkStore, panels: StorePanels, part: StorePass, slot: int
 ) -> None:
-    """One thread asks for the boxes of a pass, as a group of their own."""
+    """One thread issues the boxes of a pass, as a group of their own."""
     map_ = tensor_map_source(op, panels.box, panels.swizzle, state.parameters, stored=True)
     assert map_ is not None, op
-    parameter, asks = map_parameter(state, map_), first_thread(state)
+    parameter, issues = map_parameter(state, map_), first_thread(state)
     names = ", ".join(f"${i + 2}" for i in range(op.rank))
     text = f"@${op.rank + 2} {store_instruction(op)} [$1, {{{names}}}], [$0];"
     constraints = ",".join(["r", "l", *["r"] * op.rank, "b", "~{memory}"])
     for number, coordinates in enumerate(_coordinates(state, op, panels, part)):
         start = slot + number * panels.box_bytes
         place = state.code.let_here(f"add i32 {state.shared}, {start}", "i32")
-        runs = _is_inside(state, asks, coordinates) if _kind(op) else asks
+        runs = _is_inside(state, issues, coordinates) if _kind(op) else issues
         state.asm(text, constraints, "void", place, parameter, *coordinates, runs)
     state.asm("cp.async.bulk.commit_group;", "~{memory}", "void")
 
 
-def _is_inside(state: GpuLowering, asks: Val, coordinates: Sequence[Val]) -> Val:
-    """Whether a thread asks for a box whose natural coordinates fit 31 bits: negative ones, which
+def _is_inside(state: GpuLowering, issues: Val, coordinates: Sequence[Val]) -> Val:
+    """Whether a thread issues a box whose natural coordinates fit 31 bits: negative ones, which
     are an illegal instruction in reductions, are beyond all arrays."""
     for coordinate in coordinates:
         fits = state.code.let_here(f"icmp sge i32 {coordinate}, 0", "i1")
-        asks = state.code.let_here(f"and i1 {asks}, {fits}", "i1")
-    return asks
+        issues = state.code.let_here(f"and i1 {issues}, {fits}", "i1")
+    return issues
 
 
 def _coordinates(
     state: GpuLowering, op: BulkStore, panels: StorePanels, part: StorePass
 ) -> Iterator[Sequence[Val]]:
-    """Of each box of a pass, the contiguous dimension first."""
+    """Coordinates of each box of a pass, the contiguous dimension first."""
     offsets = [state.scalar(value) for value in op.offsets]
     rows = [number * panels.box[0] for number in range(panels.boxes)]
-    for column, row in product(part.columns, rows):
+    for column, row in itertools.product(part.columns, rows):
         moved = list(offsets)
         for dim, step in ((0, row), (op.rank - 1, column)):
             if step:
@@ -103,7 +103,7 @@ def _coordinates(
 
 @lowering(BulkStoreWaitOp)
 def _bulk_store_wait(state: GpuLowering, op: BulkStoreWaitOp) -> None:
-    """Threads that have asked for nothing do not wait."""
+    """Threads that have issued no store do not wait."""
     kind = "" if op.complete else ".read"
     state.asm(f"cp.async.bulk.wait_group{kind} 0;", "~{memory}", "void")
 

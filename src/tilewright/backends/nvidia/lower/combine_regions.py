@@ -14,7 +14,7 @@ from tilewright.ops import MapOp
 
 
 def apply_region(state: GpuLowering, block: Block, args: Sequence[Val]) -> list[Val]:
-    """What the region yields for these arguments; any control flow is the thread's own."""
+    """Values that the region yields for these arguments; control flow may diverge."""
     for arg, value in zip(block.args, args, strict=True):
         state.set_registers(arg, [value])
     for op in block:

@@ -60,7 +60,7 @@ class _Phis:
 
 
 def _registers(state: GpuLowering, values: Sequence[Value]) -> list[Val]:
-    """What a block passes on of values."""
+    """Registers that a block passes on for values."""
     passed: list[Val] = []
     for value in values:
         registers = state.registers_of(value)
@@ -122,8 +122,8 @@ def _for(state: GpuLowering, op: ForOp) -> None:
     left = None if trips is None else phis.add(trips)
     index = state.scalar(op.index)
     test = f"icmp ult {index.typed}, {upper}" if left is None else f"icmp ne {left.typed}, 0"
-    goes_on = code.let_here(test, "i1")
-    code.line(f"br i1 {goes_on}, label %{body}, label %{done}")
+    continues = code.let_here(test, "i1")
+    code.line(f"br i1 {continues}, label %{body}, label %{done}")
     code.line(f"{body}:")
     state.lower_block(state, op.body)
     yielded = _registers(state, _terminator(op.body))

@@ -117,7 +117,7 @@ def _record_failure(state: GpuLowering, failed: Val, words: Sequence[Val]) -> No
 
     for number, word in enumerate(words, 1):
         write(4 * number, word)
-    # Seen by the host before it is told of them, and before a trap.
+    # Visible to the host before the count, and before a trap.
     state.asm("fence.acq_rel.sys;", "~{memory}", "void")
     write(0, one)
     state.asm("fence.acq_rel.sys;", "~{memory}", "void")

@@ -1,8 +1,8 @@
 """The remainder of floats, exact: x - q y for the whole number q that x / y has before the point.
 
-Where q has no more bits than the format, one division finds it, or one more than it, and a fused
-product and sum the remainder, exactly. Else, rarely, mantissas are subtracted as integers, bit by
-bit of q. The result has the sign of x.
+Where q has no more bits than the format, one division finds it, or one more than it, and an FMA
+finds the exact remainder. Else, rarely, mantissas are subtracted as integers, bit by bit of q. The
+result has the sign of x.
 
     before:  q = trunc(x / y); usual = x - q y; if (|q| < 2^mantissa) goto done; goto slow
     fp32:    q = rint(|x| r), r = 1 / |y| an ulp off; usual = |x| - q |y|, + |y| if negative
@@ -111,8 +111,8 @@ class _FloatRemainder:
     def _by_reciprocal(self, x: Val, y: Val, bits: _Bits) -> tuple[Val, Val]:
         """The bits of the remainder, and whether it is exact.
 
-        The quotient is rounded to nearest, by a sum, so that what is left is at most |y| / 2 and
-        exact, however the product was rounded. Beyond the quotients that the sum rounds, and for y
+        The quotient is rounded to nearest, by an addition, so that the rest is at most |y| / 2 and
+        exact, however x r was rounded. Beyond the quotients that the sum rounds, and for y
         that have no fast reciprocal, what is left is not below |y|, or a NaN.
         """
         code = self.code
@@ -143,7 +143,7 @@ class _FloatRemainder:
     # -- one division -----------------------------------------------------------------------------
 
     def _by_one_division(self, x: Val, y: Val) -> tuple[Val, Val]:
-        """q = trunc(x / y), and x - q y by a fused product and sum."""
+        """q = trunc(x / y), and x - q y by one FMA."""
         code = self.code
         quotient = code.intrinsic("trunc", x.type, code.binary("fdiv", x, y))
         negated = code.let(f"fneg {quotient.typed}", x.type, quotient)
@@ -214,7 +214,7 @@ class _FloatRemainder:
 
     @property
     def _leading_zeros(self) -> int:
-        """Of the mantissa of a normal number."""
+        """The leading bit of a normal number's mantissa."""
         return self.element.bits - 1 - self.element.mantissa
 
     def _subtract_and_double(self, start: Val, divisor: Val, count: Val, slow: str) -> Val:

@@ -1,7 +1,7 @@
-"""Products without tensor cores: operands in shared memory, each thread a block of the result.
+"""Dots without tensor cores: operands in shared memory, each thread a block of the result.
 
 Both operands lie there with the summed dim first, so that a step reads the rows and columns of a
-thread's block as vectors and does their outer product:
+thread's block as vectors and multiplies each pair of their elements:
 
     for k:  a[m0..], b[n0..] = shared_a[k, m0..], shared_b[k, n0..];  c[m, n] += a[m] * b[n]
 """
@@ -70,7 +70,7 @@ def _address(state: GpuLowering, buffer: _Buffer, number: Val) -> Val:
 
 
 class _Block:
-    """What one thread computes: its registers, and the rows and columns that they need."""
+    """Part of the result of one thread: its registers, and the rows and columns that they need."""
 
     def __init__(self, state: GpuLowering, op: SharedFmaDotOp, a: _Buffer, b: _Buffer) -> None:
         self.state, self.op, self.code = state, op, state.code
@@ -108,24 +108,24 @@ class _Block:
         return _address(self.state, self.buffers[side], number)
 
     def run(self) -> None:
-        sums = list(self.state.registers_of(self.op.acc))
+        accumulators = list(self.state.registers_of(self.op.acc))
         depth = self.buffers[0].depth
-        steps = max(1, min(depth, _UNROLLED // len(sums)))
+        steps = max(1, min(depth, _UNROLLED // len(accumulators)))
         if steps == depth:
-            sums = self._steps(sums, integer_literal(0), depth)
+            accumulators = self._steps(accumulators, integer_literal(0), depth)
         else:
             # A power of two, as the depth is: it divides the depth.
-            sums = self._loop(sums, depth, 1 << (steps.bit_length() - 1))
-        self.state.set_registers(self.op.result, sums)
+            accumulators = self._loop(accumulators, depth, 1 << (steps.bit_length() - 1))
+        self.state.set_registers(self.op.result, accumulators)
 
-    def _loop(self, sums: list[Val], depth: int, steps: int) -> list[Val]:
-        code, type_ = self.code, sums[0].type
-        before, head, done = (code.label(name) for name in ("before", "products", "done"))
+    def _loop(self, accumulators: list[Val], depth: int, steps: int) -> list[Val]:
+        code, type_ = self.code, accumulators[0].type
+        before, head, done = (code.label(name) for name in ("before", "fmas", "done"))
         for line in (f"br label %{before}", f"{before}:", f"br label %{head}", f"{head}:"):
             code.line(line)
         position = len(code.sections[-1])
         index = Val(code.name("k"), "i32", BODY)
-        inner = [Val(code.name("c"), type_, BODY) for _ in sums]
+        inner = [Val(code.name("c"), type_, BODY) for _ in accumulators]
         final = self._steps(inner, index, steps)
         following = code.let_here(f"add i32 {index}, {steps}", "i32")
         # Tested at the end only: the depth is never 0.
@@ -138,24 +138,27 @@ class _Block:
         code.sections[-1][position:position] = [
             f"{phi} = phi {phi.type} [ {start}, %{before} ], [ {end}, %{latch} ]"
             for phi, start, end in zip(
-                [index, *inner], [integer_literal(0), *sums], [following, *final], strict=True
+                [index, *inner],
+                [integer_literal(0), *accumulators],
+                [following, *final],
+                strict=True,
             )
         ]
         return final
 
-    def _steps(self, sums: list[Val], index: Val, count: int) -> list[Val]:
-        """Products for k = index .. index + count - 1."""
+    def _steps(self, accumulators: list[Val], index: Val, count: int) -> list[Val]:
+        """FMAs for k = index .. index + count - 1."""
         offsets = [
             self.code.let_here(f"mul i32 {index}, {b.pitch * b.element.bytes}", "i32")
             for b in self.buffers
         ]
         for step in range(count):
             rows, columns = (self._read(side, offsets[side], step) for side in (0, 1))
-            sums = [
+            accumulators = [
                 self._multiply(rows[(*p[:-2], p[-2])], columns[(*p[:-2], p[-1])], total)
-                for p, total in zip(self.coordinates, sums, strict=True)
+                for p, total in zip(self.coordinates, accumulators, strict=True)
             ]
-        return sums
+        return accumulators
 
     def _read(self, side: int, offset: Val, step: int) -> dict[tuple[int, ...], Val]:
         buffer = self.buffers[side]
@@ -175,8 +178,8 @@ class _Block:
     def _multiply(self, x: Val, y: Val, total: Val) -> Val:
         code = self.code
         if total.type == "i32":
-            product = code.let_here(f"mul i32 {x}, {y}", "i32")
-            return code.let_here(f"add i32 {product}, {total}", "i32")
+            multiplied = code.let_here(f"mul i32 {x}, {y}", "i32")
+            return code.let_here(f"add i32 {multiplied}, {total}", "i32")
         name = f"llvm.fma.{mangle(total.type)}"
         type_ = total.type
         self.state.module.declare(name, f"declare {type_} @{name}({type_}, {type_}, {type_})")

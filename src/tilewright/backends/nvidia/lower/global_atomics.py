@@ -24,7 +24,7 @@ from tilewright.ops import AtomicCasOp, AtomicOp
 
 Atomic = Callable[[Val, Val, Val | None], Val]
 _CONSTRAINTS = {"i64": "l", "i32": "r"}
-"""Of registers for inline assembly, but for those of 16 bits, which are "h"."""
+"""Constraints of registers for inline assembly, but for those of 16 bits, which are "h"."""
 """(pointer, operand, mask) -> what was there."""
 
 
@@ -109,7 +109,7 @@ def _name(kind: str, element: DType) -> str:
     if element.is_float:
         return f"add.noftz.{element.name}" if bits == 16 else f"add.f{bits}"
     if kind == "add":
-        # PTX has no add of s64; sums of u64 have the same bits.
+        # PTX has no add of s64; that of u64 gives the same bits.
         return f"add.{'s32' if element.name == 'i32' else f'u{bits}'}"
     return f"{kind}.{'s' if element.is_signed else 'u'}{bits}"
 
@@ -136,11 +136,11 @@ def _access(state: GpuLowering, op: AtomicOp, element: DType) -> Atomic:
 
 
 def _float_extremum(state: GpuLowering, op: AtomicOp, element: DType, order: str) -> Atomic:
-    """By signed integers for an operand without sign bit, else by unsigned ones, turned around."""
+    """By signed integers for an operand without sign bit, else by unsigned ones, reversed."""
     code, bits = state.code, element.bits
     other = {"max": "min", "min": "max"}[op.kind]
     prefix = _prefix(op, order)
-    plain, turned = f"{prefix}.{op.kind}.s{bits}", f"{prefix}.{other}.u{bits}"
+    plain, reversed_ = f"{prefix}.{op.kind}.s{bits}", f"{prefix}.{other}.u{bits}"
     # Infinities: LLVM writes constants of every float type as the bits of a double.
     weakest = "0xFFF0000000000000" if op.kind == "max" else "0x7FF0000000000000"
 
@@ -153,7 +153,7 @@ def _float_extremum(state: GpuLowering, op: AtomicOp, element: DType, order: str
         positive = code.let_here(f"xor i1 {negative}, true", "i1")
         # The predicates exclude each other: a thread executes one of the two.
         first = _packed_atomic(state, plain, pointer, as_integer, both(state, mask, positive))
-        second = _packed_atomic(state, turned, pointer, as_integer, both(state, mask, negative))
+        second = _packed_atomic(state, reversed_, pointer, as_integer, both(state, mask, negative))
         previous = code.let_here(f"select i1 {negative}, {second.typed}, {first.typed}", first.type)
         return code.let_here(f"bitcast {previous.typed} to {x.type}", x.type)
 
@@ -200,7 +200,7 @@ def _by_swapping(state: GpuLowering, op: AtomicOp, element: DType, order: str) -
 
 
 def _combined(state: GpuLowering, kind: str, old: Val, x: Val) -> Val:
-    """What a loop of swaps puts into memory; of an extremum, a NaN loses."""
+    """The value that a compare-and-swap loop stores; a NaN loses against an extremum."""
     if kind == "add":
         return state.code.let_here(f"fadd {old.typed}, {x}", x.type)
     return state.code.intrinsic(f"{kind}num", x.type, old, x)

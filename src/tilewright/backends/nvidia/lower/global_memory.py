@@ -45,7 +45,7 @@ _EVICTION = {"": "", "evict_first": ".L1::evict_first", "evict_last": ".L1::evic
 
 
 def load_instruction(op: LoadOp, shape: VectorShape) -> str:
-    """What loads one vector, as in `ld.global.v4.b32`."""
+    """The instruction that loads one vector, as in `ld.global.v4.b32`."""
     # PTX permits one of .volatile, a cache operator and an eviction priority.
     order = ".nc" if op.read_only else ""
     kind = "ld.volatile.global" if op.volatile else f"ld.global{op.cache}{order}"
@@ -54,7 +54,7 @@ def load_instruction(op: LoadOp, shape: VectorShape) -> str:
 
 
 def store_instruction(op: StoreOp, shape: VectorShape) -> str:
-    """What stores one vector."""
+    """The instruction that stores one vector."""
     return f"st.global{op.cache or _EVICTION[op.eviction]}{shape.suffix}"
 
 
@@ -137,7 +137,7 @@ def _fill(
     shape: VectorShape,
     register: str,
 ) -> list[Val]:
-    """What masked-off lanes get, packed."""
+    """Packed values of masked-off elements."""
     if other is None:
         return [integer_literal(0, register)] * shape.registers
     packed = pack(state, other, element)
@@ -182,7 +182,7 @@ def both(state: GpuLowering, x: Val | None, y: Val) -> Val:
 
 @lowering(BarrierOp)
 def _barrier(state: GpuLowering, op: BarrierOp) -> None:
-    """Of all threads of the program, which may be a group of several."""
+    """Barrier of all threads of the program, which may be a group of several."""
     if state.group is None:
         state.asm("bar.sync 0;", "~{memory}", "void")
         return

@@ -98,7 +98,7 @@ class LoweredKernel:
 
 
 _MEETINGS = {Effect.SHARED, Effect.BARRIER}
-"""What ops do where warps meet."""
+"""Ops at which warps synchronize."""
 _MAP = 'ptr byval([128 x i8]) align 64 "nvvm.grid_constant"'
 """A parameter that holds a tensor map."""
 
@@ -205,7 +205,7 @@ def _prefetched(maps: int, threads: int) -> list[str]:
 
 
 def _start(module: ModuleText, num_ctas: int) -> list[str]:
-    """The end of the entry: the first block of a cluster goes on."""
+    """The end of the entry: the first block of a cluster continues."""
     if num_ctas == 1:
         return ["br label %start"]
     name = "llvm.nvvm.read.ptx.sreg.cluster.ctarank"
@@ -234,7 +234,7 @@ def lower_block(state: GpuLowering, block: Block) -> None:
     """Lower the ops of a block in order. Handlers rely on the contracts of the layout pipeline."""
     attachment = state.code.attachment
     lower_in_groups(state, block, _lower_op)
-    # The op around the block goes on, at its own place.
+    # The op around the block continues, at its own place.
     state.code.attachment = attachment
 
 

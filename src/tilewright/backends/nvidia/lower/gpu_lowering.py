@@ -54,12 +54,12 @@ class GpuLowering:
     alignments: dict[Value, Alignment]
     lower_block: Callable[[GpuLowering, Block], None]
     parameters: Sequence[Value] = ()
-    """Of the kernel."""
+    """Parameters of the kernel."""
     is_producer: bool = False
     """Whether the code is that of the producer (warp_roles.py), a thread alone."""
     roles: RolesOp | None = None
     group: Val | None = None
-    """Of the consumers that run the code; None: all threads do."""
+    """Group of consumers that runs the code; None: all threads do."""
     is_persistent: bool = False
     """Whether blocks run several programs: parameters tell their grid."""
     warps_meet: bool = True
@@ -262,9 +262,9 @@ def first_of_runs(layout: LinearLayout, constancy: tuple[int, ...]) -> list[int]
 
 
 def doubling_run(columns: Sequence[int], bit: int) -> int:
-    """How many columns from `bit` on are one field, which one mask and one shift or product move.
+    """How many columns from `bit` on are one field, which one mask and one shift or mul move.
 
-    Each is twice the one before, and no two share a bit, since a product adds and does not XOR:
+    Each is twice the one before, and no two share a bit, since a mul adds and does not XOR:
     of (3, 6) the second is left for a run of its own.
     """
     run, seen = 1, columns[bit]

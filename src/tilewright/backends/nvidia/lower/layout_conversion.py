@@ -92,7 +92,7 @@ def instruction_address(
         for name in (LANE, WARP):
             for basis in access.address.bases(name):
                 moving |= basis[0] * element.bytes
-        # Swizzled addresses share bits with the step; others are sums, which fold into offsets.
+        # Swizzled addresses share bits with the step; others are added, which folds into offsets.
         instruction = "xor" if moving & step else "add nuw nsw"
         moved = state.code.let_here(f"{instruction} i32 {own}, {step}", "i32")
     start = state.code.let_here(f"add i32 {state.shared}, {moved}", "i32")
@@ -102,7 +102,7 @@ def instruction_address(
 
 
 def shared_instruction(access: SharedAccess, element: Element, store: bool) -> str:
-    """What moves one group of registers to or from shared memory."""
+    """Instructions that move one group of registers to or from shared memory."""
     count, name = len(access.groups[0]), "st" if store else "ld"
     if access.kind == "vector":
         return f"{name}.shared{vector_shape(element, count).suffix}"

@@ -88,8 +88,8 @@ def lower_one(state: GpuLowering, op: Op, operands: list[Val]) -> Val:
         return known
     if isinstance(op, CastOp) and is_saturating(op):
         return _as_integer(state, op, operands[0])
-    if isinstance(op, MulOp | MulHighOp) and _is_half_of_a_product(op):
-        return _half_of_a_product(state, op, operands)
+    if isinstance(op, MulOp | MulHighOp) and _is_half_of_wide_mul(op):
+        return _half_of_wide_mul(state, op, operands)
     special = _APPROXIMATE.get(str(op.attrs.get("function"))) if op.opcode == "arith.math" else None
     if special is not None and dtype_of(op.results[0].type).name == "f32":
         return state.pure_asm(special, "=f,f", "float", *operands)
@@ -138,8 +138,8 @@ def _lower_inner(state: GpuLowering, _code: Code, op: Op, operands: list[Val]) -
     return lower_one(state, op, operands)
 
 
-def _is_half_of_a_product(op: MulOp | MulHighOp) -> bool:
-    """Whether both halves of a product of 32-bit numbers are wanted."""
+def _is_half_of_wide_mul(op: MulOp | MulHighOp) -> bool:
+    """Whether both halves of the 64-bit result of a multiplication are used."""
     other = MulOp if isinstance(op, MulHighOp) else MulHighOp
     return dtype_of(op.type).name == "u32" and any(
         isinstance(use, other) and {use.lhs, use.rhs} == {op.lhs, op.rhs} and use.result.uses
@@ -147,7 +147,7 @@ def _is_half_of_a_product(op: MulOp | MulHighOp) -> bool:
     )
 
 
-def _half_of_a_product(state: GpuLowering, op: MulOp | MulHighOp, operands: list[Val]) -> Val:
+def _half_of_wide_mul(state: GpuLowering, op: MulOp | MulHighOp, operands: list[Val]) -> Val:
     """As random numbers take them: one instruction for both, and LLVM keeps one of two that are
     equal. Two would take 6 cycles of the multiplier instead of 4 (an H200)."""
     operands = sorted(operands, key=lambda value: value.text)

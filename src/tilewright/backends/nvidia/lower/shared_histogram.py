@@ -13,7 +13,7 @@ from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, lowering
 from tilewright.llvm import Val
 
 _BYTES = 4
-"""Of a bin."""
+"""Bytes of a bin."""
 
 
 @lowering(CountOp)

@@ -1,4 +1,4 @@
-"""Matrix products through mma.sync: which registers feed which instruction, and the instruction.
+"""Dots through mma.sync: which registers feed which instruction, and the instruction.
 
 The registers of a fragment repeat over the tile, so the instruction at (i, j) of the warp's part
 takes the registers whose coordinates (in thread 0) are those of the fragment, moved to (i, j).
@@ -39,32 +39,32 @@ def _dot(state: GpuLowering, op: DotOp) -> None:
     for k in range(0, depth, fragment.k):
         for (*batch, row, column), registers in tiles.parts:
             left, right = a_words.at(*batch, row, k), b_words.at(*batch, k, column)
-            sums = [results[r] for r in registers]
-            # On Turing several instructions add up to one of Ampere, in the same sums.
+            accumulators = [results[r] for r in registers]
+            # Several instructions of Turing do what one of Ampere does, in one accumulator.
             for step in steps:
-                step.run(state, left, right, sums)
-            for r, value in zip(registers, sums, strict=True):
+                step.run(state, left, right, accumulators)
+            for r, value in zip(registers, accumulators, strict=True):
                 results[r] = value
     state.set_registers(op.result, results)
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """An instruction, and which packed registers of the operands and which sums it takes."""
+    """An instruction, with the packed registers of operands and accumulator that it takes."""
 
     text: str
     a: Sequence[int]
     b: Sequence[int]
-    sums: Sequence[int]
+    accumulators: Sequence[int]
 
     def run(
-        self, state: GpuLowering, left: Sequence[Val], right: Sequence[Val], sums: list[Val]
+        self, state: GpuLowering, left: Sequence[Val], right: Sequence[Val], accumulators: list[Val]
     ) -> None:
-        """Add to the sums."""
+        """Add to the accumulators."""
         a, b = [left[i] for i in self.a], [right[i] for i in self.b]
-        products = mma(state, self.text, a, b, [sums[i] for i in self.sums])
-        for i, value in zip(self.sums, products, strict=True):
-            sums[i] = value
+        dots = mma(state, self.text, a, b, [accumulators[i] for i in self.accumulators])
+        for i, value in zip(self.accumulators, dots, strict=True):
+            accumulators[i] = value
 
 
 _ALL = (0, 1, 2, 3)
@@ -76,23 +76,25 @@ _SMALLER = {
     ),
 }
 """Instructions of Ampere -> those of Turing that do the same: their shape, and the words of A, of B
-and the sums of each."""
+and the accumulators of each."""
 
 
-def product_instruction(arch: Arch, op: DotOp) -> str:
-    """What multiplies the fragments of a product, as in `mma.sync.aligned.m16n8k16....`."""
+def mma_instruction(arch: Arch, op: DotOp) -> str:
+    """The instruction of a dot, as in `mma.sync.aligned.m16n8k16....`."""
     return _steps(arch, op, fragment_for(op))[0].text
 
 
 def _steps(arch: Arch, op: DotOp, fragment: Fragment) -> list[_Step]:
-    """What computes the product of two fragments."""
+    """Instructions that multiply two fragments."""
     kinds = [PTX_TYPES[dtype_of(v.type).name] for v in (op.a, op.b)]
     total = dtype_of(op.type)
-    sums = "f32" if total.name == "f32" else PTX_TYPES[total.name]
+    total_type = "f32" if total.name == "f32" else PTX_TYPES[total.name]
     shape = (fragment.m, fragment.n, fragment.k)
 
     def text(m: int, n: int, k: int) -> str:
-        return f"mma.sync.aligned.m{m}n{n}k{k}.row.col.{sums}.{kinds[0]}.{kinds[1]}.{sums}"
+        return (
+            f"mma.sync.aligned.m{m}n{n}k{k}.row.col.{total_type}.{kinds[0]}.{kinds[1]}.{total_type}"
+        )
 
     operand = "tf32" if kinds[0] == "tf32" else dtype_of(op.a.type).name
     if any(form.operand == operand and form.shape == shape for form in arch.mma):
@@ -156,13 +158,13 @@ def as_mma_register(state: GpuLowering, packed_register: Val, element: DType) ->
 
 
 def mma(
-    state: GpuLowering, text: str, a: Sequence[Val], b: Sequence[Val], sums: Sequence[Val]
+    state: GpuLowering, text: str, a: Sequence[Val], b: Sequence[Val], accumulators: Sequence[Val]
 ) -> list[Val]:
-    """d = a @ b + d, the sums tied to the results."""
-    type_, operands = sums[0].type, [*a, *b]
+    """d = a @ b + d, the accumulators tied to the results."""
+    type_, operands = accumulators[0].type, [*a, *b]
     kind = {"float": "f", "double": "d", "i32": "r"}[type_]
     inputs = {"i32": "r", "double": "d"}
-    count = len(sums)
+    count = len(accumulators)
     names = [f"${count + count + i}" for i in range(len(operands))]
     outputs = ", ".join(f"${i}" for i in range(count))
     left, right = ", ".join(names[: len(a)]), ", ".join(names[len(a) :])
@@ -172,5 +174,5 @@ def mma(
     )
     result = f"{{ {', '.join([type_] * count)} }}"
     # Not pure_asm: the whole warp takes part, so it must not move into a branch.
-    got = state.asm(instruction, constraints, result, *sums, *operands)
+    got = state.asm(instruction, constraints, result, *accumulators, *operands)
     return [state.code.let_here(f"extractvalue {result} {got}, {i}", type_) for i in range(count)]

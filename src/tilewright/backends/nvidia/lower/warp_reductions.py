@@ -1,5 +1,5 @@
-"""Reductions within a warp: registers, then lanes by butterfly shuffles; sums of 16-bit floats by
-MMAs (mma_sums.py).
+"""Reductions within a warp: registers, then lanes by butterfly shuffles; 16-bit floats are added by
+MMAs (mma_reductions.py).
 
 The order of each stage is fixed by the layout: registers in their order, lane bits from the lowest.
 So a result does not change from run to run. Those over warps are two (split_reductions.py).
@@ -14,7 +14,7 @@ from tilewright.backends.nvidia.lower.combine_regions import apply_region
 from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, lowering
 from tilewright.backends.nvidia.lower.lane_exchange import shuffle_packed
 from tilewright.backends.nvidia.lower.literal_folding import is_literal
-from tilewright.backends.nvidia.lower.mma_sums import LANES, sum_by_mma, summed_by_mma
+from tilewright.backends.nvidia.lower.mma_reductions import LANES, sum_by_mma, summed_by_mma
 from tilewright.backends.nvidia.lower.register_packing import pack, unpack
 from tilewright.ir.types import dtype_of, element_of
 from tilewright.layout import LANE, REGISTER, WARP, LinearLayout

@@ -75,7 +75,7 @@ def _consume(state: GpuLowering, op: RolesOp, role: Val) -> None:
 
 
 def _before(op: RolesOp) -> list[Op]:
-    """What is made in front of the roles: rings and mbarriers."""
+    """Setup before the roles: rings and mbarriers."""
     assert op.parent is not None
     return [other for other in op.parent if isinstance(other, AllocOp | MbarriersOp)]
 

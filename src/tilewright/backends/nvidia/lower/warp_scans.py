@@ -7,12 +7,12 @@ several *chunks*. So every element's result is, from left to right,
     what lies in earlier chunks or warps  .  in earlier lanes  .  in the run up to the element
 
 where the first two may be missing. The order of combination is that of the axis, so the function
-need be associative only. A reverse scan is the same with every order turned around.
+need be associative only. A reverse scan is the same with every order reversed.
 """
 
 from __future__ import annotations
 
-from itertools import product
+import itertools
 
 from tilewright.backends.nvidia.buffer_ops import buffer_type
 from tilewright.backends.nvidia.exchange_ops import ScanJoinOp, WriteLastOp
@@ -37,7 +37,7 @@ Element = list[Val]
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """What comes before, if the condition holds (None: it always does)."""
+    """Fold with the values before, if the condition holds (None: it always does)."""
 
     value: Element
     exists: Val | None
@@ -113,7 +113,7 @@ class _Scan:
         return total, Prefix(self._shuffled(total, nearest), exists)
 
     def _steps(self) -> list[tuple[Val, Val]]:
-        """Of each step: the lane to fold with, 2^k before this one, and whether there is one."""
+        """For each step the lane to fold with, 2^k before this one, and whether there is one."""
         count, code = len(self.order.lanes), self.code
         place = self.state.linear(gathered_bits(self.order.lanes), self.state.lane)
         steps: list[tuple[Val, Val]] = []
@@ -223,16 +223,16 @@ class _Join:
 
     def __init__(self, state: GpuLowering, op: ScanJoinOp) -> None:
         self.state, self.op = state, op
-        sums, columns = layout_of(op.sums[0]), [state.registers_of(v) for v in op.sums]
-        self.sums = {
-            sums.apply(register=r): [column[r] for column in columns]
-            for r in range(sums.in_size(REGISTER))
+        layout, columns = layout_of(op.totals[0]), [state.registers_of(v) for v in op.totals]
+        self.totals = {
+            layout.apply(register=r): [column[r] for column in columns]
+            for r in range(layout.in_size(REGISTER))
         }
         layout = layout_of(op.scanned[0])
         steps = [basis[op.axis] for basis in layout.bases(WARP)]
         self.groups = layout.shape[op.axis]
         # What the warp adds to the number of a group: of each warp, and of this one.
-        self.parts = [sum(c) for c in product(*((0, step) for step in steps if step))]
+        self.parts = [sum(c) for c in itertools.product(*((0, step) for step in steps if step))]
         self.part = state.linear(steps, state.warp)
         self.before: dict[tuple[int, ...], Prefix | None] = {}
 
@@ -259,7 +259,7 @@ class _Join:
             if not 0 <= previous < self.groups:
                 missing = part
                 continue
-            found = self.sums[*group[:axis], previous, *group[axis + 1 :]]
+            found = self.totals[*group[:axis], previous, *group[axis + 1 :]]
             value = found if value is None else choose(self.state, self._is(part), found, value)
         if value is None:
             return None

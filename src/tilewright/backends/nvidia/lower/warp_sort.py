@@ -135,7 +135,7 @@ class _Steps:
 
 
 def place_of(layout: LinearLayout, axis: int, bit: int) -> tuple[str, int]:
-    """What a bit of positions along an axis is: a register, lane or warp bit, and its number."""
+    """The register, lane or warp bit, with its number, of each bit of positions along an axis."""
     for name in (REGISTER, LANE, WARP):
         for number, basis in enumerate(layout.bases(name)):
             if basis[axis] == 1 << bit:

@@ -1,7 +1,7 @@
-"""Matrix products of whole warpgroups: the text of wgmma, and what its operands are.
+"""wgmma: the text of its assembly, and its operands.
 
 A k-block is one asm statement: a fence, every instruction of the block, the end of the group, and
-the wait if there is one. The sums are operands that are tied to its results, so LLVM can neither
+the wait if there is one. The accumulators are operands tied to its results, so LLVM can neither
 use them before the wait inside nor move them in between. Operands in shared memory are low words
 of descriptors, one for each operand; the instructions add constants to it, the high word is a
 constant:
@@ -15,7 +15,7 @@ constant:
       wgmma.commit_group.sync.aligned;
       wgmma.wait_group.sync.aligned 1; }
 
-Here no intrinsic would do: LLVM has none for the product itself.
+Here no intrinsic would do: LLVM has none for wgmma itself.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ _CHUNK_BITS = 4
 """Descriptors count in units of 16 bytes."""
 
 _WARPGROUP_BITS = 2
-"""Of a warp's number, those that number it in its warpgroup."""
+"""Bits of a warp's number that number it in its warpgroup."""
 
 _A_REGISTERS = 4
-"""Of A in registers, for one instruction."""
+"""Words of A in registers, for one instruction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,32 +71,32 @@ class DescriptorSteps:
 
 @dataclass(frozen=True, slots=True)
 class WgmmaBlock:
-    """The instructions of one product: all steps along K of all blocks of one warpgroup.
+    """The instructions of one dot: all steps along K of all blocks of one warpgroup.
 
     name: shape and types, as in m64n256k16.f32.f16.f16; a: None if it is in registers;
     parts: for each block of the result, in the order of its registers, the blocks of A and B that
-    are multiplied; sums: 32-bit registers of one part; steps: along K
+    are multiplied; accumulators: 32-bit registers of one part; steps: along K
     """
 
     name: str
     operand_bits: int
     is_float: bool
-    sum_type: DType
+    accumulator_type: DType
     a: DescriptorSteps | None
     b: DescriptorSteps
     parts: tuple[tuple[int, int], ...]
-    sums: int
+    accumulators: int
     steps: int
 
     @property
     def registers(self) -> int:
-        """32-bit registers of all sums of a thread."""
-        return self.sums * len(self.parts)
+        """32-bit accumulator registers of a thread."""
+        return self.accumulators * len(self.parts)
 
     @property
     def kind(self) -> str:
-        """The constraint of a register of sums."""
-        return _sum_register(self.sum_type)[1]
+        """The constraint of an accumulator register."""
+        return _sum_register(self.accumulator_type)[1]
 
     @property
     def a_registers(self) -> int:
@@ -106,7 +106,7 @@ class WgmmaBlock:
 
     @property
     def modifiers(self) -> str:
-        """What follows the predicate: factors of 1 or -1 and, of 16-bit operands in shared memory,
+        """Immediates after the predicate: signs 1 or -1 and, of 16-bit operands in shared memory,
         whether they are contiguous along M or N."""
         if not self.is_float:
             return ""
@@ -124,18 +124,18 @@ def wgmma_block(
 ) -> WgmmaBlock:
     """The instructions for a result in a layout of `wgmma_result_layout`.
 
-    types: of A, B and the sums; a: None if it is in registers, in the layout `operand_layout`
+    types: of A, B and the accumulator; a: None in registers, in the layout `operand_layout`
     """
     count = fragment.c.in_size(REGISTER)
     origins = [result.apply(register=i) for i in range(0, result.in_size(REGISTER), count)]
     rows, columns = (list(dict.fromkeys(origin[dim] for origin in origins)) for dim in (0, 1))
     assert b.mn_extent >= fragment.n and (a is None or a.mn_extent >= fragment.m)
     assert a is None or len(a.k_steps) == len(b.k_steps)
-    of_a, of_b, of_sums = (PTX_TYPES[t.name] for t in types)
+    of_a, of_b, of_accumulators = (PTX_TYPES[t.name] for t in types)
     # f32 names tf32 as an operand, but itself as a sum.
-    sums = types[2].name if types[2].is_float else of_sums
+    accumulators = types[2].name if types[2].is_float else of_accumulators
     return WgmmaBlock(
-        f"m64n{fragment.n}k{fragment.k}.{sums}.{of_a}.{of_b}",
+        f"m64n{fragment.n}k{fragment.k}.{accumulators}.{of_a}.{of_b}",
         fragment.element_bits,
         types[0].is_float,
         types[2],
@@ -171,12 +171,12 @@ def wgmma_block_text(
 ) -> AsmText:
     """The statement for one k-block.
 
-    accumulate: whether sums are added to, None: a predicate tells; wait: groups that may go on
-    behind it, None: all; may_skip: a predicate tells whether it runs. Operands: the sums unless
+    accumulate: whether it adds to the accumulator, None: by a predicate; wait: groups that may be
+    pending after it, None: all; may_skip: a predicate guards it. Operands: the accumulators unless
     they are new, A (a low word, or for each block and step four registers), the low word of B, the
     predicates.
     """
-    assert not (may_skip and accumulate is False), "what does not run has sums before"
+    assert not (may_skip and accumulate is False), "a skipped wgmma has accumulators before"
     tied = 0 if accumulate is False else block.registers
     first = block.registers + tied
     second = first + (block.a_registers or 1)
@@ -186,12 +186,12 @@ def wgmma_block_text(
         lines.append(f"mov.b32 ha, {block.a.high};")
     predicates = (accumulate is None) + may_skip
     lines.append(f"mov.b32 hb, {block.b.high};")
-    group = ["wgmma.fence.sync.aligned;", *_products(block, first, second, predicate), _COMMIT]
+    group = ["wgmma.fence.sync.aligned;", *_instructions(block, first, second, predicate), _COMMIT]
     lines += _skipped(group, f"${second + predicates}") if may_skip else group
     if wait is not None:
         lines.append(f"wgmma.wait_group.sync.aligned {wait};")
     inputs = ["r"] * (second - first + 1) + ["b"] * predicates
-    # New sums are written before the last input is read: they must not share its register.
+    # New accumulators are written before the last input is read: no register is shared.
     outputs = [f"={'' if tied else '&'}{block.kind}"] * block.registers
     ties = map(str, range(tied))
     return AsmText(_braced(lines), ",".join([*outputs, *ties, *inputs, "~{memory}"]))
@@ -209,7 +209,7 @@ def _skipped(group: Sequence[str], predicate: str) -> list[str]:
     return [f"@!{predicate} bra SKIP;", *group, "bra DONE;", *skip]
 
 
-def _products(block: WgmmaBlock, first: int, second: int, predicate: str) -> Iterator[str]:
+def _instructions(block: WgmmaBlock, first: int, second: int, predicate: str) -> Iterator[str]:
     """Each step along K of each part; first, second: numbers of the operands A and B."""
     words: dict[str, int] = {}
     for step in range(block.steps):
@@ -221,10 +221,10 @@ def _products(block: WgmmaBlock, first: int, second: int, predicate: str) -> Ite
             else:
                 yield from _descriptor("a", first, block.a.steps[row][step], words)
             yield from _descriptor("b", second, block.b.steps[column][step], words)
-            sums = _registers(part * block.sums, block.sums)
+            accumulators = _registers(part * block.accumulators, block.accumulators)
             scale = "1" if step else predicate
             yield (
-                f"wgmma.mma_async.sync.aligned.{block.name} {sums}, {left}, db, "
+                f"wgmma.mma_async.sync.aligned.{block.name} {accumulators}, {left}, db, "
                 f"{scale}{block.modifiers};"
             )
 
@@ -240,7 +240,7 @@ def _descriptor(name: str, operand: int, step: int, words: dict[str, int]) -> It
 def wgmma_wait_text(count: int, registers: int, kind: str) -> AsmText:
     """The statement that waits until no more than `count` groups go on; what they sum up is tied.
 
-    registers: 32-bit registers of sums; kind: their constraint
+    registers: 32-bit accumulator registers; kind: their constraint
     """
     outputs, ties = [f"={kind}"] * registers, map(str, range(registers))
     text = f"wgmma.wait_group.sync.aligned {count};"
@@ -262,14 +262,14 @@ def _braced(lines: Sequence[str]) -> str:
 def emit_wgmma(
     state: GpuLowering,
     block: WgmmaBlock,
-    sums: Sequence[Val],
+    accumulators: Sequence[Val],
     a: Sequence[Val],
     b: Val,
     accumulate: bool | Val = True,
     wait: int | None = 0,
     runs: Val | None = None,
 ) -> list[Val]:
-    """One k-block; the new sums, one for each element of a thread, as in `sums`.
+    """One k-block; the new accumulators, one for each element of a thread.
 
     a: the low word of its descriptor, or its registers (`a_in_registers`); b: the low word of its
     descriptor; accumulate: i1, or known; wait: as in `wgmma_block_text`; runs: i1, if it may not
@@ -277,40 +277,44 @@ def emit_wgmma(
     known = accumulate if isinstance(accumulate, bool) else None
     text = wgmma_block_text(block, known, wait, runs is not None)
     assert len(a) == (block.a_registers or 1), (len(a), block)
-    old = [] if known is False else _packed(state, sums, block.sum_type)
+    old = [] if known is False else _packed(state, accumulators, block.accumulator_type)
     predicates = [accumulate] if isinstance(accumulate, Val) else []
     predicates += [runs] if runs is not None else []
-    return _run(state, text, block.registers, [*old, *a, b, *predicates], block.sum_type)
+    return _run(state, text, block.registers, [*old, *a, b, *predicates], block.accumulator_type)
 
 
 def emit_wgmma_wait(
-    state: GpuLowering, sums: Sequence[Val], sum_type: DType, count: int = 0
+    state: GpuLowering, accumulators: Sequence[Val], accumulator_type: DType, count: int = 0
 ) -> list[Val]:
-    """The sums, once all but the latest `count` groups have ended."""
-    old = _packed(state, sums, sum_type)
-    text = wgmma_wait_text(count, len(old), _sum_register(sum_type)[1])
-    return _run(state, text, len(old), old, sum_type)
+    """The accumulators, once all but the latest `count` groups are complete."""
+    old = _packed(state, accumulators, accumulator_type)
+    text = wgmma_wait_text(count, len(old), _sum_register(accumulator_type)[1])
+    return _run(state, text, len(old), old, accumulator_type)
 
 
-def _sum_register(sum_type: DType) -> tuple[str, str]:
-    """LLVM type and constraint of a register of sums."""
-    return ("float", "f") if sum_type is f32 else ("i32", "r")
+def _sum_register(accumulator_type: DType) -> tuple[str, str]:
+    """LLVM type and constraint of an accumulator register."""
+    return ("float", "f") if accumulator_type is f32 else ("i32", "r")
 
 
-def _packed(state: GpuLowering, sums: Sequence[Val], sum_type: DType) -> list[Val]:
-    """Sums as the instruction has them: of 16 bits two to a register."""
-    return pack(state, sums, sum_type) if sum_type is f16 else list(sums)
+def _packed(state: GpuLowering, accumulators: Sequence[Val], accumulator_type: DType) -> list[Val]:
+    """Accumulators as the instruction has them: of 16 bits two to a register."""
+    return (
+        pack(state, accumulators, accumulator_type)
+        if accumulator_type is f16
+        else list(accumulators)
+    )
 
 
 def _run(
-    state: GpuLowering, asm: AsmText, count: int, operands: Sequence[Val], sum_type: DType
+    state: GpuLowering, asm: AsmText, count: int, operands: Sequence[Val], accumulator_type: DType
 ) -> list[Val]:
-    type_ = _sum_register(sum_type)[0]
-    # Any product has two sums for each thread at least: results are a struct.
+    type_ = _sum_register(accumulator_type)[0]
+    # A thread has at least two accumulators: results are a struct.
     struct = state.module.registers(type_, count)
     got = state.asm(asm.text, asm.constraints, struct, *operands)
     new = [state.code.let_here(f"extractvalue {struct} {got}, {i}", type_) for i in range(count)]
-    return unpack(state, new, 2 * count, sum_type) if sum_type is f16 else new
+    return unpack(state, new, 2 * count, accumulator_type) if accumulator_type is f16 else new
 
 
 def descriptor_word(
@@ -319,7 +323,7 @@ def descriptor_word(
     """The low word of an operand's descriptor for this thread's warpgroup.
 
     address: i32, of the tile in shared memory, a multiple of `operand.alignment`; result: the
-    layout of the product; dim: of the result that the operand has, 0 for A and 1 for B
+    layout of the dot; dim: of the result that the operand has, 0 for A and 1 for B
     """
     code = state.code
     local = code.let_here(f"and i32 {address}, {_ADDRESS_MASK}", "i32")
@@ -333,7 +337,7 @@ def descriptor_word(
 
 
 def warpgroup_steps(operand: WgmmaOperand, result: LinearLayout, dim: int) -> list[int]:
-    """What each bit of the number of a warpgroup adds to the low word."""
+    """Amount that each bit of a warpgroup's number adds to the low word."""
     starts = [basis[dim] for basis in result.bases(WARP)[_WARPGROUP_BITS:]]
     return [operand.mn_offset(start) >> _CHUNK_BITS for start in starts]
 
@@ -341,7 +345,7 @@ def warpgroup_steps(operand: WgmmaOperand, result: LinearLayout, dim: int) -> li
 def _warpgroup_part(
     state: GpuLowering, operand: WgmmaOperand, result: LinearLayout, dim: int
 ) -> Val:
-    """What is added to the low word for the blocks of this thread's warpgroup."""
+    """Amount that the blocks of this thread's warpgroup add to the low word."""
     columns = warpgroup_steps(operand, result, dim)
     if not any(columns):
         return integer_literal(0)
@@ -415,12 +419,12 @@ def shared_operands(op: WgmmaOp) -> tuple[WgmmaOperand | None, WgmmaOperand]:
 
 
 def instruction_operands(op: WgmmaOp) -> tuple[Value, Value]:
-    """What instructions have as their A and B."""
+    """Words that instructions have as their A and B."""
     return (op.b, op.a) if op.swapped else (op.a, op.b)
 
 
 def block_of(op: WgmmaOp, warps: int) -> WgmmaBlock:
-    """The instructions of a product; warps: of a program instance."""
+    """The instructions of a dot; warps: of a program instance."""
     left, right = instruction_operands(op)
     types = (dtype_of(left.type), dtype_of(right.type), dtype_of(op.type))
     fragment = wgmma_fragment(op.columns, 8 * types[0].bytes)
@@ -440,13 +444,15 @@ def _wgmma(state: GpuLowering, op: WgmmaOp) -> None:
     else:
         words = [_start(state, left, a, result, 0)]
     start = _start(state, right, b, result, 1)
-    sums = state.registers_of(op.acc)
+    accumulators = state.registers_of(op.acc)
     keeps: bool | Val = not _is_zero(op.acc)
     if keeps and op.keep is not None and not _is_true(op.keep):
         keeps = state.scalar(op.keep)
     runs = None if op.runs is None else state.scalar(op.runs)
-    # What does not run leaves sums, and if they are zeros.
-    new = emit_wgmma(state, block, sums, words, start, keeps or runs is not None, op.pending, runs)
+    # A skipped wgmma leaves its accumulators, also if they are zeros.
+    new = emit_wgmma(
+        state, block, accumulators, words, start, keeps or runs is not None, op.pending, runs
+    )
     state.set_registers(op.result, new)
 
 

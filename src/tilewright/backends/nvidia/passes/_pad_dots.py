@@ -13,7 +13,7 @@ infinity times zero is NaN.
 
 from __future__ import annotations
 
-from tilewright.backends.nvidia.layouts.mma_layouts import smallest_product
+from tilewright.backends.nvidia.layouts.mma_layouts import smallest_mma
 from tilewright.ir import Builder, Value
 from tilewright.ir.types import dtype_of, shape_of
 from tilewright.ops import (
@@ -39,7 +39,7 @@ def padded_dot(op: DotOp, builder: Builder) -> Value:
     """The dot, computed by one as large as an instruction; the operands `can_be_padded`."""
     *_, m, k = shape_of(op.a.type)
     n = shape_of(op.type)[-1]
-    least = smallest_product(dtype_of(op.a.type), k)
+    least = smallest_mma(dtype_of(op.a.type), k)
     # Extents are powers of two: the quotients are exact.
     rows, columns, inner = (max(1, b // a) for a, b in zip((m, n, k), least, strict=True))
     a = _with_zeros(builder, _copied_rows(builder, op.a, rows), -1, inner)

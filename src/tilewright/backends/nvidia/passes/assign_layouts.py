@@ -18,7 +18,7 @@ from tilewright.backends.nvidia.layouts.infer_layouts import (
     Layouts,
     yielded_values,
 )
-from tilewright.backends.nvidia.layouts.warp_split import share_products
+from tilewright.backends.nvidia.layouts.warp_split import split_dots
 from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.ir import Block, Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import TileType, Type
@@ -42,7 +42,7 @@ class AssignLayouts(Pass, name="nvidia-assign-layouts"):
 
     def run(self, function: Function) -> bool:
         facts = analyze_alignment(function)
-        inference = share_products(function, facts, self.warps, self.access, self.stages)
+        inference = split_dots(function, facts, self.warps, self.access, self.stages)
         LayoutMaterialization(inference).run()
         return True
 

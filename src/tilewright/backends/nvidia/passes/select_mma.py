@@ -16,7 +16,7 @@ directly, B by the transposed dot, whose A it is:
     %c = tile.dot %a, %b, %acc
 
 Where that holds for both operands of fp32, the copy of the other one transposes it
-(turned_loads.py).
+(transposed_loads.py).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tilewright.backends.nvidia.layouts.operand_chains import (
     operand_chain,
 )
 from tilewright.backends.nvidia.layouts.select_wgmma import WARPS, wgmma_obstacle, wgmma_sharing
-from tilewright.backends.nvidia.layouts.turned_loads import TURNED_BYTES
+from tilewright.backends.nvidia.layouts.transposed_loads import TRANSPOSED_BYTES
 from tilewright.ir import Block, Builder, Function, Pass, Rewriter, Trait, Value
 from tilewright.ir.types import BufferType, dtype_of, element_of, shape_of
 from tilewright.layout import wgmma_shared_layout
@@ -192,7 +192,7 @@ def _can_be_transposed(value: Value, block: Block | None) -> bool:
     load = value.op
     if not isinstance(load, LoadOp) or load.parent is not block or block is None:
         return False
-    return isinstance(block.owner, ForOp) and dtype_of(value.type).bytes == TURNED_BYTES
+    return isinstance(block.owner, ForOp) and dtype_of(value.type).bytes == TRANSPOSED_BYTES
 
 
 def _is_interleaved(op: DotOp, index: int, facts: Facts) -> bool:

@@ -1,7 +1,7 @@
-"""Loads that asynchronous copies turn: rows in memory become columns of a buffer.
+"""Loads that asynchronous copies transpose: rows in memory become columns of a buffer.
 
     32 x 128 x f32, rows in memory           2 rows by 16 columns of a warp, 16 columns further on
-    buffer<32x128xf32>, columns side by side    lane=(0,1..8)(1,0), register=(0,16..)
+    buffer<32x128xf32>, adjacent columns    lane=(0,1..8)(1,0), register=(0,16..)
 
 The shortest copy moves 4 bytes. So elements of 4 bytes can be moved one by one, each to where the
 transposed tile has it, and nothing passes through registers.
@@ -17,26 +17,26 @@ from tilewright.ir.types import element_of, shape_of
 from tilewright.layout import LinearLayout, blocked
 from tilewright.ops import LoadOp
 
-TURNED_BYTES = 4
-"""Of an element that can be copied alone (PTX ISA, cp.async)."""
+TRANSPOSED_BYTES = 4
+"""Bytes of an element that can be copied alone (PTX ISA, cp.async)."""
 
-_RUN = 64 // TURNED_BYTES
-"""Elements side by side in one copy of a warp: two sectors. With one, its writes have no bank
-conflicts, but it asks for twice the lines: 4 to 5 % slower (H200)."""
+_RUN = 64 // TRANSPOSED_BYTES
+"""Adjacent elements in one copy of a warp: two sectors. With one, its writes have no bank
+conflicts, but it requests twice the lines, which is slower."""
 
 _ROWS = 32 // _RUN
 
 
-def turned_layout(load: LoadOp, context: LayoutContext) -> LinearLayout | None:
-    """The layout of a load whose copy turns it; None for another one."""
+def transposed_layout(load: LoadOp, context: LayoutContext) -> LinearLayout | None:
+    """The layout of a load whose copy transposes it; None for other loads."""
     buffers = [op.result for op in load.result.uses if isinstance(op, ShareOp)]
     shape = shape_of(load.type)
-    if not buffers or len(shape) != 2 or element_of(load.type).bytes != TURNED_BYTES:
+    if not buffers or len(shape) != 2 or element_of(load.type).bytes != TRANSPOSED_BYTES:
         return None
     contiguity = context.facts[load.pointer].contiguity
     along = 0 if contiguity[0] > contiguity[1] else 1
-    is_turned = not cast("LinearLayout", buffer_type(buffers[0]).layout).apply(offset=1)[along]
-    if not is_turned or contiguity[along] < _RUN or shape[1 - along] < _ROWS:
+    is_transposed = not cast("LinearLayout", buffer_type(buffers[0]).layout).apply(offset=1)[along]
+    if not is_transposed or contiguity[along] < _RUN or shape[1 - along] < _ROWS:
         return None
     lanes, warps = [_ROWS, _ROWS], [1, 1]
     lanes[along] = _RUN

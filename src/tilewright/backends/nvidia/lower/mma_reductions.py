@@ -1,11 +1,11 @@
-"""Sums of 16-bit floats over a warp by MMAs with a matrix of ones.
+"""Sum reductions of 16-bit floats over a warp by MMAs with a matrix of ones.
 
     %y = arith.cast %x : tile<1024xf32>         d = [x0 .. x7 of each thread] @ ones + 0
     %s = tile.reduce %y, arith.add       ->     d = [x8 .. x15] @ ones + d
                                                 s = d[0] + d[2], then over 8 lanes by shuffles
 
-The products are exact and the accumulators are f32. A sum of 32 elements of a thread takes 4 MMAs
-instead of 32 conversions and 31 additions, and three shuffles instead of five.
+Multiplication by 1 is exact, and the accumulators are f32. A sum of 32 elements of a thread takes
+4 MMAs instead of 32 conversions and 31 additions, and three shuffles instead of five.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def sum_by_mma(state: GpuLowering, element: DType, values: Sequence[Val]) -> Val
     m, n, k = _SHAPE
     text = f"mma.sync.aligned.m{m}n{n}k{k}.row.col.f32.{element.name}.{element.name}.f32"
     ones = [integer_literal(_ONES[element.name])] * 2
-    sums = [Val("0.0", "float", BODY)] * 4
+    accumulators = [Val("0.0", "float", BODY)] * 4
     for start in range(0, len(words), _WORDS):
-        sums = mma(state, text, words[start : start + _WORDS], ones, sums)
+        accumulators = mma(state, text, words[start : start + _WORDS], ones, accumulators)
     # Columns are equal; rows are those of the lane and 8 below.
-    return state.code.let_here(f"fadd {sums[0].typed}, {sums[2]}", "float")
+    return state.code.let_here(f"fadd {accumulators[0].typed}, {accumulators[2]}", "float")
