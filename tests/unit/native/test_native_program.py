@@ -128,7 +128,8 @@ def test_header_has_the_comments_of_the_fields() -> None:
 def test_c_is_formatted() -> None:
     files = [*SOURCES.rglob("*.c"), *SOURCES.rglob("*.h")]
     run = "import clang_format; clang_format.clang_format()"
-    command = [sys.executable, "-c", run, "--dry-run", "-Werror", *files]
+    style = f"--style=file:{compile_native.ROOT / '.clang-format'}"  # the sources may be installed
+    command = [sys.executable, "-c", run, style, "--dry-run", "-Werror", *files]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
