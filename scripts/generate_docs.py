@@ -24,6 +24,8 @@ from tilewright.tools.env_command import settings_markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
+SETTINGS = ROOT / "docs/settings.md"
+IR_PAGE = ROOT / "docs/ir/README.md"
 OP_PAGE = ROOT / "docs/ir/ops.md"
 LIBDEVICE = ROOT / "docs/libdevice.md"
 ADRS = ROOT / "docs/adr"
@@ -88,7 +90,7 @@ def filled(text: str) -> str:
 
 def documents() -> dict[Path, str]:
     """Each generated document with the text that it should have."""
-    pages = (README, LIBDEVICE, tour_excerpts.PAGE)
+    pages = (SETTINGS, IR_PAGE, LIBDEVICE, tour_excerpts.PAGE)
     filled_in = {path: filled(path.read_text("utf-8")) for path in pages}
     return {**filled_in, OP_PAGE: op_reference(), ADR_INDEX: adr_index()}
 
