@@ -44,7 +44,7 @@ def with_vector(
     order = _by_contiguity(facts)
     if fastest is not None:
         order = (fastest, *(dim for dim in order if dim != fastest))
-    # No wider than what leaves every thread something to do.
+    # No wider than leaves an element for every thread.
     share = max(1, prod(shape) // (LANES * warps))
     return spread(shape, min(vector, _power(share)), order, warps)
 
@@ -183,7 +183,7 @@ def with_pair(layout: LinearLayout) -> LinearLayout:
 
 @lru_cache(maxsize=4096)
 def without_pair(layout: LinearLayout) -> LinearLayout | None:
-    """The layout of which this one is `with_pair`; None if there is no such layout."""
+    """The inverse of `with_pair`; None if there is none."""
     all_bases = [basis for name in layout.in_names for basis in layout.bases(name)]
     pairs = [basis for basis in all_bases if basis[-1]]
     if len(pairs) != 1 or layout.bases(REGISTER)[:1] != (pairs[0],) or any(pairs[0][:-1]):
@@ -234,7 +234,7 @@ def with_half(layout: LinearLayout, axis: int) -> LinearLayout:
 
 @lru_cache(maxsize=4096)
 def without_half(layout: LinearLayout, axis: int) -> LinearLayout | None:
-    """The layout of which this one is `with_half`; None if there is no such layout."""
+    """The inverse of `with_half`; None if there is none."""
     shape = list(layout.shape)
     shape[axis] //= 2
     top = tuple(shape[axis] if d == axis else 0 for d in range(len(shape)))

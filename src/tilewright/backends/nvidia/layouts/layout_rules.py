@@ -1,10 +1,11 @@
-"""How the layouts of an op's operands and results are related, by op class: `infer_layouts` assigns
-layouts by these rules, and lowering relies on them.
+"""Layout rules of op classes: how layouts of operands and results are related.
+
+`infer_layouts` assigns layouts by these rules, and lowering relies on them.
 
     @layout_rule(TransposeOp)
     class _Transpose(LayoutRule[TransposeOp]): ...
 
-The lowering of most ops gives a thread nothing but what it holds already. So the layout of the
+The lowering of most ops moves no element between threads. So the layout of the
 result decides those of the operands: element-wise code has one layout throughout, the operand of a
 broadcast that of its result without what is repeated, and so on. Some ops also need the result
 distributed in a certain way: a concatenation keeps the halves apart in a register bit.
@@ -86,7 +87,7 @@ OpT = TypeVar("OpT", bound=Op)
 
 
 class LayoutRule(Generic[OpT]):
-    """The layouts of one op class; as it stands here, of ops with one layout throughout."""
+    """The layouts of one op class; the base class is for ops with one layout throughout."""
 
     def result(self, op: OpT, context: LayoutContext) -> LinearLayout | None:
         """The layout that the results are made in; None: in each that a user requires."""
@@ -190,7 +191,7 @@ class _Access(LayoutRule[LoadOp | AtomicOp | AtomicCasOp]):
 
 @layout_rule(DescriptorLoadOp)
 class _BulkLoad(LayoutRule[DescriptorLoadOp]):
-    """It goes to shared memory: no thread has it, in whatever layout."""
+    """TMA loads go to shared memory: no thread holds them, so any layout will do."""
 
     def result(self, op: DescriptorLoadOp, context: LayoutContext) -> LinearLayout | None:
         return default_layout(shape_of(op.type), context.warps)
@@ -201,7 +202,7 @@ class _BulkLoad(LayoutRule[DescriptorLoadOp]):
 
 @layout_rule(DescriptorStoreOp, DescriptorReduceOp)
 class _BulkStore(LayoutRule[DescriptorStoreOp | DescriptorReduceOp]):
-    """It goes through shared memory, from whatever layout."""
+    """TMA stores go through shared memory, from any layout."""
 
     def operand(
         self, op: DescriptorStoreOp | DescriptorReduceOp, index: int, layout: LinearLayout
@@ -286,7 +287,7 @@ class _Reduce(LayoutRule[ReduceOp]):
 
 
 _EXCHANGE = 16
-"""Instructions for which the exchange of a register pays, with its barriers. An estimate."""
+"""Instructions that cost as much as the exchange of a register, with its barriers. An estimate."""
 
 
 @layout_rule(ScanOp)
@@ -309,7 +310,7 @@ class _Scan(LayoutRule[ScanOp]):
 
 @layout_rule(SortOp)
 class _Sort(LayoutRule[SortOp]):
-    """In a thread, then in a warp: positions in registers first, then lanes, then warps."""
+    """Sorts: positions in registers first, then lanes, then warps."""
 
     def result(self, op: SortOp, context: LayoutContext) -> LinearLayout | None:
         return first_of_axis(self.source(op, context), op.axis, op.count)
@@ -327,7 +328,7 @@ class _Sort(LayoutRule[SortOp]):
 
 @layout_rule(HistogramOp)
 class _Histogram(LayoutRule[HistogramOp]):
-    """Each element counts for itself: the operands have one layout, the result any."""
+    """Histograms: the operands have one layout, the result any."""
 
     def result(self, op: HistogramOp, context: LayoutContext) -> LinearLayout | None:
         return default_layout((op.bins,), context.warps)
@@ -346,7 +347,7 @@ class _Histogram(LayoutRule[HistogramOp]):
 
 @layout_rule(MapOp, AsmOp, VolatileAsmOp)
 class _Map(LayoutRule[MapOp | AsmOp | VolatileAsmOp]):
-    """One layout throughout, in which a thread holds each group whole."""
+    """Maps of groups: one layout throughout, in which a thread holds each group whole."""
 
     def result(
         self, op: MapOp | AsmOp | VolatileAsmOp, context: LayoutContext
@@ -449,7 +450,7 @@ class _Cat(LayoutRule[CatOp]):
 
 @layout_rule(ItemOp, PrintOp)
 class _AnyOperand(LayoutRule[Op]):
-    """Ops that handle elements one by one, in whatever layout."""
+    """Ops that handle elements one by one, in any layout."""
 
     def operand(self, op: Op, index: int, layout: LinearLayout) -> LinearLayout | None:
         return None

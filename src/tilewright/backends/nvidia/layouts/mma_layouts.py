@@ -1,4 +1,4 @@
-"""Chooses the tensor-core instruction of a dot, and how the warps share the result."""
+"""Select the mma instruction of a dot, and its split among warps."""
 
 from __future__ import annotations
 

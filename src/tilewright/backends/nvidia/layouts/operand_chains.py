@@ -8,14 +8,9 @@
 So loaded values move between threads, not values computed from them: they can be copied ahead to
 shared memory, and read from there in F.
 
-Operands of `tile.dot` (mma.sync) are in the registers of several warps, which then do what is
-between several times. So theirs are made in F only where loads are copied ahead, and none has fewer
-bits than the operand: such a load is copied ahead, too, but widened once, in the layout of its
-addresses. TFLOP/s of dots of 4096 on an H200:
-
-                              not copied ahead    made in F    widened once
-    fp32, cast to fp16                     125          245             211
-    int8, cast to fp16                     154          165             207
+Several warps hold an operand of `tile.dot` (mma.sync), and would each compute the chain. So the
+chain is computed in F only where its loads are copied ahead, and none has fewer bits than the
+operand: such a load is copied ahead, but widened once, in the layout of its addresses (ADR 0027).
 """
 
 from __future__ import annotations
@@ -48,13 +43,14 @@ _ROW_LANES = 3
 """Bits of a lane's number that name rows of a fragment."""
 
 _MADE_ANYWHERE = (ConstantOp, SplatOp, RangeOp, ExpandDimsOp, BroadcastOp)
-"""Tiles that are made again in each layout."""
+"""Tiles that are recomputed in each layout."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A loaded tile that an operand is computed from; dim: of the tile, along which the dim of the
-    operand lies that was requested, None if along several."""
+    """A loaded tile that an operand is computed from.
+
+    dim: of the tile, along which the requested dim of the operand lies; None if along several."""
 
     tile: Value
     load: LoadOp | DescriptorLoadOp
@@ -63,20 +59,22 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class OperandChain:
-    """operands: those of dots that share what is between, as the parts of fp32 do; values:
-    those between, users first; sources: loaded tiles, at least one."""
+    """The ops between loads and an operand.
+
+    operands: of all dots that share the chain, as the parts of fp32 do; values: of the chain, users
+    first; sources: loaded tiles, at least one."""
 
     operands: tuple[Value, ...]
     values: tuple[Value, ...]
     sources: tuple[Source, ...]
 
     def layouts(self, layout: LinearLayout) -> dict[Value, LinearLayout]:
-        """Those of the values between if the operands have one; none if a value needs two."""
+        """Layouts of the chain's values for that of the operands; none if a value needs two."""
         needed = self.needed(layout)
         return {value: needed[value] for value in self.values} if needed else {}
 
     def needed(self, layout: LinearLayout) -> dict[Value, LinearLayout]:
-        """The same with those of the operands and of what is loaded."""
+        """The same, with the layouts of operands and sources."""
         needed = dict.fromkeys(self.operands, layout)
         for value in self.values:
             assert value.op is not None
@@ -123,7 +121,7 @@ def _chain(dots: tuple[Op, ...], index: int, dim: int) -> OperandChain | None:
     dims: dict[Value, int | None] = dict.fromkeys(operands, dim)
     between: set[Op] = set()
     sources: list[Source] = []
-    # Grows as it is gone through.
+    # Grows during the iteration.
     for value in (found := list(operands)):
         load, op = loaded_by(value), value.op
         if load is not None and isinstance(value.type, TileType):
@@ -180,8 +178,8 @@ def register_operand(dot: WgmmaOp) -> int | None:
 
 
 def best_lanes_last(dot: WgmmaOp, warps: int) -> int:
-    """With how many bits of lanes behind those of warps (see `WgmmaOp`) threads read an operand in
-    the fewest passes from shared memory, where TMA puts what it is made of."""
+    """The number of lane bits after those of warps (see `WgmmaOp`) with which threads read an
+    operand in the fewest passes from shared memory, where TMA puts its sources."""
     index = register_operand(dot)
     chain = None if index is None else operand_chain(dot, index, dim=index)
     if chain is None or not dot.interleaved:
@@ -191,7 +189,7 @@ def best_lanes_last(dot: WgmmaOp, warps: int) -> int:
 
 
 def _read_cost(chain: OperandChain, layout: LinearLayout) -> int:
-    """Issue slots and passes of a warp that reads what operands in a layout are made of."""
+    """Issue slots and passes of a warp that reads the sources of operands in a layout."""
     needed, cost = chain.needed(layout), 0
     for source in chain.sources:
         shape, size = shape_of(source.tile.type), element_of(source.tile.type).bytes
@@ -207,10 +205,10 @@ def _read_cost(chain: OperandChain, layout: LinearLayout) -> int:
 
 
 def makes_register_operands(load: LoadOp | DescriptorLoadOp) -> bool:
-    """Whether a tile goes to operands in registers of wgmma dots, and nowhere else, by
-    code that follows their layout."""
+    """Whether wgmma operands in registers are the only uses of a tile, through code that follows
+    their layout."""
     dots: dict[WgmmaOp, int] = {}
-    # Grows as it is gone through.
+    # Grows during the iteration.
     for value in (found := [load.result]):
         for user in value.uses:
             index = register_operand(user) if isinstance(user, WgmmaOp) else None
@@ -230,14 +228,14 @@ def _is_source(load: LoadOp | DescriptorLoadOp, dot: WgmmaOp, index: int) -> boo
     chain = operand_chain(dot, index)
     if chain is None or load not in [source.load for source in chain.sources]:
         return False
-    # As by as few warps as there can be: whether layouts contradict does not depend on them.
+    # With the fewest warps: whether layouts contradict does not depend on their number.
     return bool(chain.needed(wgmma_left(dot, WARPS * dot.rows)))
 
 
 def chained_layouts(
     function: Function, warps: int, dots: Mapping[Op, DotLayouts], stages: int
 ) -> dict[Value, LinearLayout]:
-    """The layouts of what stands between loads and dots.
+    """The layouts of the values between loads and dots.
 
     dots: their layouts, but for those of warpgroups; stages: slots of a loop's buffers, where
     the loop does not say; 0: loads are not copied ahead
@@ -254,7 +252,7 @@ def chained_layouts(
 
 
 def _chained_to(dot: Op, index: int, layout: LinearLayout) -> dict[Value, LinearLayout]:
-    """The layouts of what stands between loads and an operand of a dot by mma.sync."""
+    """The layouts of the values between loads and an operand of an mma.sync dot."""
     chain = operand_chain(dot, index)
     return {} if chain is None or _widens(chain) else chain.layouts(layout)
 
@@ -279,7 +277,7 @@ def follows(op: Op) -> bool:
 
 
 def has_layout(value: Value) -> bool:
-    """Whether a tile is not made again in each layout that is required."""
+    """Whether a tile is computed once, in a layout of its own."""
     if not isinstance(value.type, TileType) or isinstance(value.op, _MADE_ANYWHERE):
         return False
     return value.op is None or not follows(value.op) or any(map(has_layout, value.op.operands))

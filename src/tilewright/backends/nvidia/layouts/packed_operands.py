@@ -1,12 +1,12 @@
-"""Operands of dots that threads narrow: in the order of registers in which dots read them.
+"""Layouts of operands that threads narrow: in the register order in which dots read them.
 
     %f = arith.cast %w : tile<64x128xf8e4m3, A>        an operand in R, the same elements in threads
                                                 ->     %v = nvidia.convert %w : tile<64x128xf32, R>
                                                        %f = arith.cast %v : tile<64x128xf8e4m3, R>
 
-Several narrow elements share a register of 32 bits. In another order they would be taken apart and
-put together again, by an instruction for each register; elements that have registers of their own
-are only named anew.
+Several narrow elements share a register of 32 bits. In another order they would be unpacked and
+packed again, by an instruction for each register; elements with registers of their own are only
+renumbered.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _REGISTER_BITS = 32
 
 def packed_layout(op: Op, context: LayoutContext) -> LinearLayout | None:
     """The layout of a cast to elements that share registers, if a dot reads its result, in
-    this iteration or the next, and has but another order of registers; else None."""
+    this iteration or the next, and differs only in the order of registers; else None."""
     if not isinstance(op, CastOp) or (dot := _sole_dot(op.result)) is None:
         return None
     bits = dtype_of(op.type).bits

@@ -2,9 +2,9 @@
 
 A warpgroup, four warps from a multiple of four on, computes blocks of 64 rows by up to 256 columns.
 It reads B, and A unless that is in registers, from shared memory: per instruction 64 x 32 and
-N x 32 bytes in N/2 cycles. So the rows are shared first, which leaves the widest N; columns only
-where there are more warpgroups than blocks of 64 rows. Whether operands can lie in shared memory
-as the instruction wants them is a matter of their layout, see `wgmma_shared_layout`.
+N x 32 bytes in N/2 cycles. So rows are split among warpgroups first, which leaves the widest N;
+columns only where there are more warpgroups than blocks of 64 rows. Layouts of operands in shared
+memory: see `wgmma_shared_layout`.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def wgmma_result(op: WgmmaOp, warps: int) -> LinearLayout:
 
 
 def instruction_result(op: WgmmaOp, warps: int) -> LinearLayout:
-    """The same as instructions number its rows and columns; registers are those of the result."""
+    """The same by the instructions' rows and columns; registers are those of the result."""
     m, n = shape_of(op.type)
     shape = (n, m) if op.swapped else (m, n)
     return wgmma_result_layout((op.columns, op.rows), dtype_of(op.b.type).bits, shape, warps)
@@ -139,7 +139,7 @@ def _lanes_last(op: WgmmaOp) -> int | None:
 def _named(
     layout: LinearLayout, result: LinearLayout, lanes_last: int | None, swapped: bool
 ) -> LinearLayout:
-    """A layout by the rows of a tile instead of those of the instructions; result: these have."""
+    """A layout by rows of the tile instead of the instructions' rows."""
     if lanes_last is not None:
         registers, lanes, warps = (
             [basis[0] for basis in result.bases(name) if basis[0]]

@@ -3,10 +3,9 @@
     16 x 64 x f16 of a warp, fragments      4 rows by 8 lanes of 16 bytes, 4 times
     lane=(0,2..4)(1..4,0)             ->    lane=(0,8..32)(1..2,0)
 
-Coalesced without regard to the dot, as loads are, its rows would lie in other warps: the
-exchange between would need barriers of all warps, and shared memory for the whole tile at once.
-So each warp exchanges among its own lanes, in as many rounds as it likes. What threads have in
-whole vectors, and lanes in whole sectors, they store as it is.
+In the layout of a coalesced load, rows would lie in other warps: the exchange would need barriers
+of all warps, and shared memory for the whole tile. So each warp exchanges between its own lanes, in
+several rounds. Whole vectors of threads, in whole sectors of lanes, are stored without exchange.
 """
 
 from __future__ import annotations
@@ -24,8 +23,9 @@ _Basis = tuple[int, ...]
 
 @lru_cache(maxsize=1024)
 def line_layout(access: LinearLayout, dot: LinearLayout, element_bytes: int) -> LinearLayout | None:
-    """access: the coalesced layout of the store, whose vectors it keeps; dot: that of the
-    elements. None if a warp has no whole lines of them."""
+    """The layout of whole lines; None if a warp holds no whole line.
+
+    access: the coalesced layout of the store, whose vectors are kept; dot: that of the elements"""
     if len(access.shape) != 2 or not (access.is_injective and dot.is_injective):
         return None
     row = _row_dim(access)
@@ -54,8 +54,8 @@ RUN_BYTES = 64
 def run_layout(
     access: LinearLayout, stored: LinearLayout, element_bytes: int
 ) -> LinearLayout | None:
-    """That of the elements with vectors of the coalesced one in front, if threads have such and
-    lanes hold whole adjacent sectors: then nothing is exchanged."""
+    """The layout of the elements with the vectors of the coalesced one in front, if threads hold
+    such vectors and lanes whole adjacent sectors: then nothing is exchanged."""
     if len(access.shape) != 2 or not (access.is_injective and stored.is_injective):
         return None
     along = _bits(access.shape, _row_dim(access))

@@ -1,13 +1,13 @@
 """Panels in which a tile goes from registers through shared memory to a TMA store.
 
-TMA stores boxes, of which a row has at most 128 bytes where it is swizzled, as it must be
-lest threads meet in the banks. So a tile is cut into panels of so many columns:
+TMA stores boxes, whose rows have at most 128 bytes if they are swizzled, which avoids bank
+conflicts of threads. So a tile is cut into panels of so many columns:
 
     128 x 256 x f16, 8 warps        4 panels of 128 x 64, 16 KB each, for each its registers
                                     written to slot 0, 1, 0, 1; stored while the next one is written
 
-Those columns that all threads have in registers of their own are written one after another, in
-passes; the panels of a pass at once.
+Columns that each thread holds in registers of their own are written in separate passes; the
+panels of a pass are stored at once.
 """
 
 from __future__ import annotations
@@ -38,13 +38,15 @@ SLOTS = 2
 """Buffers of passes: one is written while the one before is stored."""
 
 _SWIZZLED_ROWS = 8
-"""After which swizzles, which are functions of the address, begin again."""
+"""Rows after which swizzles, which are functions of the address, repeat."""
 
 
 @dataclass(frozen=True, slots=True)
 class StorePass:
-    """registers: that are written, in the order of `StorePanels.access`; columns: where in the tile
-    each of its panels begins."""
+    """One pass.
+
+    registers: that are written, in the order of `StorePanels.access`; columns: the first column of
+    each of its panels in the tile."""
 
     registers: tuple[int, ...]
     columns: tuple[int, ...]
@@ -52,8 +54,10 @@ class StorePass:
 
 @dataclass(frozen=True, slots=True)
 class StorePanels:
-    """box: of a panel, as the shape of the tile; swizzle: bytes of its rows, 0 for none; boxes: of
-    a panel, one behind the other along the first dim; access: how the threads write a pass."""
+    """The panels of a tile.
+
+    box: its shape, of the tile's rank; swizzle: bytes of its rows, 0 for none; boxes: of a panel,
+    consecutive along the first dim; access: layout in which threads write a pass."""
 
     box: tuple[int, ...]
     swizzle: int
@@ -79,7 +83,7 @@ class StorePanels:
 
 
 def can_store(shape: tuple[int, ...]) -> bool:
-    """Whether boxes make up a tile."""
+    """Whether a tile can be cut into boxes."""
     return all(extent <= MAX_BOX for extent in shape[1:-1])
 
 
@@ -87,7 +91,7 @@ def can_store(shape: tuple[int, ...]) -> bool:
 def store_panels(
     layout: LinearLayout, shape: tuple[int, ...], element_bytes: int, matrix: bool
 ) -> StorePanels:
-    """How a tile is stored; matrix: the architecture has stmatrix."""
+    """The panels in which a tile is stored; matrix: the architecture has stmatrix."""
     rows, columns = prod(shape[:-1]), shape[-1]
     swizzle, width = _panel(rows, columns, element_bytes)
     flat = layout.reshape((rows, columns))
@@ -152,7 +156,7 @@ def _squeezed(number: int, bits: list[int]) -> int:
 
 
 def _spread(number: int, bits: list[int]) -> int:
-    """The number, with those bits 0, that `_squeezed` gives this for."""
+    """The inverse of `_squeezed`, with those bits 0."""
     for bit in sorted(bits):
         number = number >> bit << bit + 1 | number & (1 << bit) - 1
     return number
@@ -170,7 +174,7 @@ def _pass(number: int, cuts: list[_Cut], inner: LinearLayout, width: int) -> Sto
 
 
 def _shared(rows: int, columns: int, width: int, element_bytes: int, swizzle: int) -> LinearLayout:
-    """The panels of a pass, one behind the other."""
+    """The layout of a pass in shared memory: its panels one after another."""
     if swizzle:
         return shared_swizzled((rows, columns), 8 * element_bytes, swizzle)
     panels = LinearLayout.identity(OFFSET, "dim1", columns // width)

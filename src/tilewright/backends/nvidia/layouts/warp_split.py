@@ -36,12 +36,7 @@ from tilewright.ops import DotOp, ForOp, IfOp, ReduceOp, ScanOp, WhileOp
 
 WORTH = 0.9
 """The part of the cost of square shares that others may have: costs are estimates, and square parts
-read the fewest operands. Causal attention of 32 heads and 4096 keys on an H200, with square shares
-and with those that cost least, in versions that differ in their loops too:
-
-    fp16, heads of 128    0.84 of the cost    0.78 -> 0.70 ms
-    fp16, heads of 256    0.93                1.46 -> 1.48
-    fp32, heads of 64     0.94                1.23 -> 1.31
+read the fewest operands (figures: ADR 0030).
 """
 
 Share = tuple[int, int]

@@ -63,7 +63,7 @@ def _view(state: GpuLowering, op: ViewOp) -> None:
 
 @lowering(TransposeViewOp)
 def _transpose_view(state: GpuLowering, op: TransposeViewOp) -> None:
-    """No instruction: other names for the dims."""
+    """No instruction: the dims are renumbered."""
     state.set_registers(op.result, state.registers_of(op.buffer))
 
 
@@ -134,7 +134,7 @@ def _write(state: GpuLowering, op: WriteOp) -> None:
 
 
 def _write_elements(state: GpuLowering, op: WriteOp, type_: BufferType) -> None:
-    """To rows of any length, one by one."""
+    """Write elements one by one, to rows of any length."""
     layout, element = layout_of(op.x), type_.element
     for r, register in enumerate(state.registers_of(op.x)):
         coords = [state.coordinate(layout, dim, r) for dim in range(len(type_.shape))]

@@ -88,8 +88,10 @@ def _bulk_copy(state: GpuLowering, op: BulkCopyOp) -> None:
 def _copy(
     state: GpuLowering, issues: Val, how: str, target: tuple[Val, Val, Val], at: tuple[Val, ...]
 ) -> None:
-    """One box, if a thread issues it. target: its place, its map and its mbarrier; how: "" for
-    this block, or as PTX says that it is for both of a cluster."""
+    """Copy one box, if the thread issues copies.
+
+    target: its address, its map and its mbarrier; how: "" for this block, or PTX's suffix for
+    both blocks of a cluster"""
     coordinates = ", ".join(f"${4 + dim}" for dim in range(len(at)))
     blocks = f", {(1 << CLUSTER_BLOCKS) - 1}" if how else ""
     text = (
@@ -159,7 +161,7 @@ def _arrive_in_cluster(state: GpuLowering, barrier: Val, runs: Val, in_both: Val
     arrives = code.let_here(f"and i1 {first}, {runs}", "i1")
     text = "mapa.shared::cluster.u32 $0, $1, $2;"
     own = state.register("cluster.ctarank")
-    # Of lanes that do not arrive any block will do.
+    # Any block will do for lanes that do not arrive.
     spreads = code.let_here(f"and i1 {first}, {in_both}", "i1")
     block = code.let_here(f"select i1 {spreads}, {state.lane.typed}, {own.typed}", "i32")
     there = state.pure_asm(text, "=r,r,r", "i32", barrier, block)

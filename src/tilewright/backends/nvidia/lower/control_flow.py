@@ -1,7 +1,7 @@
 """Structured control flow as basic blocks; carried tiles are one phi for each register.
 
-Of tiles of bytes they are one for each four elements, and of 16 bits for two: a phi of a byte would
-take a register of its own, and halves would be paired behind a branch.
+Tiles of bytes have one phi for four elements, tiles of 16 bits one for two: the phi of a byte would
+take a register of its own, and halves would be packed again after a branch.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _registers(state: GpuLowering, values: Sequence[Value]) -> list[Val]:
 
 
 def _set_registers(state: GpuLowering, values: Sequence[Value], passed: Sequence[Val]) -> None:
-    """The registers of values, of what a block has passed on of them all."""
+    """Set the registers of values from those that a block has passed on."""
     rest = list(passed)
     for value in values:
         count, of_word = register_count(value), _of_word(value)
@@ -106,10 +106,10 @@ def _terminator(block: Block) -> list[Value]:
 
 @lowering(ForOp)
 def _for(state: GpuLowering, op: ForOp) -> None:
-    """Counts the iterations that are left down to zero, beside the index.
+    """Lower a loop that counts the remaining iterations down to zero, in addition to the index.
 
-    Not the index up to its end: ptxas unrolls loops by four as if three steps more could not
-    overflow, so one that ends where `index != end` fails may not end at all. See ADR 0017.
+    A test of the index would not do: ptxas unrolls loops by four as if three more steps could not
+    overflow, so a loop that exits where `index != end` fails may never exit. See ADR 0017.
     """
     code = state.code
     before, head, body, latch, done = _labels(state, "before", "head", "body", "latch", "done")
@@ -127,7 +127,7 @@ def _for(state: GpuLowering, op: ForOp) -> None:
     code.line(f"{body}:")
     state.lower_block(state, op.body)
     yielded = _registers(state, _terminator(op.body))
-    # The body may have ended in another block than it began: the latch has a label of its own.
+    # The body may end in another block than its first: the latch has a label of its own.
     code.line(f"br label %{latch}")
     code.line(f"{latch}:")
     # No nsw: the index after the last iteration may wrap, and is not used.

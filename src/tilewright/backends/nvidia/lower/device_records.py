@@ -27,9 +27,9 @@ from tilewright.support.printed_lines import PRINT_KINDS
 _NOWHERE = integer_literal(-1)
 
 _UNLIKELY = '!0 = !{!"branch_weights", i32 1, i32 1000000}'
-"""Weights of a branch that is hardly ever taken: its code stands behind all other."""
+"""Weights of a branch that is hardly ever taken: its code is placed last."""
 _WARP_VOTE = "vote.sync.any.pred $0, $1, 0xffffffff;"
-"""Costs less than a barrier, whose result each warp waits for: 0.6 of 4.5 us of an embedding."""
+"""A vote of the warp costs less than a barrier, for whose result each warp waits."""
 
 
 def _memory(state: GpuLowering, name: str, size: int) -> Val:
@@ -54,7 +54,7 @@ def _index(state: GpuLowering, value: Value, register: int) -> list[Val]:
 
 @lowering(AssertOp)
 def _assert(state: GpuLowering, op: AssertOp) -> None:
-    """Threads agree whether one fails; if so, one that does writes the record, and all return."""
+    """Threads agree whether one fails; if so, a failing one writes the record, and all return."""
     code = state.code
     failed, index = _first_failure(state, op)
     vote = "bar.red.or.pred $0, 0, $1;" if state.warps_meet else _WARP_VOTE

@@ -176,7 +176,7 @@ def _lower_by_vectors(
 
 
 def _closure(roots: Iterable[Op], ops: Collection[Op]) -> dict[Op, None]:
-    """Those of some ops that are roots or that roots depend on, in order."""
+    """The ops that are roots or that roots depend on, in order."""
     found, left = set(roots), list(roots)
     while left:
         makers = (value.op for value in left.pop().operands)

@@ -113,7 +113,7 @@ class _FloatRemainder:
 
         The quotient is rounded to nearest, by an addition, so that the rest is at most |y| / 2 and
         exact, however x r was rounded. Beyond the quotients that the sum rounds, and for y
-        that have no fast reciprocal, what is left is not below |y|, or a NaN.
+        that have no fast reciprocal, the rest is not below |y|, or a NaN.
         """
         code = self.code
         size, (divisor, inverse, is_known) = code.intrinsic("fabs", x.type, x), self._divisor(y)

@@ -1,6 +1,6 @@
 """Dots without tensor cores: operands in shared memory, each thread a block of the result.
 
-Both operands lie there with the summed dim first, so that a step reads the rows and columns of a
+Both operands have the reduced dim first, so that a step reads the rows and columns of a
 thread's block as vectors and multiplies each pair of their elements:
 
     for k:  a[m0..], b[n0..] = shared_a[k, m0..], shared_b[k, n0..];  c[m, n] += a[m] * b[n]

@@ -51,12 +51,12 @@ def _bitcast(state: GpuLowering, op: BitcastOp) -> None:
 def _floats_of_bytes(
     state: GpuLowering, four: list[Val], signed: bool, target: object
 ) -> list[Val]:
-    """Four 8-bit integers as f16 or f32, by instructions that all lanes of a multiprocessor take;
-    it converts (`I2F`) only 16 numbers a cycle. Those that become bf16 are f32 in between.
+    """Four 8-bit integers as f16 or f32, by full-rate instructions; conversions
+    (`I2F`) have a sixteenth of their rate. Those that become bf16 are f32 in between.
 
     The last bits of a float from 2^n to 2^(n + 1), whose fraction has n bits, count ones: a byte
     below 0x64 is an f16, 1024 more than the byte; below 0x4B0000 it is an f32, 2^23 more. A signed
-    one is first moved up by 128, which turns its highest bit around.
+    one is first moved up by 128, which inverts its highest bit.
     """
     code = state.code
     bytes_ = Val("poison", "<4 x i8>")

@@ -1,4 +1,4 @@
-"""Reads of a buffer by index. An index is taken modulo the extent of the axis, so that none leaves
+"""Reads of a buffer by index. Indices are taken modulo the extent of the axis, and so stay in
 the buffer.
 """
 

@@ -37,7 +37,7 @@ def _atomic(state: GpuLowering, op: AtomicOp) -> None:
     if is_fenced and op.order in ("release", "acq_rel"):
         _fence(state, op)
     if length > 1:
-        # Of threads that hold copies, only the owner's are right.
+        # Only the owner's results are right, where several threads hold copies.
         results = add_vectors(state, op, length, owner)
     else:
         results = _one_by_one(state, op, owner, "relaxed" if is_fenced else op.order)
@@ -161,7 +161,7 @@ def _float_extremum(state: GpuLowering, op: AtomicOp, element: DType, order: str
 
 
 def _by_swapping(state: GpuLowering, op: AtomicOp, element: DType, order: str) -> Atomic:
-    """A loop for each element: compute from what is there, and store if that is still there."""
+    """A compare-and-swap loop for each element."""
     code = state.code
     swap = f"{_prefix(op, order)}.cas.b{memory_bits(element)}"
 

@@ -80,8 +80,8 @@ HANDLER_MODULES = (
 class LoweredKernel:
     """LLVM text of a kernel and what its launch needs.
 
-    asserts, prints: see message_records.py; tensor_maps: what the parameters behind those of the
-    kernel hold; threads: of a block, with those of further roles; registers: of each of them at
+    asserts, prints: see message_records.py; tensor_maps: the contents of the parameters after the
+    kernel's own; threads: of a block, with those of further roles; registers: of each of them at
     the start, 0 where ptxas is free to choose; is_persistent: blocks run several programs, whose
     grid is passed by three parameters in front of the maps; shares_copies: as of RolesOp.
     """
@@ -114,7 +114,7 @@ def lower_function(
 ) -> LoweredKernel:
     """Lower a kernel whose tiles all have layouts, for `warps` warps, without other roles.
 
-    offsets: where in shared memory the ops that exchange data do so; see allocate_shared.py;
+    offsets: in shared memory, of the ops that exchange data; see allocate_shared.py;
     num_ctas: blocks of the cluster that runs a program: all but its first one end at once
     """
     module = ModuleText()
@@ -180,7 +180,7 @@ def _thread(module: ModuleText, threads: int, group: int) -> list[str]:
     """
     name = "llvm.nvvm.read.ptx.sreg.tid.x"
     module.declare(name, f"declare i32 @{name}()")
-    # External and without a size: dynamic shared memory, of the bytes that a launch gives.
+    # External and without a size: dynamic shared memory, whose size the launch sets.
     module.globals.append("@shared_memory = external addrspace(3) global [0 x i8], align 1024")
     pointer = "ptrtoint ptr addrspace(3) @shared_memory to i32"
     # Extents of tiles are powers of two, and so are numbers of warps that share them.

@@ -106,7 +106,7 @@ class GpuLowering:
         self.registers[value] = list(registers)
 
     def equal_registers(self, value: Value) -> Sequence[int] | None:
-        """The first equal register for each of a boolean tile, by what is known of its elements;
+        """The first equal register for each of a boolean tile, by the constancy of its elements;
         None where no two are known to be equal. In a group, numbers count from its first vector.
 
         A mask `i < n` with aligned n has one value for each vector: one comparison, one predicate.
@@ -168,7 +168,7 @@ class GpuLowering:
         key = (layout, "coords")
         cached = self.coordinate_cache.get(key)
         if cached is None:
-            # Emitted at entry, which dominates all uses: the first of them may stand in a branch.
+            # Emitted at entry, which dominates all uses: the first use may be in a branch.
             sections, self.code.sections = self.code.sections, [self.code.sections[0]]
             cached = [self._thread_coordinate(layout, dim) for dim in range(len(layout.outs))]
             self.code.sections = sections

@@ -1,7 +1,7 @@
 """Exchanges between the lanes of a warp, as `layout.warp_shuffles` planned them.
 
-Elements of 8 and 16 bits travel in words. Which of them a lane publishes, and where it puts what
-arrives, depends on its number. Where a word is made of two others for all lanes, one `prmt` makes
+Elements of 8 and 16 bits travel in words. Which word a lane publishes, and where it puts the
+received one, depends on its number. Where all lanes take a word from two others, one `prmt` makes
 it, whose selector each thread computes once:
 
     word 0 of lane l      l0 l1 | h0 h1     (l: of 8 columns, h: of the next 8)
@@ -28,7 +28,7 @@ Place = tuple[object, int]
 def exchange_lanes(
     state: GpuLowering, exchange: Shuffles, source: Sequence[Val], count: int, element: Element
 ) -> list[Val]:
-    """The `count` registers of a thread behind an exchange of those of `source`."""
+    """The `count` registers of a thread after an exchange of those of `source`."""
     words = _exchange_words(state, exchange, source, count, element)
     if words is not None:
         return words
@@ -173,7 +173,7 @@ def _exchange_words(
 
 
 def _arrival(exchange: Shuffles, lane: int, register: int, size: int) -> Place:
-    """Where a lane has what it is to have in a register: the round, the word, and the element."""
+    """Source of a lane's register: the round, the word, and the element."""
     for number, entry in enumerate(exchange.rounds):
         extra = entry.receive(lane) ^ register
         if extra in exchange.received:

@@ -1,7 +1,7 @@
-"""Layout conversion as `layout.plan` planned it: renaming or shuffles.
+"""Layout conversions within warps: register renumbering or shuffles, as `layout.plan` decides.
 
-Those through shared memory are ops of their own by now (lower_conversions.py); how tiles in
-registers are written there and read.
+Conversions through shared memory are ops of their own (lower_conversions.py): here are the writes
+and reads of tiles in registers.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ def instruction_address(
     index: int,
     flipped: int = 0,
 ) -> Val:
-    """Byte address of one instruction of an access; flipped: bits in which another thread's part,
-    which is meant, differs from this one's."""
+    """Byte address of one instruction of an access; flipped: bits in which the part of the thread
+    that is read differs from this one's."""
     own = thread_address(state, access, element, offset)
     if flipped:
         own = state.code.let_here(f"xor i32 {own}, {flipped}", "i32")

@@ -4,8 +4,8 @@
     %b = fadd half %x1, %y1      ->     %s = fadd <2 x half> %x, <%y0, %y1>
                                         %a, %b = the elements of %s
 
-LLVM cancels the elements of one operation that become the pair of the next. Where bf16 has no
-arithmetic of its own, legalize_arithmetic.py has made it fp32, and there is nothing left to pack.
+LLVM cancels the elements of one operation that become the pair of the next. Where the architecture
+has no bf16 arithmetic, legalize_arithmetic.py has made it fp32, and nothing is packed.
 """
 
 from __future__ import annotations

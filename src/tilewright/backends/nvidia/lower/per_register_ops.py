@@ -148,8 +148,8 @@ def _is_half_of_wide_mul(op: MulOp | MulHighOp) -> bool:
 
 
 def _half_of_wide_mul(state: GpuLowering, op: MulOp | MulHighOp, operands: list[Val]) -> Val:
-    """As random numbers take them: one instruction for both, and LLVM keeps one of two that are
-    equal. Two would take 6 cycles of the multiplier instead of 4 (an H200)."""
+    """One instruction for both halves, as in random numbers; LLVM merges two equal ones.
+    Two instructions would take half as long again."""
     operands = sorted(operands, key=lambda value: value.text)
     whole = state.pure_asm("mul.wide.u32 $0, $1, $2;", "=l,r,r", "i64", *operands)
     if isinstance(op, MulHighOp):

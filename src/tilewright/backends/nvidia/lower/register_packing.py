@@ -21,7 +21,7 @@ def pack(state: GpuLowering, values: Sequence[Val], element: Element) -> list[Va
     """Pack elements, one a register, lowest first."""
     bits = memory_bits(element)
     per_register = max(1, 32 // bits) if bits < 32 else 1
-    # Fewer elements than fit into 32 bits make one narrower register.
+    # Fewer elements than fill 32 bits make one narrower register.
     per_register = min(per_register, len(values))
     if per_register == 1:
         return [_to_bits(state, v, element) for v in values]

@@ -1,6 +1,6 @@
-"""Counting into bins in shared memory by atomics.
+"""Histograms in shared memory by atomics.
 
-Of an addition of a constant 1 ptxas makes one that a warp does once for each address.
+ptxas aggregates additions of a constant 1 over a warp, by address.
 """
 
 from __future__ import annotations

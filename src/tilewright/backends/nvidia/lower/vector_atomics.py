@@ -4,7 +4,7 @@
     fp16, bf16   red.global.add.noftz.v4.f16x2       of one register with two elements (fp16 on
                                                      sm_60, bf16 on sm_90), of v2, v4 on sm_90
 
-`red` where nobody uses what was there, else `atom`. PTX ISA, "red" and "atom".
+`red` where the old value has no use, else `atom`. PTX ISA, "red" and "atom".
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _most_bytes(state: GpuLowering, element: DType) -> int:
 
 
 def add_vectors(state: GpuLowering, op: AtomicOp, length: int, owner: Val | None) -> list[Val]:
-    """Add `length` elements by each instruction; returns what was there, undefined if unused."""
+    """Add `length` elements by each instruction; returns the old values, undefined if unused."""
     pointers, values = state.registers_of(op.pointer), state.registers_of(op.operand)
     masks = None if op.mask is None else state.registers_of(op.mask)
     results: list[Val] = []

@@ -1,11 +1,11 @@
-"""Roles of warps: the consumers are the program's warps, the producer is one thread more.
+"""Roles of warps: consumers are the program's warps, the producer is one additional thread.
 
-    bar.sync 0                      mbarriers are there
+    bar.sync 0                      mbarriers are initialized
     warp < 8:  setmaxnreg.inc, consumers; their barriers count them alone
     else:      setmaxnreg.dec by the whole warpgroup; one thread: producer
 
-Of several groups of consumers each numbers its own warps from 0, and has a barrier and bytes of
-shared memory of its own: what it exchanges is at the same offsets from another base.
+Each of several groups of consumers numbers its own warps from 0, and has its own barrier and shared
+memory: its exchanges are at the same offsets from another base.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _roles(state: GpuLowering, op: RolesOp) -> None:
     code, (_, fewer, more) = state.code, op.registers
     consume, produce, copy, done = map(code.label, ("consume", "produce", "copy", "done"))
     if op.shares_copies:
-        # Nothing is multicast to a block whose mbarriers are not there.
+        # Nothing is multicast to a block whose mbarriers are not initialized.
         _cluster_barrier(state)
     role = _warpgroup_of_block(state)
     consumers = op.groups * state.warps // _GROUP_WARPS
@@ -81,7 +81,7 @@ def _before(op: RolesOp) -> list[Op]:
 
 
 def _warpgroup_of_block(state: GpuLowering) -> Val:
-    """The number of this thread's warpgroup among all of the block, uniform as ptxas sees it."""
+    """The number of this thread's warpgroup in the block, uniform to ptxas."""
     name, code = "llvm.nvvm.shfl.sync.idx.i32", state.code
     state.module.declare(name, f"declare i32 @{name}(i32, i32, i32, i32)")
     own = code.let_here(f"lshr i32 %thread, {(32 * _GROUP_WARPS).bit_length() - 1}", "i32")
@@ -93,7 +93,7 @@ def _set_registers(state: GpuLowering, direction: str, count: int) -> None:
 
 
 def _is_producer(state: GpuLowering, warps: int) -> Val:
-    """Whether this is the chosen thread of the first warp behind the consumers."""
+    """Whether this is the chosen thread of the first warp after the consumers."""
     name, code = "llvm.nvvm.elect.sync", state.code
     state.module.declare(name, f"declare {{ i32, i1 }} @{name}(i32)")
     warp = code.let_here("lshr i32 %thread, 5", "i32")

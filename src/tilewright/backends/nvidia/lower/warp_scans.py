@@ -1,10 +1,10 @@
-"""Scans within a warp: within a thread, then over lanes by shuffles; and their joining.
+"""Scans within a warp: within a thread, then over lanes by shuffles; and joins of warps' scans.
 
 A scannable layout (layout_propagation.py) numbers the elements along the axis by register bits,
 then lanes, then warps, then register bits again: each thread holds a *run* of neighbours in each of
 several *chunks*. So every element's result is, from left to right,
 
-    what lies in earlier chunks or warps  .  in earlier lanes  .  in the run up to the element
+    elements of earlier chunks or warps  .  of earlier lanes  .  of the run up to the element
 
 where the first two may be missing. The order of combination is that of the axis, so the function
 need be associative only. A reverse scan is the same with every order reversed.
@@ -219,7 +219,7 @@ def _write_last(state: GpuLowering, op: WriteLastOp) -> None:
 
 
 class _Join:
-    """The lowering of one op that joins what warps have scanned."""
+    """The lowering of one op that joins the scans of warps."""
 
     def __init__(self, state: GpuLowering, op: ScanJoinOp) -> None:
         self.state, self.op = state, op
@@ -251,7 +251,7 @@ class _Join:
             self.state.set_registers(result, [element[k] for element in results])
 
     def _before(self, group: tuple[int, ...]) -> Prefix | None:
-        """The sum of what precedes a group of this warp; group: as the first warp has it."""
+        """The total before a group of this warp; group: as the first warp numbers it."""
         axis, step, missing = self.op.axis, 1 if self.op.reverse else -1, None
         value: Element | None = None
         for part in self.parts:
@@ -291,7 +291,7 @@ def choose(state: GpuLowering, condition: Val, x: Element, y: Element) -> Elemen
 
 
 def joined(state: GpuLowering, combine: Block, prefix: Prefix | None, value: Element) -> Element:
-    """A value behind what comes before it."""
+    """A value folded with the values before it."""
     if prefix is None:
         return value
     # A select where there is no prefix: the function need not have a neutral element.

@@ -27,7 +27,7 @@ from tilewright.layout import LANE, REGISTER, WARP, LinearLayout
 from tilewright.llvm import Val, integer_literal
 
 Bit = Val | bool
-"""Known, or the lowest bit of an integer of the thread, whose others mean nothing."""
+"""A constant, or the lowest bit of an integer of the thread, whose other bits are undefined."""
 
 
 class _Steps:
@@ -55,7 +55,7 @@ class _Steps:
         self.order(bit, falls, self._partners(number))
 
     def order(self, bit: int, falls: int | None, others: Mapping[int, Val]) -> None:
-        """Keep of each element and its partner in another thread the one that belongs here."""
+        """Of each element and its partner in another thread, keep the one that belongs here."""
         upper = self._thread_bit(*place_of(self.layout, self.op.axis, bit))
         for r, own in self.values.items():
             takes_high = self._predicate(upper, self._falls(falls, r))
@@ -75,7 +75,7 @@ class _Steps:
             self.values[r] = self._better(own, found[r])
 
     def _falls(self, bit: int | None, register: int) -> Bit:
-        """Whether what a register is in descends."""
+        """Whether the sequence of a register descends."""
         if bit is None:
             return self.op.descending
         name, number = place_of(self.layout, self.op.axis, bit)

@@ -15,7 +15,7 @@ constant:
       wgmma.commit_group.sync.aligned;
       wgmma.wait_group.sync.aligned 1; }
 
-Here no intrinsic would do: LLVM has none for wgmma itself.
+It is assembly since LLVM has no intrinsic for wgmma.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ _COMMIT = "wgmma.commit_group.sync.aligned;"
 def _skipped(group: Sequence[str], predicate: str) -> list[str]:
     """A group of instructions, or an empty one.
 
-    Each way ends a group of its own: behind one end for both, ptxas counts two for what runs.
+    Each way commits a group of its own: after a common commit, ptxas counts two.
     """
     skip = ["SKIP:", "wgmma.fence.sync.aligned;", _COMMIT, "DONE:"]
     return [f"@!{predicate} bra SKIP;", *group, "bra DONE;", *skip]
@@ -238,7 +238,7 @@ def _descriptor(name: str, operand: int, step: int, words: dict[str, int]) -> It
 
 
 def wgmma_wait_text(count: int, registers: int, kind: str) -> AsmText:
-    """The statement that waits until no more than `count` groups go on; what they sum up is tied.
+    """The statement that waits until at most `count` groups are pending; accumulators are tied.
 
     registers: 32-bit accumulator registers; kind: their constraint
     """
@@ -362,9 +362,9 @@ def _warpgroup_part(
 
 
 def warpgroup(state: GpuLowering) -> Val:
-    """The number of this thread's warpgroup, uniform also as ptxas sees it.
+    """The number of this thread's warpgroup, uniform to ptxas as well.
 
-    What is made of it then is kept in uniform registers, of which descriptors are made.
+    Values computed from it are in uniform registers then, as descriptors need.
     """
     name = "llvm.nvvm.shfl.sync.idx.i32"
     if "%warpgroup" not in state.entry:
@@ -398,7 +398,7 @@ def a_in_registers(
     for row in rows:
         for at in range(0, k, fragment.k):
             first = start[row, at]
-            # As those in shared memory, f32 loses its last bits: no rounding.
+            # f32 is truncated, as operands in shared memory are.
             packed += pack(state, registers[first : first + size], element)
     return packed
 
@@ -407,12 +407,12 @@ def a_in_registers(
 
 
 def shared_operands(op: WgmmaOp) -> tuple[WgmmaOperand | None, WgmmaOperand]:
-    """How A and B of the instructions are read from shared memory; None for A in registers."""
+    """Descriptors by which instructions read A and B from shared memory; None: A in registers."""
     left, right = instruction_operands(op)
     b = _shared_operand(right, 0, op.swapped)
     if isinstance(left.type, BufferType):
         return _shared_operand(left, 1, op.swapped), b
-    # What is in registers may be a part along K.
+    # Registers may hold a part along K.
     step = wgmma_fragment(op.columns, 8 * dtype_of(left.type).bytes).k
     first, count = op.k_start // step, shape_of(left.type)[0 if op.swapped else 1] // step
     return None, replace(b, k_steps=b.k_steps[first : first + count])
@@ -468,7 +468,7 @@ def _shared_operand(value: Value, k_dim: int, swapped: bool) -> WgmmaOperand:
 def _start(
     state: GpuLowering, value: Value, operand: WgmmaOperand, result: LinearLayout, dim: int
 ) -> Val:
-    """The low word of the descriptor of what this thread's warpgroup reads of a buffer."""
+    """The low word of the descriptor by which this thread's warpgroup reads a buffer."""
     offset = state.scalar(value)
     address = state.code.let_here(f"add i32 {state.shared}, {offset}", "i32")
     return descriptor_word(state, operand, address, result, dim)
