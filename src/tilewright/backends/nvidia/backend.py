@@ -81,7 +81,7 @@ def _assembler(target: GPUTarget) -> str:
     try:
         return f"ptxas {ptxas_version(find_ptxas())}"
     except errors.ToolMissing:
-        return "no ptxas"  # the last stage will say so
+        return "no ptxas"  # the last stage reports it
 
 
 def _prepare() -> None:

@@ -23,9 +23,9 @@ PRINTS = "tilewright_prints"
 
 FAILURE_BYTES = 16
 HOST_ADDRESS = 8
-"""Where in the memory of a failure the address of its record is, which the host owns."""
+"""Offset in the memory of a failure of the address of its record, which the host owns."""
 STOPS = 32
-"""Where in that record the host says whether a failure is to stop the grid."""
+"""Offset in that record of the host's flag whether a failure stops the grid."""
 HEAD_BYTES = 16
 RECORD_BYTES = 48
 RECORDS = 1 << 16

@@ -225,7 +225,7 @@ class Driver:
         return result[1]
 
     def failure(self, call: str, status: int) -> CudaCallFailed:
-        """The error that says that `call` returned `status`."""
+        """The error of a `call` that returned `status`."""
         return CudaCallFailed(call, status, *self.describe(status))
 
     def describe(self, status: int) -> tuple[str, str]:

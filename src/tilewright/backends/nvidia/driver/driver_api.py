@@ -102,7 +102,7 @@ class DriverApi(Protocol):
 
 @functools.cache
 def load_api() -> DriverApi:
-    """Import the bindings; BackendUnavailable says what is not installed."""
+    """Import the bindings; BackendUnavailable names the missing package."""
     try:
         return cast("DriverApi", import_late("cuda.bindings.driver"))
     except ImportError as error:

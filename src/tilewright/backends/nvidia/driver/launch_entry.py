@@ -216,7 +216,7 @@ def make_entry(
     passed as an int, None, or an object with a method `data_ptr`. An empty grid launches nothing.
 
     function: CUfunction; device: its ordinal; launch, pointer_attribute: addresses of
-    cuLaunchKernelEx and cuPointerGetAttribute; maps: of each tensor map that is passed behind the
+    cuLaunchKernelEx and cuPointerGetAttribute; maps: of each tensor map that is passed after the
     arguments, the numbers of those that decide it, at most MAP_WORDS; multiprocessors: how many.
     """
     config, attributes = _configuration(shape)

@@ -151,16 +151,16 @@ def _atomic(
 ) -> None:
     """Distribute the result of an element's owner to the threads that hold copies."""
     users = list(op.result.uses)
-    behind, (buffer,) = Builder.after(op), buffers
+    after, (buffer,) = Builder.after(op), buffers
     own, is_tile = op.result, isinstance(op.type, TileType)
     if not is_tile:
-        own = behind.splat(own, (1,))
+        own = after.splat(own, (1,))
         own.type = TileType((1,), element_of(op.type), _of_one(warps))
-    behind.emit(WriteOp(own, buffer, owners=True))
-    told = behind.value(ReadOp(buffer, result_type=own.type))
-    told = told if is_tile else behind.value(ItemOp(told))
+    after.emit(WriteOp(own, buffer, owners=True))
+    result = after.value(ReadOp(buffer, result_type=own.type))
+    result = result if is_tile else after.value(ItemOp(result))
     for user in users:
-        Rewriter.replace_operand(user, op.result, told)
+        Rewriter.replace_operand(user, op.result, result)
 
 
 def _store_by_panels(

@@ -41,7 +41,7 @@ class SelectTma(Pass, name="nvidia-select-tma"):
         return self.select(function).changed
 
     def select(self, function: Function) -> TmaSelection:
-        """Rewrite the function, and say why."""
+        """Rewrite the function; returns the reasons."""
         decision = TmaLoads(self.stages, self.capability, self.roles)
         decided: dict[_Access, str] = {**_store_obstacles(function)}
         _keep(decided)

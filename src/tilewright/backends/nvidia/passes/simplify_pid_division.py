@@ -1,4 +1,4 @@
-"""Fast paths for divisions of program ids, so that a program knows its tile sooner.
+"""Fast paths for divisions of program ids, so that a program has its tile sooner.
 
     %h = arith.min %rest, 8                %h = arith.min %rest, 8
     %m = arith.rem %i, %h : i32            %whole = arith.compare %h, 8 {predicate = "eq"} : i1

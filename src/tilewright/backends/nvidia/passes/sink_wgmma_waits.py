@@ -79,10 +79,10 @@ def _move_work_after(block: Block) -> None:
         return
     ops = list(block)
     number = ops.index(dots[0])
-    behind, moved = set(ops[number + 1 :]), list[Op]()
+    after, moved = set(ops[number + 1 :]), list[Op]()
     for op in reversed(ops[:number]):
-        if _is_computed(op) and all(_in_block(user, op) in behind for user in op.results[0].uses):
-            behind.add(op)
+        if _is_computed(op) and all(_in_block(user, op) in after for user in op.results[0].uses):
+            after.add(op)
             moved.append(op)
     if any(_is_exchange(op) for op in moved):
         for op in reversed(moved):

@@ -92,8 +92,8 @@ def _straight(ops: Sequence[Op], masks: Sequence[IfOp], mapping: dict[Value, Val
 
 def _move_scalars_before(dot: WgmmaOp) -> None:
     """Move the scalars of masks and slot counters before a dot."""
-    behind = _ops_from(dot)
-    for op in behind:
+    following = _ops_from(dot)
+    for op in following:
         needed = {v.op for v in op.operands}
         is_scalar = is_pure(op) and all(isinstance(v.type, DType) for v in op.results)
         if is_scalar and not op.regions and op.results and needed.isdisjoint(_ops_from(dot)):
