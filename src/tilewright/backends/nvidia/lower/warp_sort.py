@@ -55,7 +55,7 @@ class _Steps:
         self.order(bit, falls, self._partners(number))
 
     def order(self, bit: int, falls: int | None, others: Mapping[int, Val]) -> None:
-        """Of each element and its partner in another thread, keep the one that belongs here."""
+        """Keep the one that belongs here of each element and its partner in another thread."""
         upper = self._thread_bit(*place_of(self.layout, self.op.axis, bit))
         for r, own in self.values.items():
             takes_high = self._predicate(upper, self._falls(falls, r))
