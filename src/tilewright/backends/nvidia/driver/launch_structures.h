@@ -36,7 +36,7 @@ typedef struct {
 } LaunchConfig;
 static_assert(sizeof(LaunchConfig) == 56);
 
-// What the launches of a kernel on a device have in common. For handlers see `Handlers`.
+// The common parameters of a kernel's launches on a device. For handlers see `Handlers`.
 typedef struct {
     LaunchConfig config;     // grid and stream are filled in a copy
     void *function;          // CUfunction
@@ -65,7 +65,7 @@ typedef struct {
 } LaunchRecord;
 static_assert(sizeof(LaunchRecord) == 240);
 
-// How a slot is filled.
+// The description of one slot.
 typedef struct {
     int64_t kind;       // see PARAMETER_KINDS
     int64_t index;      // of the argument among the kernel's, ignored ones included; or
@@ -80,11 +80,11 @@ typedef struct {
     int64_t count; // of the words that decide the map
     void *slots;   // of the number of the slot of each word
     void *entries; // of MAP_ENTRIES + MAP_PROBES entries
-    int64_t turn;  // counts maps that found all their places taken
+    int64_t turn;  // counts maps that found all their entries in use
 } MapTable;
 static_assert(sizeof(MapTable) == 32);
 
-// A tensor map, and what it was made from.
+// A tensor map, and the words that determine it.
 typedef struct {
     int64_t filled;
     uint64_t words[10];
