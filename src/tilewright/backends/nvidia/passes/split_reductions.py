@@ -86,8 +86,8 @@ def _apart(build: Builder, x: Value, axis: int, warps: list[int]) -> tuple[Value
     if [of_warps for of_warps, _ in runs] == [True, False]:
         return x, axis + 1
     inner, outer = ([i for i, run in enumerate(runs) if run[0] is side] for side in (False, True))
-    after = range(axis + len(runs), len(layout_of(x).shape))
-    order = (*range(axis), *(axis + i for i in (*inner, *outer)), *after)
+    rest = range(axis + len(runs), len(layout_of(x).shape))
+    order = (*range(axis), *(axis + i for i in (*inner, *outer)), *rest)
     x = emitted(build, TransposeOp(x, order), layout_of(x).transpose(order))[0]
     extents = (prod(runs[i][1] for i in dims) for dims in (inner, outer))
     return reshaped(build, x, (*before, *extents, *after)), axis
