@@ -93,6 +93,11 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
         ValueError,
         "there is no option 'interpreted' of jit [TW209]\n  hint: did you mean 'interpret'?",
     ),
+    "a check that is no kind": (
+        lambda: jit(check=True)(function),
+        ValueError,
+        "option 'check' must be some of bounds, race, overflow, uninit, found True [TW205]",
+    ),
     "autotune of a function": (
         lambda: autotune([CONFIG], key=[])(function),
         TypeError,

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import math
 import traceback
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ import pytest
 
 import tilewright.language as tl
 from tilewright.runtime import jit
-from tilewright.support import errors
+from tilewright.support import TilewrightWarning, errors
 
 
 @jit
@@ -322,3 +324,84 @@ def test_what_a_grid_function_raises_is_the_users_own() -> None:
         launch(X, X, X, 64, BLOCK=64, grid=grid)()
     assert not isinstance(caught.value, errors.TilewrightError)
     assert "return meta" in str(traceback.extract_tb(caught.value.__traceback__)[-1].line)
+
+
+WRONG_VALUES: dict[str, tuple[Callable[..., object], str]] = {
+    "text": (launch(X, X, X, "1000", BLOCK=64), "argument 'n' is '1000': pass a number"),
+    "no array": (
+        launch(X, X, None, 64, BLOCK=64),
+        "argument 'out' is None: pass a number or an array",
+    ),
+    "array of no dimensions": (
+        launch(X, X, X, np.array(3), BLOCK=64),
+        "argument 'n' is a pointer: pass a number, or load it by tl.load(n)",
+    ),
+    "array for a constexpr": (
+        launch(X, X, X, 64, BLOCK=np.array([8])),
+        "argument 'BLOCK' is a ndarray: pass a number",
+    ),
+}
+
+
+@pytest.mark.parametrize("kernel", [add, interpreted], ids=["compiled", "interpreted"])
+@pytest.mark.parametrize("name", WRONG_VALUES)
+def test_a_wrong_value_is_named_with_its_argument(name: str, kernel: object) -> None:
+    call, hint = WRONG_VALUES[name]
+    with pytest.raises(errors.InvalidOperation) as caught:
+        call(kernel)
+    assert caught.value.diagnostic().hint == hint
+
+
+def asserted(x):
+    tl.device_assert(tl.load(x) > 0, "not positive")
+    tl.store(x, 1)
+
+
+def asserted_by_the_interpreter(x):
+    tl.device_assert(tl.load(x) > 0, "not positive")
+    tl.store(x, 1)
+
+
+@pytest.mark.parametrize(
+    ("function", "interpret"), [(asserted, False), (asserted_by_the_interpreter, True)]
+)
+def test_an_assertion_without_effect_is_reported_once(
+    function: Callable[..., object], interpret: bool
+) -> None:
+    kernel = jit(interpret=interpret)(function)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default", TilewrightWarning)
+        kernel[2](np.zeros(1, "f"))
+        kernel[2](np.zeros(1, "i4"))
+    assert len(caught) == 1
+    assert "a device assertion has no effect without debug" in str(caught[0].message)
+    assert "hint: set TILEWRIGHT_DEBUG=1, or pass debug=True" in str(caught[0].message)
+
+
+def test_an_assertion_with_effect_is_not_reported() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TilewrightWarning)
+        jit(debug=True)(asserted)[1](np.ones(1, "f"))
+
+
+def test_an_assertion_of_a_program_for_triton_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(errors.triton_words, "shown", True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TilewrightWarning)
+        jit(function_for_triton)[1](np.zeros(1, "f"))
+
+
+def function_for_triton(x):
+    tl.device_assert(tl.load(x) > 0, "not positive")
+    tl.store(x, 1)
+
+
+@jit(interpret=True)
+def python_exponential(x):
+    tl.store(x, math.exp(tl.load(x + tl.arange(0, 8))))
+
+
+def test_the_interpreter_names_the_functions_that_take_tensors() -> None:
+    with pytest.raises(errors.InvalidOperation) as caught:
+        python_exponential[1](X)
+    assert caught.value.diagnostic().hint == "call functions of tl: tl.exp(x), not math.exp(x)"

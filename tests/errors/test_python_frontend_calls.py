@@ -245,7 +245,7 @@ def formats(out, n):
     """a value in an f-string must be known at compile time, but is a run-time value of type int32 [TW104]
     tl.static_assert(n is not None, f"{n}")
                                        ^
-    hint: pass it as a parameter annotated 'tl.constexpr', or use a literal
+    hint: format a compile-time value, or print this one by tl.device_print("text", value)
     """
     tl.static_assert(n is not None, f"{n}")
 

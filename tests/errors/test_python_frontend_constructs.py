@@ -128,7 +128,7 @@ def calls_numpy(out, n):
     """calling the Python function 'sqrt' is not supported in a kernel [TW101]
     tl.store(out, np.sqrt(n))
                   ^^^^^^^^^^
-    hint: the functions of tilewright.language work on tensors
+    hint: tl.sqrt works on tensors
     """
     tl.store(out, np.sqrt(n))
 
@@ -138,9 +138,39 @@ def calls_math(out, n):
     """argument 1 of sqrt() must be known at compile time, but is a run-time value of type int32 [TW104]
     tl.store(out, math.sqrt(n))
                   ^^^^^^^^^^^^
-    hint: pass it as a parameter annotated 'tl.constexpr', or use a literal
+    hint: tl.sqrt works on tensors
     """
     tl.store(out, math.sqrt(n))
+
+
+@mistake(out="*i32", n="i32")
+def calls_numpy_for_what_the_language_lacks(out, n):
+    """calling the Python function 'median' is not supported in a kernel [TW101]
+    tl.store(out, np.median(n))
+                  ^^^^^^^^^^^^
+    hint: the functions of tilewright.language work on tensors
+    """
+    tl.store(out, np.median(n))
+
+
+@mistake(out="*i32", n="i32")
+def prints_several_texts(out, n):
+    """cannot print 'out =': values in a print must be numbers or tensors [TW113]
+    print("n =", n, "out =", out)
+    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    hint: a print has one text, its first argument: print each value in a call of its own
+    """
+    print("n =", n, "out =", out)
+
+
+@mistake(out="*i32", n="i32")
+def prints_a_shape(out, n):
+    """cannot print a tuple: values in a print must be numbers or tensors [TW113]
+    print(tl.arange(0, 4).shape)
+    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    hint: tl.static_print prints compile-time values, once, when the kernel is compiled
+    """
+    print(tl.arange(0, 4).shape)
 
 
 @mistake(out="*i32", n="i32")

@@ -200,7 +200,8 @@ class EagerDispatcher:
         elements = _elements(x.handle)
         if elements.size != 1:
             reason = f"it is a tile of shape {elements.shape}"
-            raise errors.InvalidOperation(f"convert a tensor with {name}()", reason)
+            instead = "" if name == "index" else "call functions of tl: tl.exp(x), not math.exp(x)"
+            raise errors.InvalidOperation(f"convert a tensor with {name}()", reason, instead)
         value = elements.reshape(()).item()
         if name == "index" and not isinstance(value, int):
             reason = f"it is {x.type}, not an integer"

@@ -12,7 +12,7 @@ from types import CodeType, FunctionType
 from typing import Any, cast
 
 from tilewright import language
-from tilewright.frontend.python import at_compile_time
+from tilewright.frontend.python import at_compile_time, refuse_reduction
 from tilewright.frontend.semantics import joined
 from tilewright.language import base_value, constexpr, tensor, unwrap, unwrap_deep
 from tilewright.support import errors
@@ -29,6 +29,8 @@ def _range(*bounds: Any, **hints: Any) -> language.range:
 
 def _extreme(python: Callable[..., Any], stub: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     def apply(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1:
+            refuse_reduction(python.__name__, args[0])
         # One argument is an iterable of operands, as for Python's min and max.
         operands = tuple(args[0]) if len(args) == 1 else args
         if not any(isinstance(x, tensor) for x in operands):
@@ -92,6 +94,11 @@ def _at_compile_time(python: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args, **kwargs: unwrap(at_compile_time(python, args, kwargs))
 
 
+def _sum(items: Any, *args: Any, **kwargs: Any) -> Any:
+    refuse_reduction("sum", items)
+    return builtins.sum(items, *args, **kwargs)
+
+
 def _reversed(items: Any) -> Any:
     return tuple(reversed(tuple(items)))
 
@@ -107,6 +114,7 @@ OVERRIDES: dict[str, Callable[..., Any]] = {
     "min": _extreme(builtins.min, language.minimum),
     "range": _range,
     "reversed": _reversed,
+    "sum": _sum,
     **{function.__name__: _on_host_values(function) for function in _OF_HOST_VALUES},
     **{function.__name__: _at_compile_time(function) for function in _OF_CONSTANTS},
 }

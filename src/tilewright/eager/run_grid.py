@@ -12,6 +12,7 @@ from tilewright.eager.error_location import definition_of, location_in
 from tilewright.eager.host_values import annotations_of, language_value
 from tilewright.eager.misspelt_names import designed_error
 from tilewright.frontend import FrontendOptions
+from tilewright.frontend.python import advise_operands
 from tilewright.interp import (
     AccessChecks,
     Machine,
@@ -74,6 +75,7 @@ def _run_program(
         if isinstance(error, errors.BeyondTriton) and error.loc is not None:
             error.loc = error.loc.inlined_at(place)
         error.with_loc(place)
+        advise_operands(error, inspect.signature(fn.fn).bind(*args, **kwargs).arguments)
         raise
     except (NameError, AttributeError) as error:
         mistake = designed_error(error, dispatcher.codes)

@@ -18,6 +18,8 @@ def checks_of(words: object) -> tuple[str, ...]:
     """
     if not words:
         return ()
+    if not isinstance(words, str | list | tuple | set | frozenset):
+        raise errors.InvalidOption("check", f"some of {', '.join(CHECK_KINDS)}", words)
     names = words.split(",") if isinstance(words, str) else list(cast("Sequence[Any]", words))
     kinds = {str(name).strip() for name in names} - {""}
     for kind in kinds:

@@ -36,6 +36,14 @@ from tilewright.tools.read_tile_ir import read_module, read_text
 from tilewright.tools.target_names import add_target, target_named
 
 _TILE_IR = (".tile", ".ttir", ".source")
+_OTHER_COMMANDS = {
+    ".py": "a file of Python kernels: name one, as in FILE.py:kernel",
+    ".c": "Triton-C, which 'tilewright cc' compiles; "
+    "this command takes FILE.tile, FILE.llir, module:kernel or FILE.py:kernel",
+}
+"""What files are that need another form of the argument, or another command."""
+_POINTEES = {"float": "fp32", "double": "fp64", "half": "fp16", "int": "i32", "long": "i64"}
+"""The types of the language for C's names, in messages."""
 _COMMENTS = {"llir": ";", "asm": "#"}
 """The comment marks of stages, where they are not `//`."""
 
@@ -112,7 +120,10 @@ def kernel_source(kernel: str, arguments: list[str]) -> ASTSource | IRSource:
     if not path:
         if arguments:
             raise CommandFailed("only a Python kernel (module:kernel) takes arguments")
-        if Path(kernel).suffix in _TILE_IR:
+        suffix = Path(kernel).suffix
+        if suffix in _OTHER_COMMANDS:
+            raise CommandFailed(f"{kernel} is {_OTHER_COMMANDS[suffix]}")
+        if suffix in _TILE_IR:
             # Checked here only for its errors; IRSource reads the file itself.
             read_module(kernel)
         else:
@@ -143,6 +154,11 @@ def _ast_source(kernel: JITFunction, arguments: list[str]) -> ASTSource:
             continue
         type_name, _, multiple = given[param.name].partition(":")
         # A text that is not a type is a value: `BLOCK=1024` needs no annotation.
+        if type_name.startswith("*") and not is_type_name(type_name):
+            meant = _POINTEES.get(type_name[1:], "fp32")
+            raise CommandFailed(
+                f"'{param.name}' has no type '{type_name}'; write the type as in *{meant}"
+            )
         if param.is_constexpr or not is_type_name(type_name):
             signature[param.name] = "constexpr"
             constants[param.name] = _option_value(given[param.name])

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from pathlib import Path
 from typing import cast
 from zipfile import BadZipFile
@@ -31,6 +32,8 @@ Argument = Array | int | float | bool
 _LONGEST_NUMBER = 1000
 """Characters of a number; Python rejects integers of more than 4300 digits."""
 
+_ARRAYS = "X.npy, or zeros:, ones:, range: or random:SHAPE, such as random:64x32"
+"""The forms of an argument that is an array."""
 _MADE_UP = re.compile(r"(zeros|ones|range|random):(\d+(?:x\d+)*)")
 
 
@@ -39,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="tile IR; - reads standard input")
     parser.add_argument(
         "arguments", nargs="*", metavar="ARG",
-        help="a number, X.npy, or zeros:, ones:, range: or random:SHAPE, such as random:64x32",
+        help=f"a number, {_ARRAYS}",
     )  # fmt: skip
     parser.add_argument("--grid", default="1", metavar="X,Y,Z", help="extents of the grid")
     parser.add_argument("--pid", metavar="X,Y,Z", help="run only this program instance")
@@ -61,7 +64,10 @@ def run(chosen: argparse.Namespace) -> int:
     args = [_argument(parameter, text, rng) for parameter, text in pairs]
     before = [np.copy(arg) if isinstance(arg, np.ndarray) else None for arg in args]
     pid = None if chosen.pid is None else _extents(chosen.pid)
-    run_function(function, args, _extents(chosen.grid), pid=pid)
+    grid = _extents(chosen.grid)
+    if 0 in grid:
+        print(f"tilewright: --grid {chosen.grid} has no programs: nothing ran", file=sys.stderr)
+    run_function(function, args, grid, pid=pid)
     _report(function, args, before, chosen.save)
     return 0
 
@@ -72,6 +78,9 @@ def _argument(parameter: Value, text: str, rng: np.random.Generator) -> Argument
         return _number(text)
     made_up = _MADE_UP.fullmatch(text)
     if made_up is None:
+        kind, colon, _ = text.partition(":")
+        if colon and kind.isidentifier() and not Path(text).exists():
+            raise CommandFailed(f"'{text}' is no array: write {_ARRAYS}")
         return _loaded(text)
     try:
         shape = tuple(map(int, made_up[2].split("x")))

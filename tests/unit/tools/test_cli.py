@@ -142,7 +142,7 @@ NO_TEXT = b"\xff\xfe\x00func"
     [
         (["compile", "bad.tile"], "bad.tile is not UTF-8 text"),
         (["compile", "bad.llir"], "bad.llir is not UTF-8 text"),
-        (["compile", "bad.py"], "bad.py is not UTF-8 text"),
+        (["compile", "bad.py"], "bad.py is a file of Python kernels: name one, as in"),
         (["compile", "bad.py:k"], "bad.py is not Python source\n"),
         (["compile", "null.py:k"], "null.py is not Python source\n"),
         (["compile", "wrong.py:k"], "def k(:\n"),

@@ -120,6 +120,12 @@ def test_assembly_for_another_processor(capsys: pytest.CaptureFixture[str]):
         (["no_such_module:f"], "there is no module 'no_such_module'"),
         (["nowhere/kernels.py:f"], "there is no file nowhere/kernels.py"),
         (["nowhere.tile"], "No such file"),
+        (["add.py"], "add.py is a file of Python kernels: name one, as in FILE.py:kernel"),
+        (["add.c"], "add.c is Triton-C, which 'tilewright cc' compiles; this command takes FILE"),
+        (
+            [ADD, "x_ptr=*float", *TYPES[1:]],
+            "'x_ptr' has no type '*float'; write the type as in *fp32",
+        ),
         (["FILE", "x=i32"], "only a Python kernel"),
     ],
 )

@@ -36,6 +36,7 @@ def test_one_program_instance(file, tmp_path):
 @pytest.mark.parametrize("grid", ["0", "2,0", "1,1,0"])
 def test_an_empty_grid_runs_nothing(file, grid, capsys):
     assert main(["run", file, "ones:64", "zeros:64", "3", "--grid", grid]) == 0
+    assert f"--grid {grid} has no programs: nothing ran" in capsys.readouterr().err
     assert main(["run", file, "ones:64", "zeros:64", "3", "--grid", grid, "--pid", "0"]) == 0
     assert capsys.readouterr().out == ""
 
@@ -63,6 +64,8 @@ def test_random_arrays_repeat_with_their_seed(file, tmp_path):
         (["zeros:64", "zeros:64", "1", "--pid=-1"], "is not one to three numbers that are not"),
         (["zeros:64", "zeros:64", "1", "--grid", "wide"], "expected numbers such as 4,1,1"),
         (["none.npy", "zeros:64", "1"], "none.npy: No such file"),
+        (["randn:64", "zeros:64", "1"], "'randn:64' is no array: write X.npy, or zeros:, ones:"),
+        (["zeros:8*8", "zeros:64", "1"], "'zeros:8*8' is no array: write X.npy"),
         (["zeros:40", "zeros:64", "1"], "load at element 40 of argument 'x'"),
         (["FILE", "zeros:64", "1"], "is not an array in NumPy's format"),
     ],

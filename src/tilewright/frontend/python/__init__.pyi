@@ -21,7 +21,7 @@ from tilewright.frontend.python.lower.language_values import (
 )
 from tilewright.frontend.python.lower.loop_carried import changed_in_loop
 from tilewright.frontend.python.lower.operator_precedence import misread_chain, warn_of_precedence
-from tilewright.frontend.python.lower.python_builtins import at_compile_time
+from tilewright.frontend.python.lower.python_builtins import at_compile_time, refuse_reduction
 from tilewright.frontend.python.lower.strict_triton import refuse_extensions
 from tilewright.frontend.python.lower.syntax_queries import assigned_in, local_names
 from tilewright.frontend.python.lower.truth_values import (
@@ -32,6 +32,7 @@ from tilewright.frontend.python.lower.truth_values import (
     logical_not,
     short_circuits,
 )
+from tilewright.frontend.python.operand_hints import advise_operands
 from tilewright.frontend.python.read_order import early_reads
 from tilewright.frontend.python.replaced_text import function_of_text
 from tilewright.frontend.python.source_dependencies import (
@@ -55,7 +56,9 @@ __all__ = [
     "as_joined",
     "as_tuple",
     "assigned_in",
+    "advise_operands",
     "at_compile_time",
+    "refuse_reduction",
     "call_signature",
     "cannot_unpack",
     "changed_in_loop",

@@ -10,7 +10,7 @@ from tilewright.frontend.semantics.broadcasting import broadcast_value
 from tilewright.frontend.semantics.formula_tracing import evaluate
 from tilewright.frontend.semantics.literal_constants import describe, materialize
 from tilewright.frontend.semantics.numeric_operators import as_condition
-from tilewright.frontend.semantics.semantic_context import Context
+from tilewright.frontend.semantics.semantic_context import Context, warn_once
 from tilewright.frontend.semantics.semantics_registry import implements
 from tilewright.frontend.semantics.value_attributes import truth
 from tilewright.ir.types import shape_of
@@ -94,15 +94,32 @@ def device_print(ctx: Context, prefix: object, *args: object, hex: object = Fals
     if not isinstance(prefix, str) or not prefix.isascii():
         expected = "a compile-time ASCII string"
         ctx.fail(errors.InvalidValue, "device_print", "prefix", expected, describe(prefix))
+    for arg in args:
+        _check_printed(ctx, unwrap(arg))
     values = tuple(materialize(ctx, arg).handle for arg in args)
     in_hex = constant_arguments.flag(ctx, "device_print", "hex", hex)
     ctx.emitter.emit(PrintOp(values, prefix, in_hex))
+
+
+def _check_printed(ctx: Context, value: object) -> None:
+    """Check that a value is a number. Errors: InvalidOperation."""
+    if isinstance(value, tensor | int | float):
+        return
+    instead = "tl.static_print prints compile-time values, once, when the kernel is compiled"
+    if isinstance(value, str):
+        instead = "a print has one text, its first argument: print each value in a call of its own"
+    reason = "values in a print must be numbers or tensors"
+    ctx.fail(errors.InvalidOperation, f"print {describe(value)}", reason, instead)
 
 
 @implements(tl.device_assert)
 def device_assert(ctx: Context, cond: object, msg: object = "", mask: object = None) -> None:
     # As in Triton, device assertions exist in debug builds only.
     if not ctx.options.debug:
+        # Programs written for Triton, whose assertions are silent without debug, stay silent.
+        if not errors.triton_words.shown:
+            hint = "set TILEWRIGHT_DEBUG=1, or pass debug=True to @jit or to the launch"
+            warn_once("a device assertion has no effect without debug", ctx.loc, hint)
         return
     condition = as_condition(ctx, cond)
     where = None

@@ -15,6 +15,9 @@ from tilewright.support import errors
 # Addresses have 64 bits on every backend, so only these hold one without loss.
 _ADDRESSES = (ir.i64, ir.u64)
 
+_PYTHON_TYPES = {"float": "float32", "int": "int32", "bool": "int1"}
+"""The dtype of the language that a number of each Python type has in a kernel."""
+
 
 def as_offset(ctx: Context, value: tensor) -> tensor:
     """An int32 value that offsets are computed from: as int64 under `int64_offsets`."""
@@ -41,14 +44,10 @@ def element_type(ctx: Context, what: str, requested: object) -> ir.Scalar:
     """The IR type of a dtype argument; a block type stands for its element."""
     requested = unwrap(requested)
     if not isinstance(requested, dtype):
-        meant = _named_like(requested) or "float32"
-        ctx.fail(
-            errors.InvalidValue,
-            what,
-            "dtype",
-            f"a dtype such as tl.{meant}",
-            _described(requested),
-        )
+        meant = _named_like(requested) or _PYTHON_TYPES.get(_described(requested))
+        expected, found = f"a dtype such as tl.{meant or 'float32'}", _described(requested)
+        hint = None if meant is None else f"write tl.{meant}"
+        raise errors.InvalidValue(what, "dtype", expected, found, advice=hint, loc=ctx.loc)
     element = ir.element_of(requested.ir)
     _check_fp8(ctx, what, element)
     return element

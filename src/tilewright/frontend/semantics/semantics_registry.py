@@ -209,7 +209,10 @@ def _check_call(
         if missing:
             # tl.maximum((a, b)) is a common slip, from functions that take a sequence.
             error = errors.MissingArgument(callee.name, tuple(missing), loc=ctx.loc)
-            if given == 1 and isinstance(unwrap(args[0]), tuple | list):
+            if missing == ["dtype"]:
+                words = ", ".join(signature.names[:given])
+                error.advice = f"pass a dtype, such as {callee.name}({words}, dtype=tl.float32)"
+            elif given == 1 and isinstance(unwrap(args[0]), tuple | list):
                 error.advice = f"pass the items one by one: {callee.name}(a, b)"
             raise error
 

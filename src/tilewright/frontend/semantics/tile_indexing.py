@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, TypeGuard, cast
 
 from tilewright.frontend.semantics.broadcasting import check_tile
-from tilewright.frontend.semantics.literal_constants import constant, describe
+from tilewright.frontend.semantics.literal_constants import constant, describe, is_pointer
 from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.frontend.semantics.shape_functions import expand
 from tilewright.ir import Value
@@ -42,7 +42,11 @@ def _indexed(ctx: Context, x: tensor, entries: Sequence[object]) -> tensor:
     if kept > rank:
         what = f"index {x.type} with {kept} indices"
         triton = f"unsupported tensor index: {entries}"
-        ctx.fail(errors.InvalidOperation, what, f"its rank is {rank}", triton=triton)
+        reason, instead = f"its rank is {rank}", ""
+        if is_pointer(x) and not rank:
+            what, reason = f"index {x.type}", "a pointer is one address"
+            instead = "load through it: tl.load(pointer + offsets)"
+        ctx.fail(errors.InvalidOperation, what, reason, instead, triton=triton)
     missing = [slice(None)] * (rank - kept)
     # `...` is the dimensions without an index; without it they are the last ones.
     at = next((i for i, entry in enumerate(entries) if entry is ...), len(entries))

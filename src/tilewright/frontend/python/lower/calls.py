@@ -22,7 +22,7 @@ from tilewright.frontend.python.lower.language_values import (
     static_value,
     wrap,
 )
-from tilewright.frontend.python.lower.python_builtins import BUILTINS, at_compile_time
+from tilewright.frontend.python.lower.python_builtins import BUILTINS, at_compile_time, for_tensors
 from tilewright.language import (
     DeviceFunction,
     constexpr,
@@ -188,7 +188,8 @@ def _refuse(frame: FunctionFrame, node: ast.Call, callee: object) -> NoReturn:
     if module == "builtins":
         instead = "kernels know min, max, abs, len, range, isinstance, print and a few more"
     if _package(callee) in _OTHER_ARRAYS:
-        instead = "the functions of tilewright.language work on tensors"
+        last = name.rpartition(".")[2]
+        instead = for_tensors(last) or "the functions of tilewright.language work on tensors"
     if isinstance(getattr(callee, "__wrapped__", None), DeviceFunction):
         instead = "remove the decorator above its @jit: kernels call what @jit gives"
     elif _is_wrapper(frame, node):

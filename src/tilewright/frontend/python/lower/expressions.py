@@ -265,7 +265,8 @@ def _text(frame: FunctionFrame, node: ast.expr) -> str:
     value = frame.expression(node.value)
     if not is_static(value):
         what = "a value in an f-string"
-        frame.fail(node.value, errors.NotConstexpr(what, describe(value)))
+        advice = 'format a compile-time value, or print this one by tl.device_print("text", value)'
+        frame.fail(node.value, errors.NotConstexpr(what, describe(value), advice=advice))
     frame.at(node)
     plain = static_value(value)
     # Python's f-string conversions: !r and !a; !s is the default.

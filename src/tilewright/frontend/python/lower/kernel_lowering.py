@@ -32,6 +32,7 @@ from tilewright.frontend.python.lower.language_values import (
     tuple_like,
     wrap,
 )
+from tilewright.frontend.python.operand_hints import advise_operands
 from tilewright.frontend.semantics import (
     Context,
     FrontendOptions,
@@ -89,11 +90,14 @@ def lower_kernel(
     frame = FunctionFrame(inliner.session, fn)
     loc = frame.header()
     ctx.emitter.loc = loc
+    given: Parameters = {}
     try:
-        frame.scope.update(_parameters(frame, fn, signature, body))
+        given = _parameters(frame, fn, signature, body)
+        frame.scope.update(given)
         result, node = lower_body(frame, fn)
     except TilewrightError as error:
         # Errors in the arguments have no node; they are reported at the `def` line.
+        advise_operands(error, given)
         raise error.with_loc(loc) from error.__cause__
     # A kernel may only `return` or `return None`.
     if node is not None and not (is_static(result) and static_value(result) is None):

@@ -39,10 +39,26 @@ def at_compile_time(callee: Callable[..., object], args: Arguments, kwargs: Keyw
     labelled: list[tuple[object, object]] = [*enumerate(args, 1), *kwargs.items()]
     for label, value in labelled:
         if not is_static(value):
-            raise errors.NotConstexpr(f"argument {label} of {name}()", describe(value))
+            what = f"argument {label} of {name}()"
+            raise errors.NotConstexpr(what, describe(value), advice=for_tensors(name))
     plain = [static_value(value) for value in args]
     named = {key: static_value(value) for key, value in kwargs.items()}
     return wrap(on_host(f"evaluate {name}()", lambda: callee(*plain, **named)))
+
+
+def for_tensors(name: str) -> str | None:
+    """The hint that names the function of the language with a host function's name, if any."""
+    return f"tl.{name} works on tensors" if name in language.__all__ else None
+
+
+def refuse_reduction(name: str, iterable: object) -> None:
+    """Refuse a tensor as the iterable of Python's max, min or sum.
+
+    Errors: UnsupportedLanguageConstruct.
+    """
+    if isinstance(iterable, language.tensor):
+        what, instead = f"Python's {name}() of a tensor", f"reduce it by tl.{name}(x)"
+        raise errors.UnsupportedLanguageConstruct(what, instead)
 
 
 def _builtin(
@@ -111,6 +127,8 @@ def _extreme(
     stub: Callable[..., object],
 ) -> object:
     # Python's min takes one iterable or several operands.
+    if len(args) == 1:
+        refuse_reduction(python.__name__, args[0])
     operands = tuple(iterate(frame, node, args[0])) if len(args) == 1 else args
     # Compile-time operands follow Python, also in the choice between equal operands.
     if is_static(operands):
@@ -191,6 +209,7 @@ def _tuple(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywor
 @_builtin(builtins.sum, 1, 2, "start")
 def _sum(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
     """The sum of the items of a tuple."""
+    refuse_reduction("sum", args[0])
     result = _start(frame, node, "sum", args, kwargs)
     for item in iterate(frame, node, args[0]):
         result = apply_binary(frame, node, ast.Add(), result, item)
