@@ -41,7 +41,7 @@ _OTHER_COMMANDS = {
     ".c": "Triton-C, which 'tilewright cc' compiles; "
     "this command takes FILE.tile, FILE.llir, module:kernel or FILE.py:kernel",
 }
-"""What files are that need another form of the argument, or another command."""
+"""Kinds of files that need another argument or another command, by suffix."""
 _POINTEES = {"float": "fp32", "double": "fp64", "half": "fp16", "int": "i32", "long": "i64"}
 """The types of the language for C's names, in messages."""
 _COMMENTS = {"llir": ";", "asm": "#"}
