@@ -1,5 +1,6 @@
 """The gates on words find planted faults; this checkout has none."""
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,11 @@ def _check(tmp_path: Path, text: str, *, room: str, **more: Any) -> list[glossar
     file.parent.mkdir(parents=True)
     file.write_text(text)
     return glossary.check(tmp_path, TABLE | more)
+
+
+def test_this_checkout_has_no_findings() -> None:
+    table = tomllib.loads(glossary.TABLE.read_text("utf-8"))
+    assert [str(finding) for finding in glossary.check(glossary.ROOT, table)] == []
 
 
 @pytest.mark.parametrize("fault", FAULTS)
