@@ -14,6 +14,7 @@ import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -79,9 +80,10 @@ def main() -> None:
 
     matplotlib.use("svg")
     matplotlib.rcParams.update({"svg.hashsalt": "tilewright", "font.size": 9})
-    from matplotlib import pyplot as plt
+    from matplotlib import pyplot
 
-    figure, axes = plt.subplots(figsize=(8, 3.6), layout="constrained")
+    plot: Any = pyplot  # its types are partly unknown
+    figure, axes = plot.subplots(figsize=(8, 3.6), layout="constrained")
     for place, group in enumerate(reversed(GROUPS)):
         found = ratios(group)
         mean = math.exp(statistics.fmean(map(math.log, found)))
