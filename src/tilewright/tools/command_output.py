@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
+import textwrap
 from pathlib import Path
 
 from rich import box
@@ -37,6 +39,38 @@ def print_table(table: Table) -> None:
     for column in table.columns:
         column.max_width = None
     Console(width=PIPE_COLUMNS, highlight=False).print(table, crop=False)
+
+
+def terminal_columns() -> int | None:
+    """The columns of the terminal that standard output is; None for a file or a pipe."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def fit(paragraph: str, indent: str = "") -> str:
+    """A paragraph wrapped for a terminal, continued after `indent`.
+
+    Examples, which start with a fence, and text for a file or a pipe are unchanged.
+    """
+    columns = terminal_columns()
+    if columns is None or paragraph.startswith("```"):
+        return paragraph
+    return _filled(paragraph, columns, "", indent)
+
+
+def wrapped(text: str, columns: int, indent: str = "") -> str:
+    """A paragraph wrapped between words, every line indented."""
+    return _filled(text, columns, indent, indent)
+
+
+def _filled(text: str, columns: int, first: str, others: str) -> str:
+    return textwrap.fill(
+        text,
+        columns,
+        initial_indent=first,
+        subsequent_indent=others,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def check_writable(file: Path) -> None:

@@ -6,11 +6,13 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
-from rich.markup import escape
-from rich.table import Table
-
-from tilewright.support.settings_table import setting_rows
-from tilewright.tools.command_output import add_json, print_json, print_table
+from tilewright.support.settings_table import SettingRow, setting_rows
+from tilewright.tools.command_output import (
+    add_json,
+    print_json,
+    terminal_columns,
+    wrapped,
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,19 +28,25 @@ def run(chosen: argparse.Namespace) -> int:
     elif chosen.json:
         print_json([asdict(row) for row in setting_rows()])
     else:
-        print_table(settings_table())
+        print(settings_text(terminal_columns()))
     return 0
 
 
-def settings_table() -> Table:
-    """Every variable with the current value and the meaning of its setting."""
-    table = Table(caption="* not the default")
-    table.add_column("variable = value", overflow="fold")
-    table.add_column("meaning", ratio=1)
+def settings_text(columns: int | None) -> str:
+    """Every variable with its value and its meaning, in a pipe (`None` columns) on one line."""
+    lines: list[str] = []
     for row in setting_rows():
-        mark = "" if row.value == row.default else " *"
-        table.add_row(escape(f"{row.variables[0]}={_text(row.value)}{mark}"), escape(row.doc))
-    return table
+        if columns is None:
+            lines.append(f"{_assignment(row)}  {row.doc}")
+        else:
+            lines += [_assignment(row), wrapped(row.doc, columns, " " * 4)]
+    return "\n".join([*lines, *([] if columns is None else ["* not the default"])])
+
+
+def _assignment(row: SettingRow) -> str:
+    """A variable and its value, marked if it is not the default."""
+    mark = "" if row.value == row.default else " *"
+    return f"{row.variables[0]}={_text(row.value)}{mark}"
 
 
 def settings_markdown() -> str:

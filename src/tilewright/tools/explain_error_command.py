@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from tilewright.support import TilewrightError, errors
+from tilewright.tools.command_output import fit
 
 CATALOGUE = Path(__file__).with_name("error_catalogue.txt")
 
@@ -23,18 +24,34 @@ def run(arguments: argparse.Namespace) -> int:
     classes = error_classes()
     if arguments.code is None:
         for code, error in classes.items():
-            print(f"{code}  {summary(error)}")
+            print(fit(f"{code}  {summary(error)}", " " * 7))
         return 0
     code = str(arguments.code).upper()
     if code not in classes:
         raise errors.UnknownName("error code", arguments.code, list(classes))
     error = classes[code]
-    print(f"{code}: {summary(error)}\n")
+    print(fit(f"{code}: {summary(error)}") + "\n")
     # Base classes have no message of their own.
     if error.template != "error":
-        print(f"    {error.template}\n")
-    print(sections()[code])
+        print(fit(f"    {_with_blanks(error.template)}", " " * 4) + "\n")
+    print("\n\n".join(fit(part) for part in _paragraphs(sections()[code])))
     return 0
+
+
+def _with_blanks(template: str) -> str:
+    """A template of a message with `<name>` for each field."""
+    return re.sub(r"\{(\w+)\}", r"<\1>", template)
+
+
+def _paragraphs(section: str) -> list[str]:
+    """The paragraphs and examples of a section; an example keeps its line breaks."""
+    parts = re.split(r"(^```.*?^```$)", section, flags=re.MULTILINE | re.DOTALL)
+    return [
+        part
+        for text in parts
+        for part in ([text] if text.startswith("```") else text.strip().split("\n\n"))
+        if part
+    ]
 
 
 def error_classes() -> dict[str, type[TilewrightError]]:
