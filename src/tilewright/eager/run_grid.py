@@ -75,7 +75,8 @@ def _run_program(
         if isinstance(error, errors.BeyondTriton) and error.loc is not None:
             error.loc = error.loc.inlined_at(place)
         error.with_loc(place)
-        advise_operands(error, inspect.signature(fn.fn).bind(*args, **kwargs).arguments)
+        names = inspect.signature(fn.fn).parameters
+        advise_operands(error, {**dict(zip(names, args, strict=False)), **kwargs})
         raise
     except (NameError, AttributeError) as error:
         mistake = designed_error(error, dispatcher.codes)
