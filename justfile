@@ -40,6 +40,10 @@ bless *paths="tests/golden":
 docs:
     {{python}} scripts/generate_docs.py
 
+# Build the documentation site in site/; needs the extra `docs`.
+site:
+    {{python}} -m sphinx -n -W docs site
+
 # Compile the C sources to the LLVM IR beside them; needs the extra `dev`.
 native *arguments:
     {{python}} scripts/compile_native.py {{arguments}}

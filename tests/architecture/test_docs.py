@@ -25,7 +25,7 @@ PAGES = sorted(
         ROOT / "README.md",
         ROOT / "ARCHITECTURE.md",
         ROOT / "CONTRIBUTING.md",
-        *(ROOT / "docs").rglob("*.md"),
+        *(p for p in (ROOT / "docs").rglob("*.md") if "generated" not in p.parts),
         *(ROOT / "src").rglob("*.md"),
     ]
 )

@@ -1,0 +1,43 @@
+"""Configuration of the documentation site: `python -m sphinx -n -W docs site`, without network."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from scripts import site_pages  # noqa: E402
+from tilewright.support.version import __version__  # noqa: E402
+
+project = "Tilewright"
+author = "The Tilewright authors"
+release = __version__
+extensions = ["myst_parser"]
+source_suffix = {".md": "markdown"}
+html_theme = "furo"
+html_title = f"Tilewright {release}"
+# The contents in the sidebar would be a quarter of these pages; they link their index instead.
+html_sidebars = {"generated/**": ["sidebar/brand.html", "sidebar/search.html"]}
+html_copy_source = False
+html_show_sourcelink = False
+myst_heading_anchors = 4
+add_module_names = False
+# A longer signature has one parameter a line.
+maximum_signature_line_length = 88
+# Annotations name types that are not public, or of other projects; `-n` still checks all else.
+nitpick_ignore_regex = [("py:(class|exc|obj|data)", ".*")]
+
+
+def setup(app: Sphinx) -> None:
+    """Write the generated pages before Sphinx looks for sources."""
+    site_pages.write()
+    app.connect("source-read", _leave_out_of_the_sidebar)
+
+
+def _leave_out_of_the_sidebar(_app: Sphinx, page: str, text: list[str]) -> None:
+    """Mark decision records, which the table of `adr/README` links, as `site_pages` does names."""
+    if page.startswith("adr/0"):
+        text[0] = site_pages.ORPHAN + text[0]

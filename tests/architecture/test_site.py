@@ -1,0 +1,88 @@
+"""The documentation site: it builds without warnings, and documents every public name and code."""
+
+import importlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scripts import site_pages
+from tests.architecture.gates import ROOT
+from tilewright.tools.explain_error_command import error_classes
+
+LIMIT_MB = 10
+
+
+_REMOTE = re.compile(
+    r'<(?:script|img|iframe)[^>]*\ssrc="(?:https?:)?//'
+    r'|<link rel="stylesheet"[^>]*href="(?:https?:)?//'
+)
+
+
+def build(folder: Path) -> Path:
+    """The site, built in a folder without warnings."""
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-q", "-n", "-W", "--keep-going",
+         "-d", str(folder / "trees"), str(ROOT / "docs"), str(folder / "html")],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), *sys.path])},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return folder / "html"
+
+
+@pytest.mark.dev("sphinx", "myst_parser", "furo")
+def test_the_site_has_a_page_for_each_name_and_code_and_needs_no_network(tmp_path: Path):
+    site = build(tmp_path)
+    expected = {f"generated/errors/{code}" for code in error_classes()} | {
+        f"generated/api/{module}.{name}"
+        for module in site_pages.MODULES
+        for name in site_pages.public_names(module)
+    }
+    found = {
+        str(path.relative_to(site).with_suffix(""))
+        for path in (site / "generated").rglob("*.html")
+        if path.stem not in ("index", "tilewright")
+    }
+    assert found == expected
+    index = (site / "searchindex.js").read_text("utf-8")
+    assert [page for page in expected if f'"{page}"' not in index] == []
+    size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
+    assert size < LIMIT_MB * 1_000_000
+    assert [p.name for p in site.rglob("*.html") if _REMOTE.search(p.read_text("utf-8"))] == []
+
+
+@pytest.mark.parametrize("module", site_pages.MODULES)
+def test_public_names_exist_and_their_pages_show_them(module: str):
+    names = site_pages.public_names(module)
+    loaded = importlib.import_module(module)
+    assert [name for name in names if not hasattr(loaded, name)] == []
+    pages = site_pages.pages()
+    titles = {n: re.search(r"^# .*", pages[f"api/{module}.{n}.md"], re.MULTILINE) for n in names}
+    assert {n for n, title in titles.items() if title and title[0].endswith(n)} == {*names}
+
+
+def test_a_page_shows_signature_and_description():
+    page = site_pages.name_page("tilewright.language", "dot")
+    assert re.search(r"\{py:function\} dot\(.*input_precision", page)
+    assert len(site_pages.text_of(importlib.import_module("tilewright.language").dot)) > 40
+
+
+def test_an_error_page_has_message_hint_and_example():
+    page = site_pages.pages()["errors/TW104.md"]
+    assert "## Message" in page
+    assert "tl.arange(0, n)" in page
+
+
+def test_names_of_a_stub_are_those_it_exports():
+    stub = "import os\nfrom a import b as b, c as d\nfrom e import *\nx = b\ny: int\ndef f(): ...\n"
+    assert list(site_pages.stub_names(stub)) == ["b", "x", "y", "f"]
+
+
+def test_a_page_that_loads_from_a_network_is_found():
+    assert _REMOTE.search('<script async src="https://example.org/x.js">')
+    assert _REMOTE.search('<link rel="stylesheet" href="//example.org/x.css">')
+    assert not _REMOTE.search('<script src="_static/x.js"><a href="https://example.org">')
