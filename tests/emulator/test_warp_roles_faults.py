@@ -131,10 +131,10 @@ def test_counters_that_start_again_with_each_tile(monkeypatch: pytest.MonkeyPatc
     carry = role_expansion.carry_through
 
     def restarted(
-        loops: Any, block: Any, values: Any, following: Any, found: Any, behind: bool = False
+        loops: Any, block: Any, values: Any, following: Any, found: Any, **more: Any
     ) -> Any:
         (loop,) = loops
-        return carry(loops, loop.parent, values, following, found, behind)
+        return carry(loops, loop.parent, values, following, found, **more)
 
     monkeypatch.setattr(role_expansion, "carry_through", restarted)
     with pytest.raises(EmulationError, match="copy may be writing|all warps wait"):

@@ -242,6 +242,7 @@ def double_copy(x, out, n, BLOCK: tl.constexpr):
     tl.store(out + i, tl.load(x + i, mask=i < n), mask=i < n)
 
 
+@pytest.mark.dev("matplotlib", "pandas")
 def test_perf_report(device: Device, tmp_path: Path):
     """A benchmark as the tutorials write it: table, plot and data go to a folder."""
 

@@ -2,7 +2,8 @@
 
 Limits are those of the CUDA programming guide ("Compute Capabilities", technical specifications).
 ptxas 13.0 decided which instructions a row has: the unit tests assemble, for each row and each
-field, PTX that must be accepted or refused.
+field, PTX that must be accepted or refused. `assemble/nvptx_legality.py` reads some fields by name
+(`Intrinsic.needs`); others are facts that no lowering uses yet.
 """
 
 from __future__ import annotations
