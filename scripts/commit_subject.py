@@ -15,7 +15,7 @@ _MADE_BY_GIT = ("Merge ", "Revert ", "fixup! ", "squash! ")
 
 
 def problem_of(subject: str) -> str | None:
-    """What is wrong with a subject, or None."""
+    """The problem of a subject, or None."""
     if subject.startswith(_MADE_BY_GIT):
         return None
     if len(subject) > MOST:

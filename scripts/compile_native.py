@@ -39,7 +39,7 @@ FLAGS = (
 ).split()
 
 UNWINDING_FLAGS = ("-fexceptions", "-funwind-tables")
-"""Of programs through which exceptions of C++ are thrown."""
+"""Flags of programs through which exceptions of C++ are thrown."""
 
 PROGRAMS = (
     CACHE_FLUSH,

@@ -1,9 +1,10 @@
 """Machine code of users' kernels versus Triton's: both compiled here, without a GPU.
 
-    python -m benchmarks.gpu compiled-users --triton PYTHON [--arch 80 90 120] [--keep] [FAMILY ...]
+    python -m benchmarks.gpu compiled-users [--triton PYTHON] [--arch 80 90] [--keep] [FAMILY ...]
 
-PYTHON is that of an environment with Triton 3.6. Both compilers get the same kernels
-(`tests/corpus/users`), launch facts and ptxas, which is that of the wheel of the extra `test`.
+PYTHON is that of an environment with Triton 3.6; without it, kept figures of sm_80 and sm_90 are
+read. Both compilers get the same kernels (`tests/corpus/users`), launch facts and ptxas, which is
+that of the wheel of the extra `test`.
 `nvdisasm` comes from PATH or `NVDISASM`. `--keep` writes Triton's figures to
 `tests/golden/users/triton/sm_ARCH.csv`; they do not change until a kernel does. A table shows the
 cases in which our figure of a column is more than `--above` times Triton's. Families are compiled
@@ -43,18 +44,19 @@ def main(arguments: list[str]) -> int:
     """Compile, compare, and keep Triton's figures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("families", nargs="*", metavar="FAMILY", help="all by default")
-    parser.add_argument("--triton", type=Path, required=True, help="a Python with Triton 3.6")
-    parser.add_argument("--arch", type=int, nargs="+", default=[80, 90, 120])
+    parser.add_argument("--triton", type=Path, help="a Python with Triton 3.6")
+    parser.add_argument("--arch", type=int, nargs="+", default=[80, 90])
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--above", type=float, default=1.1)
     chosen = parser.parse_args(arguments)
     for arch in chosen.arch:
         ours = _compiled("tilewright", Path(sys.executable), arch, chosen)
-        theirs = _compiled("triton", chosen.triton, arch, chosen)
+        kept = KEPT / f"sm_{arch}.csv"
+        theirs = _compiled("triton", chosen.triton, arch, chosen) if chosen.triton else _read(kept)
         _show(ours, theirs, arch, chosen.above)
         if chosen.keep:
-            _write(KEPT / f"sm_{arch}.csv", theirs)
+            _write(kept, theirs)
     return 0
 
 
@@ -106,7 +108,7 @@ def _show(
             continue
         if _is_worse(figures, other, above):
             worse += 1
-            table.add_row(name, *(f"{figures[column]} / {other[column]}" for column in shown))
+            table.add_row(name, *(f"{figures[column]:g} / {other[column]:g}" for column in shown))
     Console(width=None if sys.stdout.isatty() else 160).print(table)
     print(f"sm_{arch}: {worse} of {len(ours)} have more of something than {above} x Triton's")
 
@@ -117,6 +119,17 @@ def _is_worse(ours: Figures, theirs: Figures, above: float) -> bool:
     return more or any(
         ours[column] > 0 == theirs[column] for column in ("spills", "loop_shared", "loop_barriers")
     )
+
+
+def _read(path: Path) -> dict[str, Figures]:
+    """Kept figures; a case that Triton refused has none."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return {row["case"]: _figures(row) for row in csv.DictReader(file)}
+
+
+def _figures(row: Mapping[str, str]) -> Figures:
+    numbers = {column: float(row[column]) for column in COLUMNS if row[column]}
+    return numbers or {"error": "refused"}
 
 
 def _write(path: Path, figures: Mapping[str, Figures]) -> None:

@@ -97,7 +97,10 @@ def first_launches(launches: dict[str, Callable[[], object]], seed: int) -> dict
 def measure_first_launches(
     repeats: int, program: str = PROGRAM
 ) -> dict[str, list[dict[str, float]]]:
-    """Of every process, by side. program: prints `first_launches` for `--cold SIDE --seed N`."""
+    """First launches of every process, by side.
+
+    program: prints `first_launches` for `--cold SIDE --seed N`
+    """
     found: dict[str, list[dict[str, float]]] = {"tilewright": [], "triton": []}
     # as pip has done for what is installed, and for Triton
     compileall.compile_dir(Path(tilewright.__file__).parent, quiet=1)

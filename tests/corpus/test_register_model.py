@@ -34,7 +34,7 @@ LABELS = {
 
 CASES = [(kernel, label) for kernel, labels in LABELS.items() for label in labels]
 LEAST, MOST = 0.7, 1.55
-"""Of the registers in the table."""
+"""Bounds of an estimate, relative to the registers in the table."""
 
 
 def variant_of(kernel: str, label: str) -> Variant:

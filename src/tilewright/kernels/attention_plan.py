@@ -27,7 +27,7 @@ so much longer than exponentials that the number of times keys are read decides.
 
 _HOPPER_SHARED_BYTES = 227 << 10
 _MOST_SUMS = 160
-"""Most accumulator registers of a thread: with more, other values spill to local memory."""
+"""Most accumulator registers per thread: with more, other values spill to local memory."""
 
 _THREE_PROGRAMS, _THREE_REGISTERS = _HOPPER_TILES[0], 168
 """The tile and registers per thread with which three programs of a warpgroup are resident: while

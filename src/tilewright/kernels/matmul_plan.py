@@ -121,7 +121,7 @@ _KEPT_BYTES = 1 << 22
 from the L2 cache again for each block of columns."""
 
 _BLOCKS_OF_A_THREAD = 32
-"""Least blocks of a thread for groups: threads take their work in eighths, and reuse nothing
+"""Least blocks per thread for groups: threads take their work in eighths, and reuse nothing
 between them, so that each should have four blocks or more."""
 
 _BYTES_AT_ONCE = 1 << 10

@@ -49,7 +49,7 @@ def row_options(columns: int, item_bytes: int) -> dict[str, int | None]:
 
     A lane has 32 elements, which hides the latency of memory best; more where only one program of
     32 warps would fit on a multiprocessor, except for fp32 (ADR 0066). 32 elements take 64
-    registers of a thread: two programs of 16 warps are resident, of which one computes while the
+    registers per thread: two programs of 16 warps are resident, of which one computes while the
     other loads.
     """
     elements = next_power_of_2(max(columns, 1))

@@ -265,7 +265,7 @@ class pointer_type(dtype):
         element = unwrap(element_ty)
         if not isinstance(element, dtype) or element.is_ptr():
             raise errors.InvalidValue("pointer_type", "element_ty", "a scalar dtype", element_ty)
-        # A block of pointers is no pointer type: a block stands for its element here.
+        # A block of pointers is no pointer type: a block counts as its element here.
         self.element_ty: dtype = element.scalar
         self.address_space = int(address_space)
         self.const = bool(const)

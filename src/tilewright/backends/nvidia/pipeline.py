@@ -83,7 +83,7 @@ from tilewright.transforms import (
 )
 
 _SHORT_LOOP = 1024
-"""The most elements of a thread in all iterations of a fully unrolled loop."""
+"""The most elements per thread in all iterations of a fully unrolled loop."""
 
 
 @dataclass(frozen=True, slots=True)

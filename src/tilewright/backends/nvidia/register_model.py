@@ -1,4 +1,4 @@
-"""Registers of a thread, estimated before ptxas assigns them, and the programs that they leave.
+"""Registers per thread, estimated before ptxas assigns them, and the programs that they leave.
 
 A loop of warpgroup dots holds its accumulators and the tiles that it carries next to them. What a
 thread needs besides, for addresses and temporaries, depends on its work: an `Overhead`.
@@ -23,7 +23,7 @@ _THREADS = 32
 
 
 class Overhead(IntEnum):
-    """Registers of a thread next to accumulators and carried tiles, by the work of the thread."""
+    """Registers per thread next to accumulators and carried tiles, by the work of the thread."""
 
     DOTS = 60
     """A loop of dots, whose copies may be issued by the same threads."""
@@ -43,7 +43,7 @@ class Overhead(IntEnum):
 
 
 def register_count(value: Value) -> int:
-    """32-bit registers of a thread that a value takes; elements of a tile without a layout."""
+    """32-bit registers per thread that a value takes; elements of a tile without a layout."""
     if not isinstance(value.type, TileType):
         return 1
     layout = cast("LinearLayout | None", value.type.layout)
@@ -53,14 +53,14 @@ def register_count(value: Value) -> int:
 
 
 def spread_registers(tiles: Iterable[Value], warps: int) -> int:
-    """32-bit registers of a thread for tiles that have no layouts yet, spread over all threads."""
+    """32-bit registers per thread for tiles that have no layouts yet, spread over all threads."""
     types = (cast("TileType", tile.type) for tile in tiles)
     bits = sum(type_.numel * dtype_of(type_).bits for type_ in types)
     return bits // (8 * _REGISTER_BYTES * _THREADS * warps)
 
 
 def held_registers(loop: ForOp) -> int:
-    """Registers of a thread for the accumulators of a loop's warpgroup dots, and for tiles that it
+    """Registers per thread for the accumulators of a loop's warpgroup dots, and for tiles that it
     carries next to these: operands computed for the next iteration, and sums of threads."""
     dots = [op for op in loop.walk() if isinstance(op, WgmmaOp)]
     accumulators = {value for op in dots for value in (op.result, op.acc)}
@@ -86,7 +86,7 @@ def _is_held(value: Value) -> bool:
 
 
 def estimated_registers(held: int, overhead: Overhead, arch: Arch) -> int:
-    """Registers of a thread: those that it holds, and an overhead."""
+    """Registers per thread: those that it holds, and an overhead."""
     return min(held + overhead, arch.registers_thread)
 
 

@@ -153,7 +153,7 @@ _FEW_PROGRAMS, _LOW_OCCUPANCY = 4, 0.5
 
 
 def _limit_for_more_programs(registers: int, context: StageContext) -> int | None:
-    """Registers of a thread with which more programs run on a multiprocessor."""
+    """Registers per thread with which more programs run on a multiprocessor."""
     arch, threads = _arch(context), _threads(context)
     shared = int(context.metadata.get("shared") or 0)
 
@@ -183,7 +183,7 @@ def _most_registers(context: StageContext) -> int:
 
 
 def _spilled(report: Report) -> int:
-    """Bytes of a thread that are spilled and reloaded; in the driver's report, its local memory."""
+    """Bytes per thread that are spilled and reloaded; in the driver's report, its local memory."""
     return report.spill_stores + report.spill_loads or report.stack
 
 

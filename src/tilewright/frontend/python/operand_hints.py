@@ -53,7 +53,7 @@ def _is_in_kernel(error: errors.TilewrightError) -> bool:
 
 
 def _offsets(node: ast.Subscript) -> str:
-    """The offsets that an index of a pointer stands for."""
+    """The offsets that an index of a pointer denotes."""
     index = node.slice
     if not isinstance(index, ast.Slice):
         loose = isinstance(index, ast.Compare | ast.BoolOp | ast.IfExp | ast.Tuple)

@@ -53,7 +53,7 @@ class Lanes(ArithmeticBuilder):
         return self.spread(x, i1 if isinstance(other, Number) else other.type)
 
     def both(self, x: Operand | None, y: Operand | None) -> Value | None:
-        """x & y; None stands for true."""
+        """x & y; None means true."""
         if x is None or y is None:
             kept = x if y is None else y
             return None if kept is None else self.spread(kept)

@@ -155,7 +155,7 @@ def microkernel_function(state: CpuLowering, spec: DotSpec, loc: SourceLoc | Non
         for line in microkernel.dot_declarations(spec):
             state.module.declare(line.split("@", 1)[1].split("(", 1)[0], line)
         function, lines = microkernel.dot_function(name, spec), state.code.lines
-        # The first dot of the form stands for those that share the function.
+        # The first dot of the form represents those that share the function.
         state.module.functions.append(lines.placed(function, loc) if lines else function)
     return name
 
@@ -439,7 +439,7 @@ def zero_bits() -> Val:
 
 
 def _indices(coords: Coords) -> list[Val]:
-    # Console functions take three indices; -1 stands for an absent dimension.
+    # Console functions take three indices; -1 marks an absent dimension.
     padded = [c.base for c in coords[:3]] + [integer_literal(-1)] * (3 - len(coords))
     return padded
 

@@ -72,7 +72,7 @@ def _long_dim(pointer: Value, facts: dict[Value, Alignment]) -> int:
 
 def _dims_of_stores(value: Value, facts: dict[Value, Alignment]) -> set[int]:
     """The dims along which addresses are consecutive in the stores of elementwise results of a
-    value; 0 stands for other uses."""
+    value; 0 marks other uses."""
     dims, reached, stack = set[int](), {value}, [value]
     while stack:
         for user in stack.pop().uses:

@@ -71,7 +71,7 @@ def assemble(ptx: str, cpu: str, kernel: str, *, maxnreg: int | None = None) -> 
     """Assemble a module with ptxas.
 
     cpu: as in `Arch.cpu`; kernel: the function that the report is about; maxnreg: limit of
-    registers of a thread.
+    registers per thread.
     Raises ToolMissing, and PTXASError with the lines of PTX that were refused.
     """
     flags = [f"-arch={cpu}", "-v", f"-O{LESS_OPTIMIZED if is_long(ptx) else 3}"]

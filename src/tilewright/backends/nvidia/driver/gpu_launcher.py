@@ -162,7 +162,7 @@ class NvidiaLauncher:
 
     binary: a cubin, or PTX; parameters: types of the kernel's arguments as text; blocking: wait
     after each launch, as kernels that print or assert always do.
-    n_regs: registers of a thread; n_spills: 32-bit words of local memory of a thread.
+    n_regs: registers per thread; n_spills: 32-bit words of local memory of a thread.
     Raises OutOfResources for a kernel that exceeds a resource of the current device.
     """
 

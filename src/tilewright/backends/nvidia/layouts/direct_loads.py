@@ -7,12 +7,12 @@
 
 A coalesced load reads each element once, and sends it to the threads that need it through shared
 memory, between two barriers in each iteration. Threads that load the same element hit in caches.
-Where the layout of the use takes too many loads of a thread, each warp makes a coalesced load of
+Where the layout of the use takes too many loads per thread, each warp makes a coalesced load of
 its own and exchanges elements between its lanes; next to dots of one warpgroup, whose barriers are
 cheap, only of a few elements:
 
     %s  register=(1..2) lane=(4..64) warp=(0)(0)          one vector of four
-    %t  register=(1)(8..64) lane=(2..4)(0..) warp=(0)(0)  32 elements of a thread, from its warp
+    %t  register=(1)(8..64) lane=(2..4)(0..) warp=(0)(0)  32 elements per thread, from its warp
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from tilewright.layout import (
 from tilewright.ops import BroadcastOp, ExpandDimsOp, ForOp, LoadOp, WhileOp
 
 MOST_BYTES = 32
-"""Bytes of a thread that stay in registers from one iteration to the next."""
+"""Bytes per thread that stay in registers from one iteration to the next."""
 
 MOST_LOADS = 4
-"""Load instructions of a thread that cost less than a load, a write, a read and two barriers."""
+"""Load instructions per thread that cost less than a load, a write, a read and two barriers."""
 
 _WARPGROUP = 4
 """Warps that multiply together, so that a barrier among them alone costs little."""
 
 _MOST_SHUFFLES = 16
-"""Elements of a thread that come from other lanes, instead of such a barrier."""
+"""Elements per thread that come from other lanes, instead of such a barrier."""
 
 
 def direct_layout(load: LoadOp, context: LayoutContext) -> LinearLayout | None:

@@ -1,6 +1,6 @@
 """Loads whose elements meet in one computation, in one layout.
 
-    %labels = mem.load ... : tile<2048xi64>      two elements of a thread, by their size
+    %labels = mem.load ... : tile<2048xi64>      two elements per thread, by their size
     %x = mem.load ... : tile<2048xf32>           four
     %y = arith.select (%labels != c), %x, ...    four of both, so that none goes to another thread
 
@@ -27,7 +27,7 @@ from tilewright.support.data_class import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """Consecutive elements of a thread along a dim."""
+    """Consecutive elements per thread along a dim."""
 
     dim: int
     length: int
@@ -86,7 +86,7 @@ class _Groups:
         self.of_dots = {self.of(value) for value in dots}
 
     def of(self, value: Value) -> Value:
-        """The tile that stands for a group."""
+        """The representative tile of a group."""
         while (leader := self._leader.setdefault(value, value)) is not value:
             # Union-find with path halving.
             self._leader[value] = value = self._leader.setdefault(leader, leader)

@@ -34,7 +34,7 @@ and a sum, on all architectures up to sm_120."""
 ITERATIONS = 16
 """Estimated iterations of a loop whose bounds are unknown."""
 REGISTERS, MAX_REGISTERS = 65536, 255
-"""Registers of a multiprocessor, and the most of a thread."""
+"""Registers of a multiprocessor, and the maximum per thread."""
 HELD = 0.6
 """The part of a thread's registers that a loop may hold before others are spilled: addresses, and
 what is on its way, need the rest. An estimate: attention with heads of 256 spills at 0.75."""

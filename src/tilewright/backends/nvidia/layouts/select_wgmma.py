@@ -39,7 +39,7 @@ _REGISTERS = 65536
 """Registers of a program."""
 
 _MAX_ACCUMULATORS = 128
-"""Registers of a thread for the accumulator of a dot: half of all. The rest holds addresses and,
+"""Registers per thread for the accumulator of a dot: half of all. The rest holds addresses and,
 after the loop, values computed from the accumulator."""
 
 
@@ -89,7 +89,7 @@ def wgmma_obstacle(op: DotOp, arch: Arch, warps: int, swapped: bool = False) -> 
 
 
 def _most_accumulators(groups: int) -> int:
-    """Registers of a thread for the accumulator: more than two warpgroups have fewer."""
+    """Registers per thread for the accumulator: more than two warpgroups have fewer."""
     return min(_MAX_ACCUMULATORS, _REGISTERS // (32 * WARPS * groups) - Overhead.LEAST)
 
 

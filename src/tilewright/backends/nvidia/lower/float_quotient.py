@@ -32,7 +32,7 @@ def is_approximate(op: DivOp) -> bool:
 
 
 def quotients(state: GpuLowering, op: DivOp) -> list[Val]:
-    """The quotients in the registers of a thread; registers with one divisor share its part."""
+    """The quotients in the registers per thread; registers with one divisor share its part."""
     pairs = list(zip(state.registers_of(op.lhs), state.registers_of(op.rhs), strict=True))
     by_text = {(x.text, y.text): (x, y) for x, y in pairs}
     uses = Counter(y for _, y in by_text)

@@ -28,7 +28,7 @@ Place = tuple[object, int]
 def exchange_lanes(
     state: GpuLowering, exchange: Shuffles, source: Sequence[Val], count: int, element: Element
 ) -> list[Val]:
-    """The `count` registers of a thread after an exchange of those of `source`."""
+    """The `count` registers per thread after an exchange of those of `source`."""
     words = _exchange_words(state, exchange, source, count, element)
     if words is not None:
         return words

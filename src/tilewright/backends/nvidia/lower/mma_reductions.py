@@ -4,7 +4,7 @@
     %s = tile.reduce %y, arith.add       ->     d = [x8 .. x15] @ ones + d
                                                 s = d[0] + d[2], then over 8 lanes by shuffles
 
-Multiplication by 1 is exact, and the accumulators are f32. A sum of 32 elements of a thread takes
+Multiplication by 1 is exact, and the accumulators are f32. A sum of 32 elements per thread takes
 4 MMAs instead of 32 conversions and 31 additions, and three shuffles instead of five.
 """
 
@@ -24,10 +24,10 @@ from tilewright.ops import AddOp, CastOp, ReduceOp, ReshapeOp, TransposeOp
 
 _SHAPE = (16, 8, 16)
 _WORDS = 4
-"""Packed registers of a thread in the left operand."""
+"""Packed registers per thread in the left operand."""
 
 _LEAST_ELEMENTS = 8
-"""Elements of a thread that fill one left operand."""
+"""Elements per thread that fill one left operand."""
 
 _ONES = {"bf16": 0x3F803F80, "f16": 0x3C003C00}
 """Two ones in a packed register, by the type of elements."""

@@ -47,7 +47,7 @@ def _reduce(state: GpuLowering, op: ReduceOp) -> None:
 def _over_registers(
     state: GpuLowering, op: ReduceOp, columns: Sequence[Sequence[Val]], registers: Sequence[int]
 ) -> list[Val]:
-    """The elements of a thread combined, in order."""
+    """The elements per thread combined, in order."""
     running = [column[registers[0]] for column in columns]
     for r in registers[1:]:
         running = apply_region(state, op.combine, [*running, *(c[r] for c in columns)])

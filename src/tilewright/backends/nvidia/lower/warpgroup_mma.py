@@ -90,7 +90,7 @@ class WgmmaBlock:
 
     @property
     def registers(self) -> int:
-        """32-bit accumulator registers of a thread."""
+        """32-bit accumulator registers per thread."""
         return self.accumulators * len(self.parts)
 
     @property

@@ -34,7 +34,7 @@ from tilewright.ops import (
 from tilewright.support.data_class import dataclass
 
 _LEAST_ELEMENTS = 4
-"""Elements of a thread: below this, a branch costs more than it saves."""
+"""Elements per thread: below this, a branch costs more than it saves."""
 
 
 @dataclass(frozen=True)

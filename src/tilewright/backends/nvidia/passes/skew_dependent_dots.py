@@ -19,7 +19,7 @@ dot, and overlaps with the arithmetic on that dot (as in Shah et al., "FlashAtte
 section 3.2). In the first iteration it does not run.
 
 Computed operands stay in registers until then, so a loop is left alone where these, the
-accumulators and the rest exceed the registers of a thread (register_model.py).
+accumulators and the rest exceed the registers per thread (register_model.py).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class SkewDependentDots(Pass, name="nvidia-skew-dependent-dots"):
     """Skew dependent wgmma dots to overlap with the first dot of the next iteration.
 
     stages: slots of a loop's buffers, for loops without a number of their own; warps: of a program
-    instance; capability: of the architecture; registers: the most of a thread
+    instance; capability: of the architecture; registers: the maximum per thread
     """
 
     stages: int = 3

@@ -11,7 +11,7 @@ A load is issued ahead if
 * its address derives from the index, invariants, carried scalars and other such loads, by pure ops,
   in branches or not;
 * no dependence in memory (`memory_dependences`) binds it to this iteration or the one before;
-* it can be an asynchronous copy for dots: 4, 8 or 16 aligned bytes of a thread, zeros where masked;
+* it can be an asynchronous copy for dots: 4, 8 or 16 aligned bytes per thread, zeros where masked;
   or it takes few registers: small tiles are loaded one iteration ahead, scalars and tiles for
   addresses one iteration before their use.
 
@@ -60,13 +60,13 @@ STORES = (StoreOp, DescriptorStoreOp, AtomicOp)
 """Ops that write memory and are no fences."""
 
 MIN_COPY_BYTES = 4
-"""An asynchronous copy moves 4, 8 or 16 bytes of a thread (PTX ISA, cp.async)."""
+"""An asynchronous copy moves 4, 8 or 16 bytes per thread (PTX ISA, cp.async)."""
 
 SMALL_REGISTERS = 8
-"""The most registers of a thread for a tile that is loaded one iteration ahead."""
+"""The most registers per thread for a tile that is loaded one iteration ahead."""
 
 CARRIED_REGISTERS = 16
-"""The most registers of a thread for a tile that is carried for addresses, and once more for the
+"""The most registers per thread for a tile that is carried for addresses, and once more for the
 iteration ahead: indices of 256 rows or columns take 8."""
 
 HINT = 3
@@ -380,7 +380,7 @@ def inputs(op: Op) -> list[Value]:
 
 
 def _is_small(load: Load) -> bool:
-    """Whether the loaded tile takes few registers of a thread."""
+    """Whether the loaded tile takes few registers per thread."""
     return register_count(load.result) <= SMALL_REGISTERS
 
 
