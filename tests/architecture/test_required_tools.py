@@ -8,7 +8,7 @@ import pytest
 
 from tests.architecture import gates
 from tests.architecture.gates import ROOT
-from tests.required_tools import VARIABLE
+from tests.required_tools import BROWSER_VARIABLE, VARIABLE
 
 PLUGIN = ("-p", "tests.required_tools")
 NEEDY = """
@@ -46,6 +46,21 @@ def test_a_test_without_its_tool_skips_or_fails(
     result = pytester.runpytest_inprocess(*PLUGIN, "-ra")
     result.assert_outcomes(passed=1, skipped=0 if value else 1, errors=1 if value else 0)
     assert "no_such_tool is not installed: pip install '.[dev]'" in result.stdout.str()
+
+
+@pytest.mark.parametrize("value", ["", "1"])
+def test_a_browser_test_without_chromium_skips_or_fails(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv(BROWSER_VARIABLE, value)
+    monkeypatch.setenv("PATH", "")
+    pytester.makeini("[pytest]\nmarkers = browser\n")
+    pytester.makepyfile("import pytest\n@pytest.mark.browser\ndef test_needy(): pass\n")
+    pytester.makepyfile(playwright="")
+    pytester.syspathinsert()
+    result = pytester.runpytest_inprocess(*PLUGIN, "-ra")
+    result.assert_outcomes(skipped=0 if value else 1, errors=1 if value else 0)
+    assert "apt-get install chromium-headless-shell" in result.stdout.str()
 
 
 def test_a_gate_without_its_tool_fails_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 
 TABLE = Path(__file__).with_name("guard_tier.toml")
-GUARD, REST, DEV, TORCH, GPU = "guard", "rest", "dev", "torch", "gpu"
-MARKED = (GPU, TORCH, DEV)
+GUARD, REST, DEV, BROWSER, TORCH, GPU = "guard", "rest", "dev", "browser", "torch", "gpu"
+MARKED = (GPU, TORCH, BROWSER, DEV)
 """Tiers that a marker of the same name selects, wherever what they need is installed."""
 
 
