@@ -3,6 +3,7 @@
     python -m benchmarks.torch.liger [--only REGEX] [--json FILE] [--seconds S] [--rounds N]
     python -m benchmarks.torch.liger --list
     python -m benchmarks.torch.liger --fla ...        # fla-core's linear attention as well
+    python -m benchmarks.torch.liger --fla --configurations 6 ...     # tuned among six of them
     python -m benchmarks.torch.liger --cpu ...        # small shapes, beside torch's eager formulas
 
 The package is the one on PyPI, unmodified; wheels on PYTHONPATH are unpacked first. Each compiler
@@ -11,6 +12,9 @@ order shuffled anew; the speed is the median of the rounds' ratios. Before a sam
 copied anew, since some operators overwrite theirs, the L2 cache is overwritten, and a kernel that
 sleeps is launched, so that the host has launched everything when the clock starts. `.item()` would
 wait for it: it returns the value of an untimed call. "host" marks what waits nevertheless.
+
+fla-core's kernels have up to 108 configurations each. `--configurations N` keeps at most N of each
+kernel, evenly spread and the same for both compilers, so that tuning ends within minutes.
 
 "copy" is the time of torch's copy of as many bytes as inputs and results hold, over ours. An error
 is the largest of the relative errors (by the 2-norm) of results or of gradients, compared with
@@ -22,6 +26,7 @@ torch's formula in fp64. A run continues where FILE ends; `--seconds` starts no 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import math
 import os
@@ -94,7 +99,7 @@ def _replaced_item(item: Callable[[Any], Any]) -> Iterator[Callable[[Any], Any]]
 class Worker:
     """Answers the parent's requests. side: "tilewright", "triton" or "torch", the formulas."""
 
-    def __init__(self, side: str, device: str) -> None:
+    def __init__(self, side: str, device: str, configurations: str = "0") -> None:
         import torch
 
         from benchmarks.torch import liger_cases
@@ -110,6 +115,7 @@ class Worker:
             if device == "cpu":
                 liger_cases.without_a_gpu()
         self._gpu = device == "cuda"
+        self._configurations = int(configurations)
         if self._gpu:
             self._junk = torch.empty(FLUSH_BYTES, dtype=torch.int8, device=device)
         self._items = Items()
@@ -134,6 +140,7 @@ class Worker:
         self._operator = row.operator
         before = _kernels()
         try:
+            _thin_out(row.module, self._configurations)
             tokens = min(shape.tokens, row.checked)
             errors = self._errors(row.inputs(Shape(tokens, shape.divisor), self._device))
             self._inputs = row.inputs(shape, self._device)
@@ -248,11 +255,15 @@ def _relative_error(found: Any, true: Any) -> float:
     return float(error)
 
 
-def _kernels() -> dict[int, tuple[str, Any]]:
-    """The compiled kernels of the libraries by identity, with the functions' names."""
+def _values_of_libraries() -> list[Any]:
     modules = [m for name, m in list(sys.modules.items())
                if name.partition(".")[0] in ("liger_kernel", "fla")]  # fmt: skip
-    functions = {id(f): f for module in modules for f in map(_function, vars(module).values()) if f}
+    return [value for module in modules for value in vars(module).values()]
+
+
+def _kernels() -> dict[int, tuple[str, Any]]:
+    """The compiled kernels of the libraries by identity, with the functions' names."""
+    functions = {id(f): f for f in map(_function, _values_of_libraries()) if f}
     return {
         id(kernel): (function.__name__, kernel)
         for function in functions.values()
@@ -270,6 +281,20 @@ def _function(value: Any) -> Any:
     return value
 
 
+def _thin_out(module: str, kept: int) -> None:
+    """Keep evenly spread configurations of the library's autotuners, once its module is loaded."""
+    if not module or not kept:
+        return
+    importlib.import_module(module)
+    for value in _values_of_libraries():
+        while value is not None and not isinstance(value, type):
+            configurations = getattr(value, "configs", None)
+            if isinstance(configurations, list) and len(configurations) > kept:
+                step = len(configurations) / kept
+                configurations[:] = [configurations[int(i * step)] for i in range(kept)]
+            value = getattr(value, "fn", None)
+
+
 def _described(name: str, kernel: Any) -> dict[str, Any]:
     return {
         "name": name,
@@ -285,8 +310,9 @@ def _described(name: str, kernel: Any) -> dict[str, Any]:
 class Workers:
     """Ours and theirs; started again after one has failed."""
 
-    def __init__(self, folder: Path, cpu: bool) -> None:
+    def __init__(self, folder: Path, cpu: bool, configurations: int = 0) -> None:
         self._folder, self._device = folder, "cpu" if cpu else "cuda"
+        self._configurations = configurations
         self.sides = ("tilewright", "torch" if cpu else "triton")
         self._running: dict[str, WorkerProcess] = {}
 
@@ -320,6 +346,7 @@ class Workers:
             "--serve",
             side,
             self._device,
+            str(self._configurations),
         ]
         return WorkerProcess(command, environment)
 
@@ -435,7 +462,7 @@ def run(options: argparse.Namespace, names: Sequence[str]) -> None:
     done = {record["name"] for record in records}
     left = [name for name in names if name not in done]
     with tempfile.TemporaryDirectory() as folder:
-        workers = Workers(options.cache or Path(folder), options.cpu)
+        workers = Workers(options.cache or Path(folder), options.cpu, options.configurations)
         with closing(workers):
             for found in _until_deadline(left, workers, options):
                 records += found
@@ -477,6 +504,7 @@ def main() -> None:
     parser.add_argument("--fla", action="store_true", help="fla-core's operators as well")
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--seconds", type=float, default=math.inf, help="no new row after them")
+    parser.add_argument("--configurations", type=int, default=0, metavar="N")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--cache", type=Path, help="folder for compiled kernels, kept afterwards")
     options = parser.parse_args()

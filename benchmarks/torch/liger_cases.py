@@ -59,6 +59,7 @@ class Row:
 
     checked: tokens with which results are compared with fp64, at most
     single: positions of the inputs that stay fp32
+    module: what is imported before the library's autotuners are looked for
     """
 
     name: str
@@ -67,6 +68,7 @@ class Row:
     checked: int = 8192
     single: tuple[int, ...] = ()
     library: str = "liger_kernel"
+    module: str = ""
 
     def inputs(self, shape: Shape, device: str) -> Tensors:
         """The inputs: the same in every process."""
@@ -241,11 +243,14 @@ OTHERS = (
 
 def recurrence(q: Any, k: Any, v: Any, decay: Any, beta: Any = None) -> Any:
     """o_t = S_t^T q_t / sqrt(K) with S_t = decay_t S_(t-1) + k_t u_t^T; u is v, or with beta the
-    delta rule's beta_t (v_t - k_t^T decay_t S_(t-1)). q, k, v: (batch, tokens, heads, width)."""
+    delta rule's beta_t (v_t - k_t^T decay_t S_(t-1)). q, k, v: (batch, tokens, heads, width); the
+    decay of a head, or of each of its keys."""
+    if decay.ndim == 3:
+        decay = decay[..., None]
     state = q.new_zeros(*q.shape[:1], *q.shape[2:], v.shape[-1])
     results: list[Any] = []
     for t in range(q.shape[1]):
-        state = state * decay[:, t, :, None, None]
+        state = state * decay[:, t, ..., None]
         update = v[:, t]
         if beta is not None:
             update = beta[:, t, :, None] * (update - (k[:, t, ..., None] * state).sum(-2))
@@ -267,22 +272,36 @@ def sequence(shape: Shape) -> Tensors:
     return q, F.normalize(k, dim=-1), v
 
 
-def gates(shape: Shape) -> Any:
-    return F.logsigmoid(normal(1, shape.tokens, max(1, HEADS // shape.divisor)))
+def gates(shape: Shape, *widths: int) -> Any:
+    return F.logsigmoid(normal(1, shape.tokens, max(1, HEADS // shape.divisor), *widths))
+
+
+def plain_attention(q: Any, k: Any, v: Any) -> Any:
+    return recurrence(q, k, v, q.new_ones(q.shape[:3]))
+
+
+def gated_rnn(x: Any, g: Any) -> Any:
+    """h_t = exp(g_t) h_(t-1) + x_t; x, g: (batch, tokens, width)."""
+    state, results = torch.zeros_like(x[:, 0]), list[Any]()
+    for t in range(x.shape[1]):
+        state = g[:, t].exp() * state + x[:, t]
+        results.append(state)
+    return torch.stack(results, 1)
 
 
 def linear_attention(
     name: str, function: str, reference: Callable[..., Any], make: Callable[[Shape], Tensors],
-    **words: Any,
+    single: tuple[int, ...] = (), **options: Any,
 ) -> Row:  # fmt: skip
-    """A row of fla-core; "module.function" is found below `fla.ops`."""
+    """A row of fla-core; "module.function" is found below `fla.ops`. options: the function's."""
     module, _, called = function.partition(".")
+    path = f"fla.ops.{module}"
 
     def call(_: Any, *inputs: Any) -> Any:
-        return getattr(importlib.import_module(f"fla.ops.{module}"), called)(*inputs)[0]
+        return getattr(importlib.import_module(path), called)(*inputs, **options)[0]
 
     operator = Operator(call, reference, lambda: make(SMALL))
-    return Row(name, operator, make, checked=256, library="fla", **words)
+    return Row(name, operator, make, 256, single, "fla", path)
 
 
 LINEAR_ATTENTION = (
@@ -297,6 +316,28 @@ LINEAR_ATTENTION = (
         single=(3,),
     ),
     linear_attention("retention", "retention.chunk_retention", retention, sequence),
+    linear_attention(
+        "delta rule", "delta_rule.chunk_delta_rule",
+        lambda q, k, v, beta: recurrence(q, k, v, q.new_ones(q.shape[:3]), beta),
+        lambda s: (*sequence(s), gates(s).exp()),
+    ),
+    linear_attention(
+        "GLA", "gla.chunk_gla", lambda q, k, v, g: recurrence(q, k, v, g.exp()),
+        lambda s: (*sequence(s), gates(s, HEAD) / 16), single=(3,),
+    ),
+    linear_attention(
+        "KDA", "kda.chunk_kda",
+        lambda q, k, v, g, beta: recurrence(q, k, v, g.exp(), beta),
+        lambda s: (*sequence(s), gates(s, HEAD) / 16, gates(s).exp()), single=(3,),
+    ),
+    linear_attention(
+        "linear attention", "linear_attn.chunk_linear_attn", plain_attention, sequence,
+        normalize=False,
+    ),
+    linear_attention(
+        "HGRN", "hgrn.chunk_hgrn", gated_rnn,
+        lambda s: (normal(1, s.tokens, s(4096)), F.logsigmoid(normal(1, s.tokens, s(4096)))),
+    ),
 )  # fmt: skip
 
 ROWS = (*ACTIVATIONS, *NORMS, *LOSSES, *OTHERS, *LINEAR_ATTENTION)
