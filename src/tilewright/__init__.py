@@ -18,12 +18,7 @@ from __future__ import annotations
 
 import importlib
 
-_MODULES = frozenset(
-    {
-        "backends", "c", "compiler", "interp", "ir", "kernels", "language", "runtime",
-        "testing", "tools",
-    }
-)  # fmt: skip
+_MODULES = frozenset({"backends", "c", "compiler", "kernels", "language", "runtime", "testing"})
 
 _ELSEWHERE = {"knobs": "triton_alias.knobs"}
 """Modules that Triton has at its top."""
@@ -86,4 +81,4 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     language = importlib.import_module(f"{__name__}.language")
-    return sorted({*globals(), *_MODULES, *_ELSEWHERE, *_PLACES, *_ALIASES, *language.__all__})
+    return sorted({*_MODULES, *_ELSEWHERE, *_PLACES, *_ALIASES, *language.__all__})

@@ -41,3 +41,7 @@ __all__ = [
     "relative_error",
     "step_bar",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

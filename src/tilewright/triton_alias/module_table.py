@@ -84,10 +84,13 @@ MODULES: dict[str, Row] = {
     "triton.profiler": _row(_HERE + "profiler"),
     "triton.profiler.viewer": _row(_HERE + "profile_viewer: parse print_tree"),
     # --- the language -------------------------------------------------------------------------
-    "triton.language": _row("language", _HERE + "named_types: str_to_ty"),
+    "triton.language": _row(
+        "language", "language: tensor_descriptor_type", _HERE + "named_types: str_to_ty"
+    ),
     "triton.language.core": _row(
         "language.core", "language", "language: _aggregate=aggregate _tensor_member_fn=member",
-        "language: _DtypeClass=dtype", _HERE + "named_types: str_to_ty",
+        "language: _DtypeClass=dtype base_value get_int_dtype is_builtin tensor_descriptor_type",
+        _HERE + "named_types: str_to_ty",
         _HERE + "user_builtins: builtin extern=builtin",
         _HERE + "argument_paths: validate_block_shape get_primitive_bitwidth",
     ),
