@@ -1,6 +1,8 @@
 """Fused softmax: a row stays on the chip, so memory is read once and written once.
 
-python examples/softmax.py [folder for the plot]
+python examples/softmax.py [FOLDER]
+
+With a FOLDER, plots are written there; that needs matplotlib (`pip install 'tilewright[plot]'`).
 """
 
 import sys

@@ -13,22 +13,22 @@ The interface, the file names and the meaning of every option are Triton's:
 
     bench.run(print_data=True, save_path="out")     # out/add.csv, out/add.png, out/results.html
 
-The extra `[plot]` installs pandas and matplotlib; they are imported when `run` starts, so that a
-missing one is reported before the measurement.
+The extra `[plot]` installs matplotlib, for plots, and pandas, for `return_df`. They are imported
+when `run` starts, so that a missing one is reported before the measurement.
 """
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from tilewright.runtime import Step, step_bar
 from tilewright.support.data_class import dataclass
 from tilewright.testing.benchmark import Benchmark, Curve
 from tilewright.testing.plotting import import_extra, plot
+from tilewright.testing.result_page import result_page
+from tilewright.testing.result_table import Columns, columns_of, csv_text, table_text
 
 BenchFn = Callable[..., object]
 # pandas.DataFrame, which cannot be named without importing pandas.
@@ -53,6 +53,8 @@ class Output:
     folder: Path | None
     diff_col: bool
     precision: int
+    frames: bool
+    """Whether DataFrames are returned."""
 
 
 class Mark:
@@ -88,31 +90,34 @@ class Mark:
             [self.benchmarks] if isinstance(self.benchmarks, Benchmark) else self.benchmarks
         )
         folder = Path(save_path) if save_path else None
-        output = Output(show_plots, print_data, folder, diff_col, save_precision)
+        output = Output(show_plots, print_data, folder, diff_col, save_precision, return_df)
         # Before measuring, which may take minutes: a missing package would lose the results.
-        pandas = _prepare(output)
-        frames: list[DataFrame] = []
+        _prepare(output)
+        results: list[Columns] = []
         try:
             for benchmark in benchmarks:
                 curves = _measure(self.fn, benchmark, kwargs)
-                frames.append(_emit(pandas, benchmark, curves, output))
+                results.append(_emit(benchmark, curves, output))
         finally:
             # also after a failure, to list the plots that exist
             if folder is not None:
-                _write_html(folder / HTML_NAME, benchmarks[: len(frames)])
+                page = result_page(list(zip(benchmarks, results, strict=False)))
+                (folder / HTML_NAME).write_text(page, encoding="utf-8")
         if not return_df:
             return None
+        pandas = import_extra("pandas", "perf_report")
+        frames: list[DataFrame] = [pandas.DataFrame(columns) for columns in results]
         return frames[0] if single else frames
 
 
-def _prepare(output: Output) -> ModuleType:
-    """Import pandas, and matplotlib if needed, before the first measurement; return pandas."""
-    pandas = import_extra("pandas", "perf_report")
+def _prepare(output: Output) -> None:
+    """Import the extras that are needed, before the first measurement."""
+    if output.frames:
+        import_extra("pandas", "a DataFrame of perf_report")
     if output.show_plots or output.folder is not None:
         import_extra("matplotlib", "plotting a benchmark")
     if output.folder is not None:
         output.folder.mkdir(parents=True, exist_ok=True)
-    return pandas
 
 
 def _measure(fn: BenchFn, benchmark: Benchmark, extra: dict[str, object]) -> list[Curve]:
@@ -138,42 +143,16 @@ def _measure_point(
         curve.append(fn(**x_args, **{benchmark.line_arg: line}, **benchmark.args, **extra))
 
 
-def _emit(
-    pandas: ModuleType, benchmark: Benchmark, curves: Sequence[Curve], output: Output
-) -> DataFrame:
+def _emit(benchmark: Benchmark, curves: Sequence[Curve], output: Output) -> Columns:
     """Plot, print and save one benchmark; returns its table."""
     png = output.folder / f"{benchmark.plot_name}.png" if output.folder else None
     if benchmark.plot_name and (output.show_plots or png):
         plot(benchmark, curves, output.show_plots, png)
-    frame = _table(pandas, benchmark, curves, output.diff_col)
+    columns = columns_of(benchmark, curves, output.diff_col)
     if output.print_data:
         print(f"{benchmark.plot_name}:")
-        print(frame.to_string())
+        print(table_text(columns))
     if output.folder is not None:
         path = output.folder / f"{benchmark.plot_name}.csv"
-        frame.to_csv(path, float_format=f"%.{output.precision}f", index=False)
-    return frame
-
-
-def _table(
-    pandas: ModuleType, benchmark: Benchmark, curves: Sequence[Curve], diff_col: bool
-) -> DataFrame:
-    points = benchmark.points()
-    columns: dict[str, list[object]] = {
-        name: [point[index] for point in points] for index, name in enumerate(benchmark.x_names)
-    }
-    columns |= {curve.name: list(curve.values) for curve in curves}
-    frame = pandas.DataFrame(columns)
-    if diff_col and len(curves) == 2:
-        first, second = curves
-        frame["Diff"] = frame[second.name] - frame[first.name]
-    return frame
-
-
-def _write_html(path: Path, benchmarks: Sequence[Benchmark]) -> None:
-    images = [
-        f'<img src="{html.escape(benchmark.plot_name)}.png"/>\n'
-        for benchmark in benchmarks
-        if benchmark.plot_name
-    ]
-    path.write_text(f"<html><body>\n{''.join(images)}</body></html>\n", encoding="utf-8")
+        path.write_text(csv_text(columns, output.precision), encoding="utf-8")
+    return columns

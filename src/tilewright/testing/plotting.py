@@ -13,6 +13,9 @@ from tilewright.runtime import NotAvailableError
 from tilewright.testing.benchmark import Benchmark, Curve
 
 BAND_OPACITY = 0.15
+GRID_OPACITY = 0.3
+MARKED_POINTS = 32
+"""The most points of a curve that are marked: more would hide it."""
 
 # matplotlib's Figure and Axes, which cannot be named without importing it.
 Figure = Any
@@ -69,11 +72,17 @@ def _show(figure: Figure) -> None:
 def draw(axes: Axes, benchmark: Benchmark, curves: Sequence[Curve]) -> None:
     """Draw every curve over the first x name, with a band for its ranges."""
     x = [point[0] for point in benchmark.points()]
+    marker = "o" if len(x) <= MARKED_POINTS else None
     for index, curve in enumerate(curves):
         color, line = benchmark.styles[index][:2] if benchmark.styles else (None, None)
-        (drawn,) = axes.plot(x, curve.values, label=curve.name, color=color, linestyle=line)
+        (drawn,) = axes.plot(
+            x, curve.values, label=curve.name, color=color, linestyle=line, marker=marker,
+            markersize=4,
+        )  # fmt: skip
         _draw_band(axes, x, curve, drawn.get_color())
     axes.legend()
+    axes.grid(alpha=GRID_OPACITY)
+    axes.set_title(benchmark.plot_name)
     axes.set_xlabel(benchmark.xlabel or benchmark.x_names[0])
     axes.set_ylabel(benchmark.ylabel)
     axes.set_xscale("log" if benchmark.x_log else "linear")

@@ -54,9 +54,9 @@ def test_print_data_prints_name_and_table(capsys: pytest.CaptureFixture[str]) ->
     printed = capsys.readouterr()
     assert printed.out.splitlines() == [
         "add:",
-        "    n  Ours  Theirs",
-        "0   8  12.0     4.0",
-        "1  16  24.0     8.0",
+        " n  Ours  Theirs",
+        " 8  12.0     4.0",
+        "16  24.0     8.0",
     ]
     assert printed.err == ""  # no progress bar where stderr is no terminal
 
@@ -71,9 +71,11 @@ def test_files_are_written_into_a_new_folder(tmp_path: Path) -> None:
         "16,24.000000,8.000000",
     ]
     assert (folder / "add.png").read_bytes().startswith(PNG_SIGNATURE)
-    assert (folder / "results.html").read_text() == (
-        '<html><body>\n<img src="add.png"/>\n</body></html>\n'
-    )
+    page = (folder / "results.html").read_text()
+    assert '<h2>add <span class="unit">GB/s</span></h2>' in page
+    assert '<img src="add.png" alt="add">' in page
+    assert "<tr><td>16</td><td>24.0</td><td>8.0</td></tr>" in page
+    assert "http" not in page
 
 
 def test_save_precision_and_diff_column(tmp_path: Path) -> None:
@@ -89,7 +91,7 @@ def test_a_list_of_benchmarks_gives_a_list_of_frames(tmp_path: Path) -> None:
     both = [ADD, replace(ADD, plot_name="<again>", x_vals=[32])]
     frames = perf_report(both)(speed).run(return_df=True, save_path=tmp_path)
     assert [list(frame["n"]) for frame in frames] == [[8, 16], [32]]
-    assert '<img src="&lt;again&gt;.png"/>' in (tmp_path / "results.html").read_text()
+    assert '<img src="&lt;again&gt;.png"' in (tmp_path / "results.html").read_text()
     assert (tmp_path / "<again>.png").exists()
 
 
@@ -160,7 +162,11 @@ def test_a_wrong_description_is_refused(change: dict[str, Any], problem: str) ->
 
 @pytest.mark.parametrize(
     ("missing", "options"),
-    [("pandas", {}), ("matplotlib", {"save_path": "out"}), ("matplotlib", {"show_plots": True})],
+    [
+        ("pandas", {"return_df": True}),
+        ("matplotlib", {"save_path": "out"}),
+        ("matplotlib", {"show_plots": True}),
+    ],
 )
 def test_a_missing_extra_is_reported_before_anything_is_measured(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, missing: str, options: dict[str, Any]
@@ -179,6 +185,28 @@ def test_a_missing_extra_is_reported_before_anything_is_measured(
 def test_matplotlib_is_not_needed_for_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert perf_report(ADD)(speed).run(return_df=True) is not None
+
+
+def test_pandas_is_needed_for_frames_only(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    perf_report(ADD)(speed).run(print_data=True, save_path=tmp_path)
+    assert "16  24.0     8.0" in capsys.readouterr().out
+    assert (tmp_path / "add.csv").read_text().startswith("n,Ours,Theirs\n8,12.000000,")
+    with pytest.raises(NotAvailableError, match="pandas is not installed"):
+        perf_report(ADD)(speed).run(return_df=True)
+
+
+def test_files_are_those_of_pandas(tmp_path: Path) -> None:
+    """Names with commas, missing values and texts as x values are written as pandas does."""
+    values = iter([1.5, float("nan"), 2.0, 3.25])
+    benchmark = Benchmark(["n"], ["a,b", 'c"d'], "p", [0, 1], ["A,1", "B"], "odd", {})
+    frame = perf_report(benchmark)(lambda n, p: next(values)).run(
+        return_df=True, save_path=tmp_path, save_precision=2
+    )
+    expected = frame.to_csv(float_format="%.2f", index=False)
+    assert (tmp_path / "odd.csv").read_text() == expected
 
 
 def test_without_a_display_show_plots_warns_and_goes_on(

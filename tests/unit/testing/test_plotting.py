@@ -74,3 +74,15 @@ def test_labels_and_scales() -> None:
     logs = drawn(replace(PLOT, xlabel="size", ylabel="GB/s", x_log=True, y_log=True))
     assert (logs.get_xlabel(), logs.get_ylabel()) == ("size", "GB/s")
     assert (logs.get_xscale(), logs.get_yscale()) == ("log", "log")
+
+
+def test_a_plot_has_its_name_as_title_and_marks_on_few_points() -> None:
+    from matplotlib.figure import Figure
+
+    axes = drawn(PLOT)
+    assert axes.get_title() == "plot"
+    assert {line.get_marker() for line in axes.lines} == {"o"}
+    many = replace(PLOT, x_vals=list(range(100)))
+    dense, line = Figure().subplots(), Curve("A", [1.0] * 100, [None] * 100)
+    draw(dense, many, [line])
+    assert dense.lines[0].get_marker() in {"None", None}
