@@ -36,6 +36,11 @@ class GPUTarget:
     arch: int | str
     warp_size: int
 
+    @property
+    def label(self) -> str:
+        """The target in lists: `sm_90`, `aarch64`, `cpu`."""
+        return f"sm_{self.arch}" if self.backend == "cuda" else str(self.arch or self.backend)
+
 
 @dataclass(frozen=True, slots=True)
 class CommonOptions:

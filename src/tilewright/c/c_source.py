@@ -61,6 +61,11 @@ class CSource(KernelSource):
         self.defines = dict(defines)
         self.arguments = signature
 
+    @property
+    def constant_texts(self) -> dict[str, str]:
+        """The macros by name."""
+        return self.defines
+
     def lower(self, options: FrontendOptions) -> Module:
         """The frontend's tile IR. Raises CompilationErrors."""
         parsed = self.program.parsed(self.defines)

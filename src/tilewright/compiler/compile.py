@@ -232,7 +232,9 @@ class _Compilation:
 
     def run(self) -> tuple[Entry, dict[str, Artifact]]:
         """Run all stages."""
-        metadata = {**asdict(self.options), "hash": self.digest}
+        metadata = {**asdict(self.options), "hash": self.digest, "target": asdict(self.target)}
+        if isinstance(self.source, KernelSource):
+            metadata["constants"] = self.source.constant_texts
         context = StageContext(self.target, self.options, metadata)
         run = _run_stages().Run(self.source, self.backend, context, self.digest, self.compilation)
         artifacts = run.run(self.front)

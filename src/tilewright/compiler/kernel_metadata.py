@@ -10,6 +10,9 @@ from typing import Any, cast
 
 from tilewright.backends import CommonOptions, GPUTarget, Metadata
 
+_OF_FILES = ("target", "constants")
+"""Properties on disk, for `tilewright cache list`; a kernel in memory has its source and target."""
+
 
 class KernelMetadata:
     """The properties of a compiled kernel, as attributes: name, hash, target, num_warps, shared ...
@@ -20,7 +23,7 @@ class KernelMetadata:
     __slots__ = ("_options", "_own", "_target")
 
     def __init__(self, own: Metadata, options: CommonOptions, target: GPUTarget) -> None:
-        names = options.names()
+        names = {*options.names(), *_OF_FILES}
         self._own = {
             sys.intern(name): shared(value) for name, value in own.items() if name not in names
         }

@@ -36,6 +36,7 @@ from tilewright.language import (
     constexpr,
     constexpr_function,
     is_builtin,
+    unwrap,
 )
 from tilewright.support import call_user_function, errors
 
@@ -95,6 +96,13 @@ class KernelSource(ABC):
         """The compile-time arguments by (position,)."""
         specs = enumerate(self.arguments.args)
         return {(i,): spec.value for i, spec in specs if spec.kind == "constexpr"}
+
+    @property
+    def constant_texts(self) -> dict[str, str]:
+        """The compile-time arguments by name, as users know them."""
+        constants = specialization_of(self.arguments).constants.items()
+        values = {name: unwrap(value) for name, value in constants}
+        return {name: getattr(value, "__name__", str(value)) for name, value in values.items()}
 
     def run_time_arguments(self, args: Sequence[object]) -> list[object]:
         """The run-time arguments of a launch, with tuples flattened.

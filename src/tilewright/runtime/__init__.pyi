@@ -42,6 +42,8 @@ from tilewright.runtime.replaceable_functions import ConstexprFunction, Function
 from tilewright.runtime.scratch_allocator import set_allocator
 from tilewright.runtime.tuning.heuristics import Heuristics, heuristics
 from tilewright.runtime.tuning.kernel_wrapper import KernelWrapper
+from tilewright.runtime.tuning.timing_store import KeptTimings, kept_timings
+from tilewright.runtime.tuning.timing_table import timing_lines, timing_rows
 from tilewright.runtime.tuning.tuning_config import Config
 
 __all__ = [
@@ -64,6 +66,7 @@ __all__ = [
     "KernelInterface",
     "KernelParam",
     "KernelWrapper",
+    "KeptTimings",
     "LaunchMetadata",
     "MockTensor",
     "NotAvailableError",
@@ -88,6 +91,7 @@ __all__ = [
     "launch_hooks",
     "is_on_host",
     "jit",
+    "kept_timings",
     "kernel_parameters",
     "launch_enter",
     "launch_exit",
@@ -98,4 +102,6 @@ __all__ = [
     "set_allocator",
     "spec",
     "step_bar",
+    "timing_lines",
+    "timing_rows",
 ]

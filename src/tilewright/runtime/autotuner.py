@@ -19,6 +19,7 @@ from tilewright.runtime.tuning.array_restore import ArrayState
 from tilewright.runtime.tuning.kernel_wrapper import KernelWrapper, Launchable, check_kernel
 from tilewright.runtime.tuning.measure_configs import Tuning
 from tilewright.runtime.tuning.timing_store import StoredTimings, Timing, choice_name
+from tilewright.runtime.tuning.timing_table import timing_lines
 from tilewright.runtime.tuning.trial_launches import Trial
 from tilewright.runtime.tuning.tuning_arguments import (
     Bench,
@@ -351,7 +352,18 @@ class Autotuner(KernelWrapper):
         )
         circumstances = (repr(target), backend.version(target), *measured, current.cache_key())
         keywords = {k: value for k, value in trial.keywords.items() if k not in self.arg_names}
-        return StoredTimings(choice_name(self.base_fn, key, circumstances), keywords)
+        about = {
+            "kernel": self.__name__,
+            "key": self._key_text(key, trial.named),
+            "target": target.label + (f" with {threads} threads" if threads else ""),
+        }
+        return StoredTimings(choice_name(self.base_fn, key, circumstances), keywords, about)
+
+    def _key_text(self, key: tuple[object, ...], named: Mapping[str, Any]) -> str:
+        """A key as users read it: the values by name, then the dtypes of arrays."""
+        names = [name for name in self.keys if name in named and name in self.arg_names]
+        values = [f"{name}={value}" for name, value in zip(names, key, strict=False)]
+        return ", ".join([*values, *map(str, key[len(names) :])])
 
     def _best(self, timings: dict[Config, Timing], trial: Trial) -> Config:
         self.configs_timings = timings
@@ -367,7 +379,9 @@ class Autotuner(KernelWrapper):
         timings = self.configs_timings
         print(
             f"Autotuning of {self.__name__} took {self.bench_time:.2f} s; "
-            f"best of {len(timings)}: {best} ({timings[best][0]:.4f} ms)"
+            f"best of {len(timings)}: {best} ({timings[best][0]:.4f} ms)",
+            *timing_lines({str(config): timing for config, timing in timings.items()}),
+            sep="\n",
         )
 
     def _bench(self, *args: object, config: Config, grid: object, **keywords: Any) -> Timing:

@@ -13,6 +13,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
+from tilewright.backends import GPUTarget
 from tilewright.compiler import shared_store
 from tilewright.support import settings
 from tilewright.support.asynchronous_exceptions import suppress
@@ -26,10 +27,13 @@ _MEGABYTE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class CachedKernel:
-    """One kernel in the cache. size: bytes of its files; used: when it was last read or written."""
+    """One kernel in the cache. constants: its compile-time arguments; target: `cpu` or `sm_90`;
+    size: bytes of its files; used: when it was last read or written."""
 
     name: str
+    target: str
     parameters: str
+    constants: str
     key: str
     size: int
     used: datetime
@@ -77,22 +81,32 @@ def cached_kernels(folder: Path) -> Iterator[CachedKernel]:
             metadata: dict[str, Any] = json.loads(index.read_text(encoding="utf-8"))["metadata"]
             entry = index.parent
             used = datetime.fromtimestamp(entry.stat().st_mtime)
+            constants = metadata.get("constants", {}).items()
             yield CachedKernel(
-                metadata["name"], ", ".join(metadata["parameters"]), entry.name, _size(entry), used
+                metadata["name"],
+                GPUTarget(**metadata["target"]).label if "target" in metadata else "",
+                ", ".join(metadata["parameters"]),
+                ", ".join(f"{name}={text}" for name, text in constants),
+                entry.name,
+                _size(entry),
+                used,
             )
 
 
 def _table(rows: list[CachedKernel]) -> Table:
     table = Table()
     table.add_column("kernel", overflow="fold", max_width=28)
+    table.add_column("for", no_wrap=True)
     table.add_column("parameters", overflow="ellipsis", no_wrap=True, ratio=1)
+    table.add_column("constants", overflow="fold", min_width=9, max_width=24)
     table.add_column("key", no_wrap=True)
     table.add_column("kB", justify="right")
     table.add_column("last used", no_wrap=True)
     for row in rows:
         used = f"{row.used:%Y-%m-%d %H:%M}"
         size = f"{row.size / 1024:.0f}"
-        table.add_row(escape(row.name), escape(row.parameters), row.key[:12], size, used)
+        texts = map(escape, (row.name, row.target, row.parameters, row.constants))
+        table.add_row(*texts, row.key[:8], size, used)
     total = sum(row.size for row in rows) / _MEGABYTE
     table.caption = f"{len(rows)} kernels, {total:.1f} MB"
     return table

@@ -31,6 +31,7 @@ from tilewright.tools import (
     pipeline_command,
     run_command,
     run_script_command,
+    tuning_command,
 )
 from tilewright.tools.command_failure import CommandFailed
 
@@ -85,6 +86,7 @@ COMMANDS = tuple(
         ),
         ("pipeline", "list the passes of a backend, and what each does", pipeline_command),
         ("cache", "show or clear the compiled kernels on disk", cache_command),
+        ("tuning", "show the timings of autotuned kernels on disk", tuning_command),
         ("env", "show every setting and the variable that sets it", env_command),
     )
 )

@@ -435,7 +435,9 @@ def test_the_choice_is_printed_on_request(
     scaled(clock)[1](clock.out, 8)
     printed = capsys.readouterr().out
     assert printed.startswith("Autotuning of kernel took ")
-    assert "BLOCK: 32, num_warps: 4, num_ctas: 1, num_stages: 3" in printed
+    first, *rows = printed.splitlines()
+    assert "BLOCK: 32, num_warps: 4, num_ctas: 1, num_stages: 3" in first
+    assert rows == ["    1.0000 ms  1.00x  BLOCK: 32", "    2.0000 ms  2.00x  BLOCK: 16"]
 
 
 def test_configs() -> None:

@@ -51,12 +51,13 @@ def test_a_pipe_gets_whole_lines_and_programs_get_json(cache, capsys):
     compile_one()
     assert main(["cache", "list"]) == 0
     head, row = capsys.readouterr().out.splitlines()
-    assert head.split() == ["kernel", "parameters", "key", "kB", "last", "used"]
-    assert "ptr<f32>, ptr<f32>, ptr<f32>, i32" in row
+    assert head.split() == ["kernel", "for", "parameters", "constants", "key", "kB", "last", "used"]
+    assert re.search(r"ptr<f32>, ptr<f32>, ptr<f32>, i32 +BLOCK=32 ", row)
     assert main(["cache", "list", "--json"]) == 0
     (kernel,) = json.loads(capsys.readouterr().out)
     assert kernel["name"] == "add_kernel"
     assert kernel["size"] > 0
+    assert kernel["constants"] == "BLOCK=32"
     assert (cache / "kernels" / kernel["key"]).is_dir()
     assert main(["cache", "--json", "path"]) == 0
     assert json.loads(capsys.readouterr().out) == {"path": str(cache)}
@@ -74,7 +75,21 @@ def test_the_list_is_readable_in_eighty_columns(cache, capsys, monkeypatch):
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
     (row,) = [line for line in lines if "add_kernel" in line]
-    assert re.search(r"ptr<f32>, ptr<f32>.*\u2026 +[0-9a-f]{12} +\d+ +20\d\d-", row)
+    assert re.search(r"ptr<f.*\u2026 +BLOCK=32 +[0-9a-f]{8} +\d+ +20\d\d-", row)
+
+
+def test_constants_and_targets_tell_variants_apart(cache, capsys):
+    from tilewright.backends import GPUTarget
+    from tilewright.c import CSource
+    from tilewright.compiler import compile
+
+    source = "__global__ void fill(float *x) { int i[N] = 0 ... N; *(x + i) = 1.0f; }"
+    for n, target in ((32, None), (64, None), (64, GPUTarget("cuda", 90, 32))):
+        compile(CSource(source, {"N": n}), target, {"num_warps": 1})
+    assert main(["cache", "list"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
+    assert sorted(row[3] for row in rows) == ["N=32", "N=64", "N=64"]
+    assert [row[1] for row in rows].count("sm_90") == 1
 
 
 def test_a_damaged_entry_is_no_obstacle(cache, capsys):

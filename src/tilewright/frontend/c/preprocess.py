@@ -19,6 +19,7 @@ from tilewright.frontend.c.c_tokens import (
     span_of,
 )
 from tilewright.frontend.c.preprocessor_conditions import evaluate
+from tilewright.frontend.semantics import warn_once
 from tilewright.support import SourceLoc, errors
 from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
@@ -90,13 +91,14 @@ class Source:
 
 
 class _Preprocessor(Preprocessor):
-    """pcpp with hooks that raise. made: tokens from expansions; depth: of expansions; length:
-    tokens read.
+    """pcpp with hooks that raise. given: texts of the host's macros; made: tokens from expansions;
+    depth: of expansions; length: tokens read.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, given: Mapping[str, str]) -> None:
         super().__init__(lexer=PreprocessorLexer())
         self.read = source
+        self.given = given
         self.made = 0
         self.depth = 0
         self.length = 0
@@ -179,6 +181,24 @@ class _Preprocessor(Preprocessor):
             where = _loc(directive.source or self.read.name, directive.lineno)
             raise errors.PreprocessorError(f"#{directive.value} needs {needed}", loc=where)
         return True
+
+    def define(self, tokens: Any) -> None:
+        """Define a macro; warn if a `#define` replaces another value from the host."""
+        # a text for macros of the host
+        if not isinstance(tokens, str):
+            name, *words = [token.value for token in tokens if token.type not in _BLANK]
+            given = self.given.get(name)
+            if given is not None and "".join(given.split()) != "".join(words):
+                self._warn_of_define(name, given, " ".join(words))
+        super().define(tokens)
+
+    def _warn_of_define(self, name: str, given: str, written: str) -> None:
+        warn_once(
+            f"this #define replaces the value of {name} that was passed: "
+            f"'{written}', not '{given}'",
+            self.current_location(),
+            hint=f"keep it as a default: put it between #ifndef {name} and #endif",
+        )
 
     def on_file_open(self, is_system_include: bool, includepath: str) -> TextIO:
         """Read a header, and remember its lines."""
@@ -297,7 +317,7 @@ def preprocess(source: Source, defines: Mapping[str, str]) -> list[Token]:
 
     defines: predefined macros, each with its text.
     """
-    processor: Any = _Preprocessor(source)
+    processor: Any = _Preprocessor(source, defines)
     source.lines[source.name] = source.text.splitlines()
     try:
         processor.check_length(source.text, source.name)

@@ -16,13 +16,15 @@ from typing import Any, cast
 from tilewright.compiler import package_version
 from tilewright.runtime.jit import JITFunction
 from tilewright.runtime.tuning.tuning_config import Config
-from tilewright.support.asynchronous_exceptions import synchronous
+from tilewright.support.asynchronous_exceptions import suppress, synchronous
+from tilewright.support.data_class import dataclass
 from tilewright.support.disk_cache import Documents
 
 Timing = list[float]
 
 _DOCUMENTS = Documents("autotune")
 _TIMINGS = "timings"
+_ABOUT = ("kernel", "key", "target")
 
 
 def choice_name(kernel: JITFunction, key: object, circumstances: Sequence[str]) -> str:
@@ -43,11 +45,14 @@ def choice_name(kernel: JITFunction, key: object, circumstances: Sequence[str]) 
 
 class StoredTimings:
     """The timings in one file. keywords: further keywords of the launch, which override those of
-    the configurations."""
+    the configurations; about: descriptions of the kernel, key and target for `kept_timings`."""
 
-    def __init__(self, name: str, keywords: Mapping[str, Any]) -> None:
+    def __init__(
+        self, name: str, keywords: Mapping[str, Any], about: Mapping[str, str] | None = None
+    ) -> None:
         self._name = name
         self._keywords = keywords
+        self._about = about or {}
 
     def read(self, configs: Iterable[Config]) -> dict[Config, Timing]:
         """The timings of those configurations that have been measured."""
@@ -63,7 +68,7 @@ class StoredTimings:
             # read again, since another process may have added timings
             stored = {**self._read(), **dict.fromkeys(texts, timing)}
             rows = {text: [_as_json(ms) for ms in timing] for text, timing in stored.items()}
-            _DOCUMENTS.write(self._name, {_TIMINGS: rows})
+            _DOCUMENTS.write(self._name, {**self._about, _TIMINGS: rows})
 
     def _read(self) -> dict[str, Timing]:
         members = _DOCUMENTS.read(self._name)
@@ -84,6 +89,30 @@ class StoredTimings:
             texts.append(f"pre_hook: {_value_text(config.pre_hook)}")
         text = ", ".join(texts)
         return None if " at 0x" in text else text  # an address differs in the next process
+
+
+@dataclass(frozen=True, slots=True)
+class KeptTimings:
+    """The timings of a kernel on disk, by the texts of configurations.
+
+    key: values that chose them; target: where they were measured
+    """
+
+    kernel: str
+    key: str
+    target: str
+    timings: dict[str, Timing]
+
+
+def kept_timings() -> list[KeptTimings]:
+    """All timings on disk, by kernel and key; unreadable files are skipped."""
+    found: list[KeptTimings] = []
+    for members in _DOCUMENTS.all():
+        with suppress(KeyError, TypeError, AttributeError):
+            kernel, key, target = (str(members.get(name, "")) for name in _ABOUT)
+            rows = {text: list(map(_from_json, row)) for text, row in members[_TIMINGS].items()}
+            found.append(KeptTimings(kernel, key, target, rows))
+    return sorted(found, key=lambda kept: (kept.kernel, kept.key, kept.target))
 
 
 def _value_text(value: object) -> str:

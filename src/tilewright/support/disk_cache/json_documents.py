@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,16 @@ class Documents:
             # eviction uses the modification time: reading counts as use
             os.utime(file)
         return members
+
+    def all(self) -> Iterator[dict[str, Any]]:
+        """The valid documents with their names as the member "document"; none counts as used."""
+        folder = cache_folder(self.kind)
+        if folder is None:
+            return
+        for file in sorted(folder.glob("*.json")):
+            # another process may remove the file at any moment
+            with suppress(OSError, ValueError), OpenFolder(folder) as opened:
+                yield unsealed(opened.read(file.name))
 
     def discard(self, name: str, problem: object) -> None:
         """Remove a useless document, with a warning."""

@@ -1,13 +1,16 @@
 """Macros, conditions and headers; macros that hold lists of tokens."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from tests.unit.frontend.c.harness import run, text
 from tilewright.c import CSource
 from tilewright.frontend.semantics import FrontendOptions
 from tilewright.ir import print_module
+from tilewright.support import TilewrightWarning
 
 
 def test_macros_with_and_without_arguments() -> None:
@@ -70,3 +73,28 @@ def test_comments_strings_and_continued_lines() -> None:
     out = np.zeros(1, np.int32)
     run("*a = 4 /* one \n more */ + \\\n 5; // the rest\n", out)
     assert out[0] == 9
+
+
+def test_a_define_that_replaces_a_passed_value_warns() -> None:
+    source = "#define BLOCK 256\nvoid k(int *p) { *p = BLOCK; }"
+    with pytest.warns(TilewrightWarning, match="replaces the value of BLOCK") as caught:
+        lowered = text(source, BLOCK=128)
+    assert "value = 256" in lowered
+    (shown,) = [str(one.message) for one in caught]
+    assert "'256', not '128'" in shown
+    assert "#ifndef BLOCK" in shown
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "#define BLOCK 128",
+        "#ifndef BLOCK\n#define BLOCK 256\n#endif",
+        "#undef BLOCK",
+        "#define OTHER BLOCK",
+    ],
+)
+def test_defaults_and_equal_values_warn_of_nothing(source: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        text(source + "\nvoid k(int *p) { *p = 1; }", BLOCK=128)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-import warnings
 
 from tilewright.frontend.python.function_source import FunctionSource
-from tilewright.support import Diagnostic, Severity, SourceLoc, TilewrightWarning, render
+from tilewright.frontend.semantics import warn_once
+from tilewright.support import SourceLoc
 
 _SYMBOLS: dict[type[ast.operator], str] = {ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^"}
-_warned: dict[str | tuple[str, type[Warning], int], int] = {}
-"""The registry of lines with a warning, as `warnings` uses it."""
 
 
 def misread_chain(source: FunctionSource, node: ast.Compare) -> str | None:
@@ -39,7 +37,4 @@ def _in_parentheses(source: FunctionSource, before: ast.expr, operand: ast.expr)
 
 def warn_of_precedence(message: str, loc: SourceLoc) -> None:
     """Warn of `misread_chain`: once for a line, unless Python's filters differ."""
-    hint = "put each comparison in parentheses"
-    shown = render(Diagnostic(Severity.WARNING, message, loc, hint=hint))
-    # The registry is our own, as the user's module is not the caller here.
-    warnings.warn_explicit(shown, TilewrightWarning, loc.file, loc.line, registry=_warned)
+    warn_once(message, loc, hint="put each comparison in parentheses")
