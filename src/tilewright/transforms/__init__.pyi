@@ -8,7 +8,13 @@ from tilewright.transforms.checks import (
 from tilewright.transforms.count_trips import trip_count
 from tilewright.transforms.passes.canonicalize import Canonicalize
 from tilewright.transforms.passes.cse import Cse
-from tilewright.transforms.passes.dce import Dce, backward_slice, is_root, keep_slice
+from tilewright.transforms.passes.dce import (
+    Dce,
+    backward_slice,
+    is_root,
+    keep_slice,
+    remove_dead,
+)
 from tilewright.transforms.passes.full_unroll import FullUnroll
 from tilewright.transforms.passes.guard_inactive_programs import GuardInactivePrograms
 from tilewright.transforms.passes.licm import Licm
@@ -66,6 +72,7 @@ __all__ = [
     "is_root",
     "keep_slice",
     "layout_problem",
+    "remove_dead",
     "set_operands",
     "trip_count",
     "yield_more",

@@ -20,7 +20,6 @@ from tilewright.transforms import (
     POINTERS,
     Canonicalize,
     Cse,
-    Dce,
     GuardInactivePrograms,
 )
 
@@ -60,7 +59,6 @@ def cpu_pipeline(
             gives=(CANONICAL,),
         ),
         Step(Cse(), "merge constants and steps that expansions repeat", needs=(CANONICAL,)),
-        Step(Dce(), "remove parts of expansions without uses"),
         Step(
             SelectTransposes(),
             "transpose blocks in registers where that makes loads contiguous",

@@ -75,7 +75,6 @@ from tilewright.transforms import (
     POINTERS,
     Canonicalize,
     Cse,
-    Dce,
     FullUnroll,
     GuardInactivePrograms,
     Licm,
@@ -229,7 +228,6 @@ _FRONT: tuple[_Entry | Step, ...] = (
         "loop over the parts of tiles that do not fit into registers",
         needs=(PADDED, LEGAL_CASTS),
     ),
-    _Entry(lambda c: Dce(), "remove values that only expanded ops used"),
 )
 _FRONT_GIVEN = (AS_WRITTEN, DESCRIPTORS, NO_LAYOUTS, SOURCE_SHAPES, FUNCTION_OPS, FRONT_END)
 _FRONT_ENSURES = (PADDED, POINTERS, LEGAL_CASTS)
@@ -270,7 +268,6 @@ _LAYOUT: tuple[_Entry, ...] = (
         needs=(NO_LAYOUTS,),
         when=lambda c: c.arch.wgmma,
     ),
-    _Entry(lambda c: Dce(), "remove masks that only branches compute", when=lambda c: c.arch.wgmma),
     _Entry(
         lambda c: AssignLayouts(
             warps=c.warps,
@@ -290,7 +287,6 @@ _LAYOUT: tuple[_Entry, ...] = (
     ),
     _Entry(lambda c: Cse(), "merge equal layout conversions", needs=(LAYOUTS,), gives=(MERGED,)),
     _Entry(lambda c: Licm(), "hoist conversions of loop-invariant values", needs=(MERGED,)),
-    _Entry(lambda c: Dce(), "remove copies of values in layouts without uses"),
     _Entry(
         lambda c: SpecializeWarps(c.stages, c.warps, c.capability, c.persistent),
         "move TMA loads of loops to a producer warp, and run programs persistently",
@@ -309,12 +305,6 @@ _LAYOUT: tuple[_Entry, ...] = (
         "issue loads of later iterations ahead, into multi-buffered shared memory",
         needs=(LAYOUTS,),
         gives=(SCHEDULED,),
-        when=lambda c: c.arch.cp_async,
-    ),
-    _Entry(
-        lambda c: Dce(),
-        "remove addresses of loads that became copies",
-        needs=(SCHEDULED,),
         when=lambda c: c.arch.cp_async,
     ),
     _Entry(

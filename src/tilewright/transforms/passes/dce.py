@@ -31,7 +31,13 @@ class Dce(Pass, name="dce"):
     """Remove ops, carried values and results of branches that nothing needs."""
 
     def run(self, function: Function) -> bool:
-        return keep_slice(function.body, [op for op in function.walk() if is_root(op)])
+        return remove_dead(function)
+
+
+def remove_dead(function: Function) -> bool:
+    """Remove the ops and slots that nothing needs; whether there were any. A pass that leaves
+    values without uses calls it, so that no later pass sees them."""
+    return keep_slice(function.body, [op for op in function.walk() if is_root(op)])
 
 
 def backward_slice(roots: Iterable[Op]) -> set[Op]:

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value, removable
+from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import (
     DType,
     PointerType,
@@ -51,6 +51,7 @@ from tilewright.ops import (
     WhileOp,
 )
 from tilewright.support.data_class import dataclass
+from tilewright.transforms.passes.dce import remove_dead
 from tilewright.transforms.region_slots import (
     Loop,
     add_slot,
@@ -69,8 +70,10 @@ class StrengthReduce(Pass, name="strength-reduce"):
     def run(self, function: Function) -> bool:
         loops = [op for op in function.walk() if isinstance(op, ForOp | WhileOp)]
         # Inner loops first: their total is an amount of the loop around.
-        changed = [_rewrite(loop) for loop in reversed(loops)]
-        return any(changed)
+        changed = any([_rewrite(loop) for loop in reversed(loops)])
+        if changed:
+            remove_dead(function)
+        return changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,6 @@ def _rewrite(loop: Loop) -> bool:
         work.move(slot, updates)
     if moving:
         remove_slots(loop, [slot for slot, _ in moving])
-        work.sweep()
     return bool(moving)
 
 
@@ -168,7 +170,6 @@ class _Rewriting:
         self.loop = loop
         self.before = Builder.at(loop)
         self.counters: dict[DType, _Counter] = {}
-        self.made: list[Op] = []
 
     def move(self, slot: int, updates: list[_Update]) -> None:
         """Replace the uses of one carried value, and of the results of its updates."""
@@ -177,13 +178,6 @@ class _Rewriting:
             self._by_variable(slot, updates)
         else:
             self._by_count(slot, update)
-
-    def sweep(self) -> None:
-        """Erase the updates, and the ops emitted for values without uses."""
-        # Users before definitions.
-        for op in reversed(self.made):
-            if not any(result.uses for result in op.results) and removable(op):
-                Rewriter.erase(op)
 
     def _by_variable(self, slot: int, updates: list[_Update]) -> None:
         loop, init = self.loop, self.loop.inits[slot]
@@ -250,7 +244,6 @@ class _Rewriting:
 
     def _replace_update(self, update: _Update, moved: _Moved) -> None:
         self._replace(update.op.result, moved, Builder.at(update.op))
-        self.made.append(update.op)
 
     def _replace_result(self, slot: int, moved: _Moved) -> None:
         self._replace(self.loop.results[slot], moved, Builder.after(self.loop))
@@ -258,9 +251,7 @@ class _Rewriting:
     def _replace(self, old: Value, moved: _Moved, builder: Builder) -> None:
         if not old.uses:
             return
-        ops = list(moved.ops())
-        for op in ops:
-            self.made.append(builder.emit(op))
+        ops = [builder.emit(op) for op in moved.ops()]
         Rewriter.replace_uses(old, ops[-1].result)
 
 

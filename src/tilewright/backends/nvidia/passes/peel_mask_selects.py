@@ -32,6 +32,7 @@ from tilewright.ops import (
     YieldOp,
 )
 from tilewright.support.data_class import dataclass
+from tilewright.transforms import remove_dead
 
 _LEAST_ELEMENTS = 4
 """Elements per thread: below this, a branch costs more than it saves."""
@@ -52,7 +53,10 @@ class PeelMaskSelects(Pass, name="nvidia-peel-mask-selects"):
                     for op in loop.body
                     if isinstance(op, SelectOp) and self._is_large(op)
                 ]
-        return any([_skip(op, loop) for op, loop in chosen])
+        changed = any([_skip(op, loop) for op, loop in chosen])
+        if changed:
+            remove_dead(function)  # masks that only branches compute
+        return changed
 
     def _is_large(self, op: SelectOp) -> bool:
         type_ = op.condition.type

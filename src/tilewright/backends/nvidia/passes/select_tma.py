@@ -22,7 +22,7 @@ from tilewright.ir import Function, Pass
 from tilewright.ops import DescriptorLoadOp, DescriptorStoreOp
 from tilewright.support import SourceLoc
 from tilewright.support.data_class import dataclass
-from tilewright.transforms import Dce, LowerDescriptors
+from tilewright.transforms import LowerDescriptors, remove_dead
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class SelectTma(Pass, name="nvidia-select-tma"):
         changed = "" in promoted.values()
         if changed:
             # Addresses and masks of promoted loads, which scheduling would take for the loop's.
-            Dce().run(function)
+            remove_dead(function)
         decided |= decision.obstacles(function)
         _keep(decided)
         reasons = promoted | {op.loc: obstacle for op, obstacle in decided.items()}

@@ -51,6 +51,7 @@ from tilewright.ir import Function, Pass, Value
 from tilewright.ops import DescriptorLoadOp, ForOp
 from tilewright.support import errors
 from tilewright.support.data_class import dataclass
+from tilewright.transforms import remove_dead
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,8 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
             elif any(isinstance(op, DescriptorLoadOp) for op in loop.body):
                 # nvidia-select-tma accepted it: other exchanges of the loop take too much.
                 raise self._no_room(function, loop)
+        if changed:
+            remove_dead(function)  # addresses of loads that became copies
         return changed
 
     def _no_room(self, function: Function, loop: ForOp) -> errors.OutOfResources:

@@ -84,7 +84,7 @@ from tilewright.ops import (
     YieldOp,
 )
 from tilewright.support.data_class import dataclass
-from tilewright.transforms import Dce, keep_slice
+from tilewright.transforms import keep_slice, remove_dead
 
 
 def split_roles(
@@ -116,7 +116,7 @@ def split_roles(
     for ring in rings:
         ring.produce(producer, loads)
         ring.consume(function.body)
-    Dce().run(function)
+    remove_dead(function)
     consumers = Block((u32,), ("group",))
     for op in list(function.body):
         if op not in shared and not isinstance(op, ReturnOp):
