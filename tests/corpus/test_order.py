@@ -18,10 +18,12 @@ from tests.corpus.variants import CORPUS, HERE, Variant
 from tilewright.backends import GPUTarget
 from tilewright.backends.cpu.pipeline import cpu_pipeline
 from tilewright.backends.nvidia.arch import row_for
+from tilewright.backends.nvidia.passes import software_pipeline
 from tilewright.backends.nvidia.passes.insert_shared_barriers import InsertSharedBarriers
 from tilewright.backends.nvidia.pipeline import Choices, front_pipeline, layout_pipeline
 from tilewright.ir import Module, Pipeline, Step, parse_module, print_module
 from tilewright.support.errors import InternalCompilerError
+from tilewright.transforms import Dce
 
 TARGETS = ("sm_80", "sm_90", "sm_120", "cpu")
 KERNELS = (
@@ -88,6 +90,17 @@ def run(steps: Iterable[Step], module: Module) -> Module:
     return result
 
 
+def passes_that_leave_dead_ops(steps: Iterable[Step], module: Module) -> set[str]:
+    """The passes after which `dce` removes something, where it removed nothing before."""
+    found, state, had = set[str](), module, True
+    for step in steps:
+        state = run((step,), state)
+        has = print_module(run((Step(Dce()),), state)) != print_module(state)
+        found |= {step.work.name} if has and not had else set()
+        had = has
+    return found
+
+
 def differing_swaps(pipeline: Pipeline, module: Module) -> tuple[set[tuple[str, str]], Module]:
     """The pairs of passes whose swap changes the result, and the result in the right order."""
     states = [module]
@@ -117,6 +130,21 @@ def test_swapped_steps_give_equal_code_or_are_refused(kernel: str, target: str) 
     assert differing <= QUALITY_ONLY
 
 
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_passes_leave_no_dead_ops(kernel: str, target: str) -> None:
+    case = case_of(kernel, target)
+    steps = [step for pipeline in case.pipelines for step in pipeline.steps]
+    assert not passes_that_leave_dead_ops(steps, case.module())
+
+
+def test_a_pass_that_leaves_dead_ops_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = case_of("matmul", "sm_80")
+    monkeypatch.setattr(software_pipeline, "remove_dead", lambda function: False)
+    steps = [step for pipeline in case.pipelines for step in pipeline.steps]
+    assert passes_that_leave_dead_ops(steps, case.module()) == {"nvidia-software-pipeline"}
+
+
 def test_a_pair_whose_order_no_property_checks_is_found() -> None:
     case = case_of("matmul", "sm_90")
     layouts = case.pipelines[1]
@@ -124,7 +152,7 @@ def test_a_pair_whose_order_no_property_checks_is_found() -> None:
     steps = (*layouts.steps[:-2], replace(expand, ends=()), replace(insert, needs=()))
     module = run(case.pipelines[0].steps, case.module())
     found, _ = differing_swaps(replace(layouts, steps=steps), module)
-    assert ("nvidia-lower-conversions", "nvidia-insert-shared-barriers") in found
+    assert ("nvidia-lower-exchanges", "nvidia-insert-shared-barriers") in found
 
 
 def test_a_missing_barrier_is_reported_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:

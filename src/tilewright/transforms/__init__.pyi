@@ -18,7 +18,7 @@ from tilewright.transforms.passes.dce import (
 from tilewright.transforms.passes.full_unroll import FullUnroll
 from tilewright.transforms.passes.guard_inactive_programs import GuardInactivePrograms
 from tilewright.transforms.passes.licm import Licm
-from tilewright.transforms.passes.lower_descriptors import LowerDescriptors
+from tilewright.transforms.passes.lower_descriptors import LowerDescriptors, lower_descriptors
 from tilewright.transforms.passes.narrow_integers import NarrowIntegers
 from tilewright.transforms.passes.strength_reduce import StrengthReduce
 from tilewright.transforms.passes.unroll import Unroll
@@ -34,6 +34,7 @@ from tilewright.transforms.shared_pipeline import (
     CANONICAL,
     CLEAN_UP,
     DESCRIPTORS,
+    INVARIANTS_HOISTED,
     LOWER_DESCRIPTORS,
     NO_LAYOUTS,
     POINTERS,
@@ -51,6 +52,7 @@ __all__ = [
     "CANONICAL",
     "CLEAN_UP",
     "DESCRIPTORS",
+    "INVARIANTS_HOISTED",
     "LOWER_DESCRIPTORS",
     "NO_LAYOUTS",
     "POINTERS",
@@ -72,6 +74,7 @@ __all__ = [
     "is_root",
     "keep_slice",
     "layout_problem",
+    "lower_descriptors",
     "remove_dead",
     "set_operands",
     "trip_count",

@@ -3,14 +3,14 @@
 A contract is one object for all steps and kernels that keep it: it caches legal types.
 
 the front end               shared ops; no layouts
-nvidia-pad-tiles            shapes are powers of two
+nvidia-legalize-shapes      shapes are powers of two
 nvidia-legalize-dots        dots that tensor cores compute, or nvidia.dot_fma
 nvidia-legalize-arithmetic  and arithmetic that is an instruction
 nvidia-legalize-casts       and casts that are instructions
 nvidia-select-mma           and wgmma dots, with their operands in buffers
 nvidia-assign-layouts       and every tile has a layout, as the lowering of its op requires
 nvidia-software-pipeline    and buffers that are copied ahead
-nvidia-lower-conversions    and those of conversions, also without pipelines
+nvidia-lower-exchanges      and those of conversions, also without pipelines
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ def front_end() -> Contract:
 
 
 @cache
-def padded_tiles() -> Contract:
-    """After nvidia-pad-tiles."""
-    return Contract("nvidia-pad-tiles", legal_ops(FmaDotOp), _extent_problem)
+def legal_shapes() -> Contract:
+    """After nvidia-legalize-shapes."""
+    return Contract("nvidia-legalize-shapes", legal_ops(FmaDotOp), _extent_problem)
 
 
 @cache
@@ -129,7 +129,7 @@ def legal_layouts(arch: Arch, warps: int) -> Contract:
 
 @cache
 def legal_copies(arch: Arch, warps: int) -> Contract:
-    """After nvidia-software-pipeline, and nvidia-lower-conversions; warps: of an instance."""
+    """After nvidia-software-pipeline, and nvidia-lower-exchanges; warps: of an instance."""
     buffers = (AllocOp, ViewOp, TransposeViewOp, WriteOp, ReadOp, PartOp)
     exchanges = (ReadAtOp, CountOp, SharedFmaDotOp, WriteLastOp, ScanJoinOp)
     steps_of_sorts = (ReadPartnerOp, OrderPairsOp, MergeRunsOp, KeepBetterOp)

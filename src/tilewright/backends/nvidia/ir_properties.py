@@ -15,10 +15,7 @@ from tilewright.backends.nvidia.passes.insert_shared_barriers import unordered_u
 from tilewright.ir import Contract, Property
 
 FRONT_END = Property("ops are those that front ends make, without layouts")
-SOURCE_SHAPES = Property("tiles have the shapes of the source")
-POWER_OF_TWO_BLOCKS = Property("descriptor blocks have power-of-two shapes")
-PADDED = Property("tiles have power-of-two shapes")
-FUNCTION_OPS = Property("each function, such as exp, is one op")
+POWERS_OF_TWO = Property("tiles have power-of-two shapes")
 LEGAL_DOTS = Property("dots are those of tensor cores, or FMA dots")
 LEGAL_ARITHMETIC = Property("arithmetic is that of the architecture")
 LEGAL_CASTS = Property("casts are those of the architecture")
@@ -34,12 +31,11 @@ WGMMA_WAITS = Property("waits for wgmma are before the first use of their result
 GLOBAL_ORDER = Property("accesses of threads to the same global memory are ordered")
 STORE_WAITS = Property("TMA stores are waited for before their buffers are written again")
 NO_EXCHANGES = Property("exchanges between warps are reads and writes of buffers")
-NO_CONVERSIONS = Property("layout conversions stay within warps")
 SHARED_ORDER = Property("every shared-memory hazard is separated by a barrier")
 
 _CONTRACTS: Mapping[Property, Callable[[Arch, int], Contract]] = {
     FRONT_END: lambda arch, warps: contracts.front_end(),
-    PADDED: lambda arch, warps: contracts.padded_tiles(),
+    POWERS_OF_TWO: lambda arch, warps: contracts.legal_shapes(),
     LEGAL_DOTS: lambda arch, warps: contracts.legal_dots(arch),
     LEGAL_ARITHMETIC: lambda arch, warps: contracts.legal_arithmetic(arch),
     LEGAL_CASTS: lambda arch, warps: contracts.legal_instructions(arch),
@@ -48,7 +44,6 @@ _CONTRACTS: Mapping[Property, Callable[[Arch, int], Contract]] = {
     ROLES: contracts.legal_copies,
     SCHEDULED: contracts.legal_copies,
     NO_EXCHANGES: contracts.legal_copies,
-    NO_CONVERSIONS: contracts.legal_copies,
 }
 
 

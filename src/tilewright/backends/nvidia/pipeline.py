@@ -12,44 +12,37 @@ from tilewright.backends.manifest import StageContext
 from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.ir_properties import (
     FRONT_END,
-    FUNCTION_OPS,
     GLOBAL_ORDER,
     LAYOUTS,
     LEGAL_ARITHMETIC,
     LEGAL_CASTS,
     LEGAL_DOTS,
     MERGED,
-    NO_CONVERSIONS,
     NO_EXCHANGES,
     OWN_BARRIERS,
-    PADDED,
-    POWER_OF_TWO_BLOCKS,
+    POWERS_OF_TWO,
     PROGRAM_ADDRESSES,
     ROLES,
     SCHEDULED,
     SELECTED_MMA,
     SHARED_ORDER,
-    SOURCE_SHAPES,
     STORE_WAITS,
     TMA_ONLY,
     WGMMA_WAITS,
     bound,
 )
 from tilewright.backends.nvidia.passes.assign_layouts import AssignLayouts
-from tilewright.backends.nvidia.passes.decompose_tiles import DecomposeTiles
 from tilewright.backends.nvidia.passes.infer_noncoherent_loads import InferNoncoherentLoads
-from tilewright.backends.nvidia.passes.infer_quotient_rounding import InferQuotientRounding
 from tilewright.backends.nvidia.passes.insert_global_barriers import InsertGlobalBarriers
 from tilewright.backends.nvidia.passes.insert_shared_barriers import InsertSharedBarriers
 from tilewright.backends.nvidia.passes.insert_tma_store_waits import InsertTmaStoreWaits
 from tilewright.backends.nvidia.passes.legalize_arithmetic import LegalizeArithmetic
 from tilewright.backends.nvidia.passes.legalize_casts import LegalizeCasts
 from tilewright.backends.nvidia.passes.legalize_dots import LegalizeDots
-from tilewright.backends.nvidia.passes.lower_conversions import LowerConversions
+from tilewright.backends.nvidia.passes.legalize_shapes import LegalizeShapes
 from tilewright.backends.nvidia.passes.lower_exchanges import LowerExchanges
-from tilewright.backends.nvidia.passes.mark_tma_candidates import MarkTmaCandidates
+from tilewright.backends.nvidia.passes.lower_non_tma_descriptors import LowerNonTmaDescriptors
 from tilewright.backends.nvidia.passes.multicast_tma import MulticastTma
-from tilewright.backends.nvidia.passes.pad_tiles import PadTiles
 from tilewright.backends.nvidia.passes.peel_mask_selects import PeelMaskSelects
 from tilewright.backends.nvidia.passes.predicate_accumulator_init import PredicateAccumulatorInit
 from tilewright.backends.nvidia.passes.select_mma import SelectMma
@@ -70,7 +63,7 @@ from tilewright.transforms import (
     CANONICAL,
     CLEAN_UP,
     DESCRIPTORS,
-    LOWER_DESCRIPTORS,
+    INVARIANTS_HOISTED,
     NO_LAYOUTS,
     POINTERS,
     Canonicalize,
@@ -78,7 +71,6 @@ from tilewright.transforms import (
     FullUnroll,
     GuardInactivePrograms,
     Licm,
-    LowerDescriptors,
 )
 
 _SHORT_LOOP = 1024
@@ -157,35 +149,23 @@ class _Entry:
 
 _FRONT: tuple[_Entry | Step, ...] = (
     _Entry(
-        lambda c: LowerDescriptors(odd_blocks=True),
-        "lower descriptor accesses of odd blocks to masked pointer accesses",
+        lambda c: LegalizeShapes(),
+        "decompose odd tiles that feed a dot into power-of-two tiles, and pad all others",
         needs=(DESCRIPTORS,),
-        gives=(POWER_OF_TWO_BLOCKS,),
+        gives=(POWERS_OF_TWO,),
     ),
     _Entry(
-        lambda c: DecomposeTiles(),
-        "decompose odd tiles that feed a dot into power-of-two tiles",
-        needs=(SOURCE_SHAPES,),
+        lambda c: LowerNonTmaDescriptors(c.capability, loads=c.bulk_loads != "none"),
+        "lower descriptor accesses that TMA cannot issue to masked pointer accesses",
+        needs=(DESCRIPTORS, POWERS_OF_TWO),
+        gives=(POINTERS,),
+        ends=(DESCRIPTORS,),
     ),
-    _Entry(
-        lambda c: PadTiles(),
-        "pad tiles to power-of-two shapes, and mask the padding",
-        needs=(POWER_OF_TWO_BLOCKS,),
-        gives=(PADDED,),
-        ends=(SOURCE_SHAPES,),
-    ),
-    _Entry(
-        lambda c: MarkTmaCandidates(capability=c.capability, loads=c.bulk_loads != "none"),
-        "mark descriptor accesses that TMA may issue",
-        needs=(DESCRIPTORS, PADDED),
-        when=lambda c: c.arch.tma,
-    ),
-    LOWER_DESCRIPTORS,
     *CLEAN_UP,
     _Entry(
         lambda c: GuardInactivePrograms(),
         "exit early where the mask of a whole program is false",
-        needs=(PADDED,),
+        needs=(POWERS_OF_TWO,),
     ),
     _Entry(
         lambda c: FullUnroll(limit=_SHORT_LOOP * 32 * c.warps),
@@ -199,16 +179,11 @@ _FRONT: tuple[_Entry | Step, ...] = (
         ends=(CANONICAL,),
     ),
     _Entry(
-        lambda c: InferQuotientRounding(),
-        "mark quotients whose uses need no correct rounding",
-        needs=(FUNCTION_OPS,),
-    ),
-    _Entry(
         lambda c: LegalizeArithmetic(capability=c.capability),
         "expand functions and arithmetic that are no instructions",
         needs=(LEGAL_DOTS,),
         gives=(LEGAL_ARITHMETIC,),
-        ends=(CANONICAL, FUNCTION_OPS),
+        ends=(CANONICAL,),
     ),
     _Entry(
         lambda c: Canonicalize(),
@@ -226,11 +201,11 @@ _FRONT: tuple[_Entry | Step, ...] = (
     _Entry(
         lambda c: StripMineTiles(warps=c.warps),
         "loop over the parts of tiles that do not fit into registers",
-        needs=(PADDED, LEGAL_CASTS),
+        needs=(POWERS_OF_TWO, LEGAL_CASTS),
     ),
 )
-_FRONT_GIVEN = (AS_WRITTEN, DESCRIPTORS, NO_LAYOUTS, SOURCE_SHAPES, FUNCTION_OPS, FRONT_END)
-_FRONT_ENSURES = (PADDED, POINTERS, LEGAL_CASTS)
+_FRONT_GIVEN = (AS_WRITTEN, DESCRIPTORS, NO_LAYOUTS, FRONT_END)
+_FRONT_ENSURES = (POWERS_OF_TWO, POINTERS, LEGAL_CASTS)
 
 _LAYOUT: tuple[_Entry, ...] = (
     _Entry(
@@ -286,11 +261,16 @@ _LAYOUT: tuple[_Entry, ...] = (
         ends=(MERGED,),
     ),
     _Entry(lambda c: Cse(), "merge equal layout conversions", needs=(LAYOUTS,), gives=(MERGED,)),
-    _Entry(lambda c: Licm(), "hoist conversions of loop-invariant values", needs=(MERGED,)),
+    _Entry(
+        lambda c: Licm(),
+        "hoist conversions of loop-invariant values",
+        needs=(MERGED,),
+        gives=(INVARIANTS_HOISTED,),
+    ),
     _Entry(
         lambda c: SpecializeWarps(c.stages, c.warps, c.capability, c.persistent),
         "move TMA loads of loops to a producer warp, and run programs persistently",
-        needs=(LAYOUTS, PROGRAM_ADDRESSES),
+        needs=(LAYOUTS, PROGRAM_ADDRESSES, INVARIANTS_HOISTED),
         gives=(ROLES,),
         when=lambda c: c.has_roles,
     ),
@@ -303,7 +283,7 @@ _LAYOUT: tuple[_Entry, ...] = (
     _Entry(
         lambda c: SoftwarePipeline(stages=c.stages, warps=c.warps, capability=c.capability),
         "issue loads of later iterations ahead, into multi-buffered shared memory",
-        needs=(LAYOUTS,),
+        needs=(LAYOUTS, INVARIANTS_HOISTED),
         gives=(SCHEDULED,),
         when=lambda c: c.arch.cp_async,
     ),
@@ -346,28 +326,21 @@ _LAYOUT: tuple[_Entry, ...] = (
     ),
     _Entry(
         lambda c: LowerExchanges(warps=c.warps, capability=c.capability),
-        "lower exchanges between warps to reads and writes of buffers",
+        "lower exchanges between threads, and conversions across warps, to accesses of buffers",
         needs=(LAYOUTS, STORE_WAITS),
         gives=(NO_EXCHANGES,),
         ends=(SHARED_ORDER,),
     ),
     _Entry(
-        lambda c: LowerConversions(capability=c.capability),
-        "lower layout conversions across warps to reads and writes of buffers",
-        needs=(LAYOUTS,),
-        gives=(NO_CONVERSIONS,),
-        ends=(SHARED_ORDER,),
-    ),
-    _Entry(
         lambda c: InsertSharedBarriers(capability=c.capability),
         "separate shared-memory hazards by barriers",
-        needs=(NO_EXCHANGES, NO_CONVERSIONS, STORE_WAITS),
+        needs=(NO_EXCHANGES, STORE_WAITS),
         gives=(SHARED_ORDER,),
     ),
 )
 _LAYOUT_GIVEN = (NO_LAYOUTS, OWN_BARRIERS, PROGRAM_ADDRESSES, LEGAL_CASTS)
 _LAYOUT_ENSURES = (
-    LAYOUTS, SCHEDULED, GLOBAL_ORDER, STORE_WAITS, NO_EXCHANGES, NO_CONVERSIONS, SHARED_ORDER,
+    LAYOUTS, SCHEDULED, GLOBAL_ORDER, STORE_WAITS, NO_EXCHANGES, SHARED_ORDER,
 )  # fmt: skip
 
 

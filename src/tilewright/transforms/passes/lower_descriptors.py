@@ -32,35 +32,22 @@ from tilewright.ops import (
     ReshapeOp,
     StoreOp,
 )
-from tilewright.support.data_class import dataclass
 
 
-@dataclass(frozen=True)
 class LowerDescriptors(Pass, name="lower-descriptors"):
-    """Lower every access by a descriptor that no earlier pass has selected for TMA.
-
-    odd_blocks: only those of blocks with an extent that is no power of two.
-    """
-
-    odd_blocks: bool = False
+    """Lower every access by a descriptor that no earlier pass has selected for TMA."""
 
     def run(self, function: Function) -> bool:
-        accesses = [
-            op
-            for op in function.walk()
-            if isinstance(op, DescriptorAccess)
-            and not op.attrs.get("bulk")
-            and (_has_odd_extent(op) or not self.odd_blocks)
-        ]
-        for op in accesses:
-            result = _EXPANSIONS[type(op)](op, Builder.at(op))
-            Rewriter.replace(op, () if result is None else result)
-        return bool(accesses)
+        return lower_descriptors(function, lambda op: not op.attrs.get("bulk"))
 
 
-def _has_odd_extent(op: Op) -> bool:
-    types = (value.type for value in (*op.operands, *op.results))
-    return any(n & (n - 1) for type_ in types for n in shape_of(type_))
+def lower_descriptors(function: Function, lowers: Callable[[Op], bool]) -> bool:
+    """Lower the accesses by descriptors that `lowers` selects; whether there are any."""
+    found = [op for op in function.walk() if isinstance(op, DescriptorAccess) and lowers(op)]
+    for op in found:
+        result = _EXPANSIONS[type(op)](op, Builder.at(op))
+        Rewriter.replace(op, () if result is None else result)
+    return bool(found)
 
 
 class _Block(NamedTuple):

@@ -1,6 +1,6 @@
 """Layout conversions within warps: register renumbering or shuffles, as `layout.plan` decides.
 
-Conversions through shared memory are ops of their own (lower_conversions.py): here are the writes
+Conversions through shared memory are ops of their own (lower_exchanges.py): here are the writes
 and reads of tiles in registers.
 """
 

@@ -17,6 +17,7 @@ on an architecture without bf16 arithmetic becomes
   with the error of Triton's (ADR 0006), and tanh uses exp2 and a fast reciprocal. (The hardware's
   log2 is not used: near 1 its absolute error is 2^-22, as large as a small result.)
 * The other elementary functions, and all of f64, are expanded to arithmetic.
+* Quotients are marked that their uses allow to be 2 ulp off (_quotient_rounding.py).
 * f16 is added, multiplied and compared natively, and so is bf16 where the architecture has such
   arithmetic; all other arithmetic on them, and all of fp8, is computed in f32.
 """
@@ -28,6 +29,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from tilewright.backends.nvidia.arch import Arch, row_for
+from tilewright.backends.nvidia.passes._quotient_rounding import infer_quotient_rounding
 from tilewright.ir import Builder, Function, Op, Pass, Value
 from tilewright.ir.types import DType, bf16, element_of, f16, f32
 from tilewright.ops import (
@@ -88,9 +90,10 @@ class LegalizeArithmetic(Pass, name="nvidia-legalize-arithmetic"):
     capability: int = 90
 
     def run(self, function: Function) -> bool:
+        inferred = infer_quotient_rounding(function)
         # functions of small floats are widened first: only those of f32 and f64 are expanded
         widened = expand(function, _widening(row_for(self.capability)))
-        return expand(function, {MathOp: _expand_math}) or widened
+        return expand(function, {MathOp: _expand_math}) or widened or inferred
 
 
 @cache

@@ -1,5 +1,9 @@
 """Lower exchanges between threads within one op to ops on buffers.
 
+    %y = nvidia.convert %x                     %s = nvidia.alloc : buffer<64x64xf32, ...>
+                                          ->   nvidia.write %x, %s
+                                               %y = nvidia.read %s
+
     %y = tile.gather %x, %i {axis = 0}         %s = nvidia.alloc : buffer<256xf32, ...>
                                           ->   nvidia.write %x, %s
                                                %y = nvidia.read_at %s, %i {axis = 0}
@@ -28,7 +32,8 @@
                                                nvidia.write_panel %x {number = 1}
                                                mem.descriptor_store %p, %x, ...     the last panel
 
-_expand_sorts.py expands sorts. insert_shared_barriers.py inserts the barriers.
+_conversion_rounds.py lowers conversions, and _expand_sorts.py expands sorts.
+insert_shared_barriers.py inserts the barriers.
 """
 
 from __future__ import annotations
@@ -48,6 +53,7 @@ from tilewright.backends.nvidia.exchange_ops import (
 )
 from tilewright.backends.nvidia.layouts.tile_layout import layout_of
 from tilewright.backends.nvidia.ops import FmaDotOp
+from tilewright.backends.nvidia.passes._conversion_rounds import lower_conversions
 from tilewright.backends.nvidia.passes._expand_sorts import SortSteps
 from tilewright.backends.nvidia.passes.split_reductions import emitted, in_each_thread, reshaped
 from tilewright.backends.nvidia.shared_memory.shared_accesses import panels_of
@@ -93,9 +99,12 @@ class LowerExchanges(Pass, name="nvidia-lower-exchanges"):
         stores = [
             op for op in function.walk() if isinstance(op, DescriptorStoreOp | DescriptorReduceOp)
         ]
+        matrix_stores = row_for(self.capability).stmatrix
         for op in stores:
-            _store_by_panels(op, Builder.at(op), row_for(self.capability).stmatrix)
-        return bool(sorts or others or stores)
+            _store_by_panels(op, Builder.at(op), matrix_stores)
+        # Last: scans and dots lowered above have conversions.
+        converted = lower_conversions(function, matrix_stores)
+        return converted or bool(sorts or others or stores)
 
 
 def _scan(op: ScanOp, build: Builder, buffers: Sequence[Value], _warps: int) -> None:

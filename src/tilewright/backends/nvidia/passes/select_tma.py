@@ -4,7 +4,7 @@
     %y = mem.load %q, %m, 0                       ->   mem.descriptor_load %b, ... {bulk = true}
     %z = mem.descriptor_load %r, ... {bulk = true}     mem.load, which threads issue
 
-Candidates are marked (mark_tma_candidates.py); affine pointer loads of wgmma operands become
+Candidates are marked (lower_non_tma_descriptors.py); affine pointer loads of wgmma operands become
 descriptor loads (_promote_loads.py). TMA issues loads that only wgmma reads (_tma_loads.py), and
 stores of dots (_tma_stores.py). `select` returns the reason for each load that TMA does not issue,
 which `kernel.explain()` prints.

@@ -5,7 +5,7 @@
                                           %a = nvidia.convert %w                    all in a thread
                                           %s = tile.reduce %a {axis = 0}
 
-The conversion goes through shared memory (lower_conversions.py). Where warps are not one run along
+The conversion goes through shared memory (lower_exchanges.py). Where warps are not one run along
 the axis, its elements are permuted first, within each thread.
 
 The partial results of n warps are in n registers of each thread, which takes n - 1 combinations;

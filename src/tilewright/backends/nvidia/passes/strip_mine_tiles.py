@@ -19,8 +19,8 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from tilewright.analysis import MemoryForms, Relation, apart, is_injective, is_same, roots
-from tilewright.backends.nvidia.passes.decompose_tiles import resized
-from tilewright.backends.nvidia.passes.pad_tiles import neutral_number
+from tilewright.backends.nvidia.passes._decompose_tiles import resized
+from tilewright.backends.nvidia.passes._pad_tiles import neutral_number
 from tilewright.ir import Block, Builder, Function, Op, Pass, Rewriter, Trait, Value
 from tilewright.ir.types import TileType, i32, shape_of, with_shape
 from tilewright.ops import (

@@ -3,13 +3,12 @@
 Three kinds of op use it:
 
 * An *exchange* between threads: all write, a barrier, all read. It needs its bytes only while it
-  runs, but a thread may still read when others continue. Until lower_conversions.py and
-  lower_exchanges.py expand it to ops on buffers, it is one op, whose bytes this module computes.
+  runs, but a thread may still read when others continue. Until lower_exchanges.py lowers it
+  to ops on buffers, it is one op, whose bytes this module computes.
 * A *buffer* lives longer. Asynchronous copies may write it from `nvidia.async_copy` until the
   `nvidia.wait` for their group, and wgmma reads it until its wait.
 * *TMA stores*: TMA reads the writes of threads until `nvidia.bulk_store_wait`. All share their
-bytes,
-  which nothing else has from the first one on.
+  bytes, which nothing else has from the first one on.
 """
 
 from __future__ import annotations

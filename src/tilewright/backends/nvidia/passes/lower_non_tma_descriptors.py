@@ -1,10 +1,11 @@
-"""Mark descriptor accesses that TMA could issue; the others are lowered to pointers.
+"""Lower descriptor accesses that TMA cannot issue; mark the others.
 
-    %x = mem.descriptor_load %p, %m, ...    ->    %x = mem.descriptor_load %p, %m, ... {bulk = true}
+    %x = mem.descriptor_load %p, %m, ...         %x = mem.descriptor_load %p, %m, ... {bulk = true}
+    %y = mem.descriptor_load %q, %n, ...    ->   %y = mem.load %r, %inside, 0
 
-A candidate accesses an array that the launch describes: base, shape and strides are parameters with
-the alignment of tensor maps. `nvidia-select-tma` decides once MMAs are selected; accesses without a
-mark are lowered before, to be simplified like other code.
+A marked access is of an array that the launch describes: base, shape and strides are parameters
+with the alignment of tensor maps. `nvidia-select-tma` decides about it once MMAs are selected. The
+others are lowered now, to be simplified like other code.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from tilewright.ops import (
     ForOp,
 )
 from tilewright.support.data_class import dataclass
-from tilewright.transforms import Canonicalize
+from tilewright.transforms import Canonicalize, LowerDescriptors
 
 _INTEGERS = (i32, u32, i64, u64)
 
@@ -53,15 +54,20 @@ _Store = DescriptorStoreOp | DescriptorReduceOp
 
 
 @dataclass(frozen=True)
-class MarkTmaCandidates(Pass, name="nvidia-mark-tma-candidates"):
-    """Mark loads, stores and reductions. capability: of the architecture; loads: whether TMA may
-    issue loads."""
+class LowerNonTmaDescriptors(Pass, name="nvidia-lower-non-tma-descriptors"):
+    """Leave only loads, stores and reductions that TMA can issue. capability: of the architecture;
+    loads: whether TMA may issue loads."""
 
     capability: int = 90
     loads: bool = True
 
     def run(self, function: Function) -> bool:
-        if not row_for(self.capability).tma or not self._accesses(function):
+        marked = row_for(self.capability).tma and self._mark(function)
+        return LowerDescriptors().run(function) or marked
+
+    def _mark(self, function: Function) -> bool:
+        """Mark the accesses that TMA can issue; whether there are any accesses."""
+        if not self._accesses(function):
             return False
         # Offsets by 0 and the like hide parameters; only here, as few kernels have descriptors.
         Canonicalize().run(function)

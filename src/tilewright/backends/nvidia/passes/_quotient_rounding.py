@@ -1,4 +1,4 @@
-"""Infer which fp32 quotients must be correctly rounded.
+"""Inference of the fp32 quotients that must be correctly rounded.
 
     %q = arith.div %x, %y : tile<64xf32>              %q = arith.div %x, %y {rounding = "exact"}
     %n = arith.math %q {function = "floor"}     ->    %n = arith.math %q {function = "floor"}
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tilewright.ir import Function, Op, Pass, Trait, Value
+from tilewright.ir import Function, Op, Trait, Value
 from tilewright.ir.types import DType, element_of
 from tilewright.ops import (
     BroadcastOp,
@@ -43,7 +43,6 @@ from tilewright.ops import (
     WhileOp,
     YieldOp,
 )
-from tilewright.support.data_class import dataclass
 
 _STEPS = ("floor", "ceil", "trunc")
 _SHAPE_OPS = (
@@ -52,19 +51,17 @@ _SHAPE_OPS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class InferQuotientRounding(Pass, name="nvidia-infer-quotient-rounding"):
-    """Choose between "exact" and "full" for quotients whose rounding is "by_use"."""
-
-    def run(self, function: Function) -> bool:
-        undecided = [
-            op
-            for op in function.walk()
-            if isinstance(op, DivOp) and op.rounding == "by_use" and _float_bits(op.result)
-        ]
-        for op in undecided:
-            op.attrs["rounding"] = "exact" if _is_exact(op) else "full"
-        return bool(undecided)
+def infer_quotient_rounding(function: Function) -> bool:
+    """Choose between "exact" and "full" for quotients whose rounding is "by_use"; whether there
+    were any. Functions must not be expanded yet: `floor` is followed as one op."""
+    undecided = [
+        op
+        for op in function.walk()
+        if isinstance(op, DivOp) and op.rounding == "by_use" and _float_bits(op.result)
+    ]
+    for op in undecided:
+        op.attrs["rounding"] = "exact" if _is_exact(op) else "full"
+    return bool(undecided)
 
 
 def _is_exact(op: DivOp) -> bool:

@@ -1,4 +1,4 @@
-"""Pad tiles to power-of-two shapes (`nvidia-pad-tiles`).
+"""Padding of tiles to power-of-two shapes.
 
     %i = tile.range 0..12                   %i = tile.range 0..16
     %x = mem.load %p                 ->     %x = mem.load %p mask %i < 12
@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from tilewright.ir import ArithmeticBuilder, Block, Builder, Function, Op, Pass, Rewriter, Value
+from tilewright.ir import ArithmeticBuilder, Block, Builder, Function, Op, Rewriter, Value
 from tilewright.ir.types import DType, TileType, Type, dtype_of, element_of, i1, shape_of
 from tilewright.ops import (
     AddOp,
@@ -47,15 +47,11 @@ from tilewright.support import errors
 Shape = tuple[int, ...]
 
 
-class PadTiles(Pass, name="nvidia-pad-tiles"):
+def pad_tiles(function: Function) -> None:
     """Pad the shapes of all tiles to powers of two."""
-
-    def run(self, function: Function) -> bool:
-        types = [v.type for op in function.walk() for v in op.results]
-        if not any(padded(type_) is not type_ for type_ in types):
-            return False
+    types = [v.type for op in function.walk() for v in op.results]
+    if any(padded(type_) is not type_ for type_ in types):
         _Padding(function).run()
-        return True
 
 
 def _up(extent: int) -> int:

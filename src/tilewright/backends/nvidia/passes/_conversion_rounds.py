@@ -1,5 +1,4 @@
-"""Lower layout conversions through shared memory to writes and reads of buffers.
-
+"""Layout conversions through shared memory as writes and reads of buffers.
 
     %y = nvidia.convert %x : tile<64x64xf32, B>        %s = nvidia.alloc : buffer<64x64xf32, ...>
                                                 ->     nvidia.write %x, %s
@@ -21,78 +20,72 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import cast
 
-from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.buffer_ops import AllocOp, PartOp, ReadOp, WriteOp
 from tilewright.backends.nvidia.layouts.layout_propagation import part_along, with_half
 from tilewright.backends.nvidia.layouts.tile_layout import layout_of
 from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.backends.nvidia.shared_memory.shared_accesses import conversion, halved_axes
-from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
+from tilewright.ir import Builder, Function, Rewriter, Value
 from tilewright.ir.types import BufferType, TileType, shape_of
 from tilewright.layout import SharedMemory
 from tilewright.ops import CatOp
-from tilewright.support.data_class import dataclass
 
 _TOGETHER_BYTES = 4096
 """The most bytes of conversions that share a barrier: more would cost resident programs."""
 
 
-@dataclass(frozen=True)
-class LowerConversions(Pass, name="nvidia-lower-conversions"):
-    """Write and read buffers in place of conversions through shared memory.
+def lower_conversions(function: Function, matrix_stores: bool) -> bool:
+    """Write and read buffers in place of conversions through shared memory; whether there are any.
 
-    capability: of the architecture
+    matrix_stores: whether there is stmatrix
     """
+    changed = False
+    for op in [op for op in function.walk() if isinstance(op, ConvertOp)]:
+        chosen = _through_memory(op, matrix_stores)
+        if op.parent is not None and chosen is not None:
+            together = list(_adjacent(op, matrix_stores))
+            if len(together) > 1:
+                _exchange_together(together, matrix_stores)
+            else:
+                axes = halved_axes(layout_of(op.x), layout_of(op.result), chosen)
+                result = _Rounds(Builder.at(op), matrix_stores).convert(op, axes)
+                Rewriter.replace(op, result)
+            changed = True
+    return changed
 
-    capability: int = 90
 
-    def run(self, function: Function) -> bool:
-        changed = False
-        for op in [op for op in function.walk() if isinstance(op, ConvertOp)]:
-            chosen = self._through_memory(op)
-            if op.parent is not None and chosen is not None:
-                together = list(self._adjacent(op))
-                if len(together) > 1:
-                    self._exchange_together(together)
-                else:
-                    axes = halved_axes(layout_of(op.x), layout_of(op.result), chosen)
-                    result = _Rounds(Builder.at(op), self.capability).convert(op, axes)
-                    Rewriter.replace(op, result)
-                changed = True
-        return changed
+def _through_memory(op: ConvertOp, matrix_stores: bool) -> SharedMemory | None:
+    """The plan of a conversion through shared memory."""
+    chosen = conversion(op, matrix_stores)
+    return chosen if isinstance(chosen, SharedMemory) else None
 
-    def _through_memory(self, op: Op | None) -> SharedMemory | None:
-        """The plan of a conversion through shared memory."""
-        if not isinstance(op, ConvertOp):
-            return None
-        chosen = conversion(op, row_for(self.capability).stmatrix)
-        return chosen if isinstance(chosen, SharedMemory) else None
 
-    def _adjacent(self, first: ConvertOp) -> Iterator[ConvertOp]:
-        """Adjacent small conversions from one on, independent of each other."""
-        op, left, made = first, _TOGETHER_BYTES, set[Value]()
-        while isinstance(op, ConvertOp) and op.x not in made:
-            chosen = self._through_memory(op)
-            left -= _TOGETHER_BYTES + 1 if chosen is None else chosen.bytes
-            if left < 0:
-                return
-            yield op
-            made.add(op.result)
-            op = op.next
+def _adjacent(first: ConvertOp, matrix_stores: bool) -> Iterator[ConvertOp]:
+    """Adjacent small conversions from one on, independent of each other."""
+    op, left, made = first, _TOGETHER_BYTES, set[Value]()
+    while isinstance(op, ConvertOp) and op.x not in made:
+        chosen = _through_memory(op, matrix_stores)
+        left -= _TOGETHER_BYTES + 1 if chosen is None else chosen.bytes
+        if left < 0:
+            return
+        yield op
+        made.add(op.result)
+        op = op.next
 
-    def _exchange_together(self, ops: Sequence[ConvertOp]) -> None:
-        """Write all before any is read, so that they share a barrier."""
-        written = [_Rounds(Builder.at(ops[0]), self.capability).write(op) for op in ops]
-        for op, buffer in zip(ops, written, strict=True):
-            read = ReadOp(buffer, result_type=op.type)
-            Rewriter.replace(op, Builder.at(op).value(read))
+
+def _exchange_together(ops: Sequence[ConvertOp], matrix_stores: bool) -> None:
+    """Write all before any is read, so that they share a barrier."""
+    written = [_Rounds(Builder.at(ops[0]), matrix_stores).write(op) for op in ops]
+    for op, buffer in zip(ops, written, strict=True):
+        read = ReadOp(buffer, result_type=op.type)
+        Rewriter.replace(op, Builder.at(op).value(read))
 
 
 class _Rounds:
     """The rounds of one conversion. buffers: of the rounds, in order."""
 
-    def __init__(self, builder: Builder, capability: int) -> None:
-        self.builder, self.matrix_stores = builder, row_for(capability).stmatrix
+    def __init__(self, builder: Builder, matrix_stores: bool) -> None:
+        self.builder, self.matrix_stores = builder, matrix_stores
         self.buffers: dict[BufferType, Value] = {}
 
     def convert(self, op: ConvertOp, axes: list[int]) -> Value:

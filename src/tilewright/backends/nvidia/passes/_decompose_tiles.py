@@ -1,4 +1,4 @@
-"""Decompose tiles next to dots into power-of-two tiles (`nvidia-decompose-tiles`).
+"""Decomposition of tiles next to dots into power-of-two tiles.
 
     %k = mem.load %p : tile<128x96xf16>          %k = mem.load %p : tile<128x64xf16>
                                                  %l = mem.load %q : tile<128x32xf16>
@@ -9,8 +9,8 @@
 
 A padded dot of 96 columns costs as much as one of 128, and its loads need masks. In parts of 64 and
 32 nothing is padded: parts along K are accumulated, parts along columns have their own dots, and
-loops carry parts. A function is left to padding (pad_tiles.py) where the rows of a dot are no power
-of two, a part would be too small for an instruction, or an op moves elements across parts.
+loops carry parts. A function is left to padding where the rows of a dot are no power of two, a
+part would be too small for an instruction, or an op moves elements across parts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any, TypeVar
 
-from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Trait, Value
+from tilewright.ir import Builder, Function, Op, Rewriter, Trait, Value
 from tilewright.ir.types import TileType, Type, dtype_of, shape_of, with_shape
 from tilewright.ops import (
     BroadcastOp,
@@ -48,14 +48,10 @@ _LEAST_BITS = 256  # along K, of an instruction
 _MOST_PIECES = 3
 
 
-class DecomposeTiles(Pass, name="nvidia-decompose-tiles"):
-    """Compute dots of any number of columns, and any K, without padding."""
-
-    def run(self, function: Function) -> bool:
-        if not _can_be_split(function):
-            return False
+def decompose_tiles(function: Function) -> None:
+    """Compute dots of any number of columns, and any K, without padding, where that is possible."""
+    if _can_be_split(function):
         _Splitting().run(function)
-        return True
 
 
 def pieces(extent: int) -> tuple[Piece, ...]:
