@@ -5,7 +5,15 @@
 
 import os
 
-from tilewright.backends.explanation import Bound, Explanation, LaunchSizes, OpRow, Resources
+from tilewright.backends.explanation import (
+    Bound,
+    CpuResources,
+    Explanation,
+    LaunchSizes,
+    LoopRow,
+    OpRow,
+    Resources,
+)
 from tilewright.backends.manifest import (
     DEVICE_PROPERTIES,
     Backend,
@@ -34,6 +42,7 @@ __all__ = [
     "Backend",
     "Bound",
     "CommonOptions",
+    "CpuResources",
     "DeviceMemory",
     "DirectLaunch",
     "Explanation",
@@ -41,6 +50,7 @@ __all__ = [
     "LaunchSizes",
     "Launcher",
     "Metadata",
+    "LoopRow",
     "OpRow",
     "Resources",
     "Stage",

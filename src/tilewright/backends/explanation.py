@@ -1,24 +1,28 @@
-"""Report of how a kernel was compiled: `kernel.explain()`.
+"""The model of `explain`: how a kernel was compiled, for a CPU or a GPU.
 
-A backend records the decisions of its lowering here; this module makes none.
+Text (`explanation_text.py`), JSON and the inspector page are made from these classes. A backend
+fills them in from the decisions of its passes and its lowering; this module makes none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from io import StringIO
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, cast
 
-from tilewright.support import SourceLoc
+from tilewright.support import SourceLoc, function_late
 from tilewright.support.data_class import dataclass
-from tilewright.support.diagnostics import source_line
 
-__all__ = ["Bound", "Explanation", "LaunchSizes", "OpRow", "Resources"]
-
-
-_SOURCE_WIDTH = 40
-"""Width of the source column, in characters."""
+__all__ = [
+    "Bound",
+    "CpuResources",
+    "Explanation",
+    "LaunchSizes",
+    "LoopRow",
+    "OpRow",
+    "Resources",
+    "distinct_rows",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +37,10 @@ class LaunchSizes:
 class OpRow:
     """How one op was lowered.
 
-    loc: its source location; op: load, store, dot or convert (between register layouts); tile:
-    shape and type; how: the instruction; bytes: bytes per thread and instruction, 0 for a dot from
-    registers; through: the memory used on the way; conflicts: degree of bank conflicts in shared
-    memory, 1 without conflicts, None without such an access; notes: reasons against a faster
+    loc: its source location; op: load, store, dot, reduce or convert (between register layouts);
+    tile: shape and type; how: the instruction; bytes: bytes per thread and instruction, 0 for a dot
+    from registers; through: the memory used on the way; conflicts: degree of bank conflicts in
+    shared memory, 1 without conflicts, None without such an access; notes: reasons against a faster
     lowering.
     """
 
@@ -51,8 +55,27 @@ class OpRow:
 
 
 @dataclass(frozen=True, slots=True)
+class LoopRow:
+    """A loop nest of a CPU's code, into which ops are fused.
+
+    number: from 1 on, in the order of execution; shape: of the tile that it runs over; lanes:
+    elements of one step; along: the dimension of the lanes; lines: of the stores and reductions in
+    it; writes: tiles that it leaves in scratch memory, as text; notes: why it is not part of the
+    nest before it
+    """
+
+    number: int
+    shape: tuple[int, ...]
+    lanes: int
+    along: int
+    lines: tuple[int, ...]
+    writes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Resources:
-    """Resources of a program, and how many programs a multiprocessor holds.
+    """Resources of a program on a GPU, and how many programs a multiprocessor holds.
 
     registers: per thread; spills: 32-bit words per thread; shared: bytes; warps: per program;
     programs: resident programs per multiprocessor; limit: the resource that bounds them; occupancy:
@@ -69,12 +92,32 @@ class Resources:
 
 
 @dataclass(frozen=True, slots=True)
+class CpuResources:
+    """Resources of a program on a CPU, and how a launch runs.
+
+    vector_bits, registers: of the vector unit; features: instructions that dots use, such as FMA;
+    scratch: bytes per thread; threads: of the pool; alone: programs up to which a launch runs on
+    the calling thread only; per_thread: programs of the busiest thread of the launch, None without
+    a grid
+    """
+
+    vector_bits: int
+    registers: int
+    features: tuple[str, ...]
+    scratch: int
+    threads: int
+    alone: int
+    per_thread: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Bound:
     """Roofline of a launch: its work, and a lower bound of its time.
 
-    device: the device whose rates are used; product_flops, other_flops: floating-point operations
-    of dots and of other ops; requested: bytes that programs load and store; distinct: the same
-    without repeated loads; flop_seconds, byte_seconds: the work at the device's peak rates
+    device: the device whose rates are used, and their source; product_flops, other_flops:
+    floating-point operations of dots and of other ops; requested: bytes that programs load and
+    store; distinct: the same without repeated loads; flop_seconds, byte_seconds: the work at the
+    device's peak rates
     """
 
     device: str
@@ -98,83 +141,49 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Report on one kernel and target; as text, a table and the resources.
+    """Report on one kernel and target.
 
-    rows: in the order of the source; bound: only if the sizes of a launch are given; notes: on the
-    whole kernel, as on clusters.
+    backend: `cpu` or `cuda`; rows: in the order of the source; loops: nests of a CPU's code; bound:
+    only if the sizes of a launch are given; notes: on the whole kernel, such as why no producer
+    warp issues its loads.
     """
 
     kernel: str
+    backend: str
     target: str
     rows: Sequence[OpRow]
-    resources: Resources
+    resources: Resources | CpuResources
+    loops: tuple[LoopRow, ...] = ()
     bound: Bound | None = None
     notes: tuple[str, ...] = ()
 
-    def table(self) -> Any:
-        """The rows as a table of rich."""
-        from rich.table import Table  # imported by the first table
+    def as_json(self) -> dict[str, Any]:
+        """The report for programs, as `docs/explanation.schema.json` describes it. loc:
+        `file:line`; callers: the calls that lead there, the kernel's last."""
+        made: dict[str, Any] = asdict(self)
+        for row, entry in zip(self.rows, cast("list[Any]", made["rows"]), strict=True):
+            places = [f"{f.file}:{f.line}" for f in (row.loc.frames() if row.loc else ())]
+            entry |= {"loc": places[0] if places else None, "callers": places[1:]}
+        if self.bound is not None:
+            made["bound"] |= {"limit": self.bound.limit, "intensity": self.bound.intensity}
+        return made
 
-        table = Table("line", "source", "op", "lowered to", "bytes", "through", "conflicts")
-        table.columns[1].max_width, table.columns[1].no_wrap = _SOURCE_WIDTH, True
-        table.add_column("why not better")
-        for row in self.rows:
-            place = "" if row.loc is None else f"{Path(row.loc.file).name}:{row.loc.line}"
-            conflicts = "" if row.conflicts is None else "none" if row.conflicts == 1 else (
-                f"{row.conflicts}-way"
-            )  # fmt: skip
-            table.add_row(
-                place,
-                self._source_of(row),
-                f"{row.op} {row.tile}",
-                row.how,
-                str(row.bytes or ""),
-                row.through,
-                conflicts,
-                "; ".join(row.notes),
-            )
-        return table
-
-    @staticmethod
-    def _source_of(row: OpRow) -> Any:
-        """The text of the line that a row is from; brackets in it are no markup."""
-        from rich.text import Text
-
-        return Text("" if row.loc is None else (source_line(row.loc) or "").strip())
-
-    def summary(self) -> list[str]:
-        """Lines about the whole kernel."""
-        r = self.resources
-        lines = [
-            f"{self.kernel} on {self.target}: {r.warps} warps, {r.registers} registers, "
-            f"{r.spills} spilled, {r.shared} bytes of shared memory",
-            f"{r.programs} programs per multiprocessor ({r.occupancy:.0%} of its warps), "
-            f"limited by {r.limit}",
-            *self.notes,
-        ]
-        return lines if self.bound is None else [*lines, *_bound_lines(self.bound)]
+    def text(self, columns: int | None = None) -> str:
+        """The report for people, in lines of so many columns; None: each text on one line."""
+        return _text_of(self, columns)
 
     def __str__(self) -> str:
-        from rich.console import Console
-
-        out = StringIO()
-        Console(file=out, width=200, highlight=False).print(self.table())
-        return "\n".join([out.getvalue().rstrip(), *self.summary()])
+        return self.text(100)
 
 
-def _bound_lines(bound: Bound) -> list[str]:
-    flops = bound.product_flops + bound.other_flops
-    return [
-        f"{_count(flops, 'FLOP')}, {_count(bound.requested, 'B')} requested, "
-        f"{_count(bound.distinct, 'B')} distinct: {bound.intensity:.1f} FLOP per byte",
-        f"at least {max(bound.flop_seconds, bound.byte_seconds) * 1e6:.1f} us on {bound.device}, "
-        f"limited by {bound.limit} (arithmetic {bound.flop_seconds * 1e6:.1f} us, "
-        f"memory {bound.byte_seconds * 1e6:.1f} us)",
-    ]
+_text_of = function_late("tilewright.backends.explanation_text:text_of")
 
 
-def _count(value: float, unit: str) -> str:
-    for prefix, size in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if value >= size:
-            return f"{value / size:.2f} {prefix}{unit}"
-    return f"{value:.0f} {unit}"
+def distinct_rows(rows: Iterable[OpRow]) -> list[OpRow]:
+    """Rows in the order of the kernel's lines, equal ones once: copies of a pipelined loop before
+    its start are those of the loop."""
+    return sorted(dict.fromkeys(rows), key=_line_in_kernel)
+
+
+def _line_in_kernel(row: OpRow) -> int:
+    return 0 if row.loc is None else list(row.loc.frames())[-1].line

@@ -68,7 +68,7 @@ COMMANDS = tuple(
         ("cc", "compile a kernel in Triton-C and print a stage of it", cc_command),
         (
             "explain",
-            "show how a kernel was lowered for a GPU, and why",
+            "show how a kernel was lowered, and why; or an error's page",
             explain_command,
         ),
         ("explain-error", "say what an error code means, with an example", explain_error_command),

@@ -1,24 +1,27 @@
-"""`tilewright explain`: explain how a kernel was lowered for a GPU, line by line, and what limits
-it.
+"""`tilewright explain`: explain how a kernel was lowered, line by line, and what limits it; or what
+an error code means.
 
+    tilewright explain FILE.py:kernel 'x_ptr=*fp32:16' n=i32 BLOCK=1024
     tilewright explain FILE.py:kernel 'x_ptr=*fp32:16' n=i32 BLOCK=1024 --target sm_90
     tilewright explain tilewright.kernels.matmul:matmul_kernel ... --size M=4096 --size N=4096 \\
         --size K=4096 --grid 1024
+    tilewright explain TW104
 
-Arguments are those of `tilewright compile`; the name of a file's only kernel may be omitted.
-With the sizes of a launch, its work is compared with the limits of a device. No device is needed.
+Without --target the kernel is compiled for this machine. Arguments are those of `tilewright
+compile`; the name of a file's only kernel may be omitted. With the sizes of a launch, its work is
+compared with the limits of a device. No GPU is needed.
 """
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
-from typing import Any, cast
+import re
+from typing import cast
 
-from tilewright.backends import Explanation, default_backend
 from tilewright.compiler import compile
+from tilewright.tools import explain_error_command
 from tilewright.tools.command_failure import CommandFailed
-from tilewright.tools.command_output import add_json, print_json, print_table
+from tilewright.tools.command_output import add_json, print_json, terminal_columns
 from tilewright.tools.compile_command import kernel_source, named_values
 from tilewright.tools.find_kernel import only_kernel_of
 from tilewright.tools.target_names import add_target, target_named
@@ -26,7 +29,10 @@ from tilewright.tools.target_names import add_target, target_named
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument("kernel", metavar="FILE[:kernel]", help="FILE.py, module:kernel, FILE.tile")
+    parser.add_argument(
+        "kernel", metavar="FILE[:kernel]|TWnnn",
+        help="FILE.py, module:kernel, FILE.tile; or the code of an error, such as TW104",
+    )  # fmt: skip
     parser.add_argument(
         "arguments", nargs="*", metavar="NAME=TYPE|VALUE", help="types and constexprs of a kernel"
     )
@@ -42,28 +48,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Run the command."""
+    if re.fullmatch(r"TW\d+", chosen.kernel, re.IGNORECASE):
+        return explain_error_command.show_page(chosen.kernel)
     sizes, grid = _sizes(chosen.size), _grid(chosen.grid)
     if sizes and grid is None:
         raise CommandFailed("--size needs --grid")
     target = None if chosen.target is None else target_named(chosen.target)
-    if target is None and default_backend().explain is None:
-        raise CommandFailed("there is no GPU here; name one, for instance --target sm_90")
     source = kernel_source(_with_kernel(chosen.kernel), chosen.arguments)
     explanation = compile(source, target, named_values(chosen.option)).explain(sizes, grid)
     if chosen.json:
-        print_json(as_json(explanation))
-        return 0
-    print_table(explanation.table())
-    print("\n".join(explanation.summary()))
+        print_json(explanation.as_json())
+    else:
+        print(explanation.text(terminal_columns()))
     return 0
-
-
-def as_json(explanation: Explanation) -> dict[str, object]:
-    """The report as JSON: a location is the text `file:line`."""
-    made: dict[str, Any] = asdict(explanation)
-    for row, entry in zip(explanation.rows, cast("list[Any]", made["rows"]), strict=True):
-        entry["loc"] = None if row.loc is None else f"{row.loc.file}:{row.loc.line}"
-    return made
 
 
 def _with_kernel(name: str) -> str:

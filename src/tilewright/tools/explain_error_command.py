@@ -1,5 +1,5 @@
-"""`tilewright explain-error TW103`: explain an error with an example, from
-`error_catalogue.txt`."""
+"""`tilewright explain-error TW103`, also `tilewright explain TW103`: explain an error with an
+example, from `error_catalogue.txt`."""
 
 from __future__ import annotations
 
@@ -26,9 +26,14 @@ def run(arguments: argparse.Namespace) -> int:
         for code, error in classes.items():
             print(fit(f"{code}  {summary(error)}", " " * 7))
         return 0
-    code = str(arguments.code).upper()
+    return show_page(arguments.code)
+
+
+def show_page(name: str) -> int:
+    """Print the section of a code, in either case. Errors: UnknownName."""
+    classes, code = error_classes(), name.upper()
     if code not in classes:
-        raise errors.UnknownName("error code", arguments.code, list(classes))
+        raise errors.UnknownName("error code", name, list(classes))
     error = classes[code]
     print(fit(f"{code}: {summary(error)}") + "\n")
     # Base classes have no message of their own.

@@ -1,12 +1,13 @@
 """`tilewright explain`: the table, JSON, the only kernel of a file, and mistakes."""
 
 import json
+import sys
 
 import pytest
 
 from tests.unit.backends.nvidia.requires import needs_ptxas
 from tilewright.backends import backend_named
-from tilewright.tools import explain_command
+from tilewright.llvm import host_cpu
 from tilewright.tools.cli import main
 
 pytestmark = needs_ptxas
@@ -85,8 +86,47 @@ def test_mistakes(words, message, capsys):
     assert message in capsys.readouterr().err
 
 
-def test_without_a_gpu_a_target_is_asked_for(monkeypatch, capsys):
+def test_without_a_target_the_kernel_is_explained_for_this_machine(monkeypatch, capsys):
     cpu = backend_named("cpu")
-    monkeypatch.setattr(explain_command, "default_backend", lambda: cpu)
-    assert main(["explain", ADD, *TYPES]) == 1
-    assert "--target sm_90" in capsys.readouterr().err
+    monkeypatch.setattr(sys.modules["tilewright.compiler.compile"], "default_backend", lambda: cpu)
+    assert main(["explain", ADD, *TYPES]) == 0
+    out = capsys.readouterr().out
+    assert f"add_kernel on {host_cpu().name}" in out and "contiguous lanes" in out
+
+
+def in_terminal(monkeypatch, capsys, *words):
+    """The output in a terminal of 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main(["explain", *words]) == 0
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("target", ["cpu", "sm_80", "sm_90"])
+def test_at_80_columns_no_line_is_longer_and_no_column_is_empty(target, monkeypatch, capsys):
+    narrow = in_terminal(monkeypatch, capsys, ADD, *TYPES, "--target", target)
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert "conflicts" not in narrow.splitlines()[0]
+    assert "store 1024xf32" in narrow
+
+
+def test_advice_has_lines_of_its_own(monkeypatch, capsys):
+    narrow = in_terminal(monkeypatch, capsys, ADD, *TYPES, "--target", "sm_90")
+    first = "    why not better: addresses are known to be multiples of 4 bytes only (y_ptr"
+    assert f"{first}\n      as a multiple of 1)\n" in narrow
+
+
+def test_in_a_pipe_no_text_is_folded(capsys):
+    assert main(["explain", ADD, *TYPES, "--target", "sm_90"]) == 0
+    out = capsys.readouterr().out
+    assert "of 4 bytes only (y_ptr as a multiple of 1)\n" in out
+    assert all(line == line.rstrip() and "\x1b" not in line for line in out.splitlines())
+
+
+def test_the_code_of_an_error_shows_its_page(capsys):
+    assert main(["explain", "tw104"]) == 0
+    page = capsys.readouterr().out
+    assert main(["explain-error", "TW104"]) == 0
+    assert page.startswith("TW104: ") and page == capsys.readouterr().out
+    assert main(["explain", "TW9999"]) == 1
+    assert "TW9999" in capsys.readouterr().err

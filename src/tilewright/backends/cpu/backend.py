@@ -120,6 +120,7 @@ BACKEND = Backend(
     properties=_properties,
     architectures=CPU_NAMES,
     drop_lines=_drop_lines,
+    explain=function_late("tilewright.backends.cpu.explain.explain_cpu_kernel:explain_kernel"),
     launch_metadata=("scratch_bytes", "alone", "together", "waits", "checks"),
     checks=True,
     orders_overlaps=True,

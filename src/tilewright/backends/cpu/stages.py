@@ -11,7 +11,8 @@ from typing import cast
 from tilewright.analysis import MAY_OVERLAP
 from tilewright.backends.cpu.contracts import texts_for
 from tilewright.backends.cpu.driver.host_cpu import last_level_cache_bytes, own_cache_bytes
-from tilewright.backends.cpu.lower.cpu_function import lower_function
+from tilewright.backends.cpu.lower.cpu_function import LoweredKernel, lower_function
+from tilewright.backends.cpu.lower.lowering_record import LoweringRecord
 from tilewright.backends.cpu.microkernel import vector_unit
 from tilewright.backends.cpu.pipeline import pipeline_of, run_pipeline
 from tilewright.backends.cpu.target_cpu import target_cpu
@@ -36,15 +37,7 @@ def passes_of(target: GPUTarget) -> Pipeline:
 
 def lowered(module: Module, context: StageContext) -> str:
     """The kernel as LLVM IR; records how it is launched."""
-    cpu = target_cpu(context.target)
-    function = lower_function(
-        module.kernel,
-        vector_unit(cpu),
-        cpu.function_attributes,
-        contract=context.options.enable_fp_fusion,
-        stream_above=last_level_cache_bytes() if cpu.is_x86 else 0,
-        fetch_above=2 * own_cache_bytes(),
-    )
+    function = lowered_function(module, context)
     context.metadata.update(
         name=function.symbol,
         scratch_bytes=function.scratch_bytes,
@@ -55,6 +48,22 @@ def lowered(module: Module, context: StageContext) -> str:
         global_scratch_size=0,
     )
     return function.text
+
+
+def lowered_function(
+    module: Module, context: StageContext, record: LoweringRecord | None = None
+) -> LoweredKernel:
+    """The kernel as LLVM IR with its properties. record: receives the choices"""
+    cpu = target_cpu(context.target)
+    return lower_function(
+        module.kernel,
+        vector_unit(cpu),
+        cpu.function_attributes,
+        contract=context.options.enable_fp_fusion,
+        stream_above=last_level_cache_bytes() if cpu.is_x86 else 0,
+        fetch_above=2 * own_cache_bytes(),
+        record=record,
+    )
 
 
 def machine_code(text: str, context: StageContext) -> bytes:

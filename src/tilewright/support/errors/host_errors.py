@@ -400,7 +400,7 @@ class NotExplained(BackendError, NotImplementedError):
 
     code = "TW307"
     template = "backend '{backend}' does not explain kernels"
-    hint_template = "compile for a GPU, for instance target sm_90; no device is needed"
+    hint_template = "compile for target cpu or sm_90, which are explained; no device is needed"
 
     backend: str
 

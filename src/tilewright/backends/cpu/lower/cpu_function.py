@@ -22,6 +22,7 @@ from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering, lowering
 from tilewright.backends.cpu.lower.fused_loop_nest import emit_loop_nest
 from tilewright.backends.cpu.lower.fusion import FusionPlanner, LoopNest
 from tilewright.backends.cpu.lower.lane_values import Address, Lanes, uniform
+from tilewright.backends.cpu.lower.lowering_record import LoweringRecord
 from tilewright.backends.cpu.lower.matmul_windows import loop_of_windows
 from tilewright.backends.cpu.lower.program_cost import programs_alone
 from tilewright.backends.cpu.lower.program_order import program_order
@@ -74,12 +75,13 @@ def lower_function(
     contract: bool = True,
     stream_above: int = 0,
     fetch_above: int = 0,
+    record: LoweringRecord | None = None,
 ) -> LoweredKernel:
     """Lower a prepared function.
 
     attributes: LLVM's function attributes for this machine; contract: a * b + c may round once;
     stream_above: bytes that a grid touches above which stores are non-temporal (0: never);
-    fetch_above: bytes above which reductions prefetch their loads (0: never)
+    fetch_above: bytes above which reductions prefetch their loads (0: never); record: of choices
     """
     module = ModuleText()
     lines = DebugLines.of(function, LINE_TABLES)
@@ -88,7 +90,7 @@ def lower_function(
     parameters = [_parameter(state, i, arg) for i, arg in enumerate(function.args)]
     state.program = tuple(Val(f"%pid{axis}", "i32") for axis in range(3))
     state.grid = tuple(Val(f"%grid{axis}", "i32") for axis in range(3))
-    state.waits = spin_loops(function)
+    state.waits, state.record = spin_loops(function), record
     order = program_order(function)
     state.steps = order.steps
     _bind_program_ids(state, function, order.axis)
@@ -362,8 +364,10 @@ def lower_scalar(state: CpuLowering, op: Op) -> None:
 def _store(state: CpuLowering, op: StoreOp) -> None:
     ev = state.evaluator()
     mask = None if op.mask is None else ev.lanes(op.mask, ())
-    element = element_of(pointee(op.pointer.type))
-    store(ev.math, Access(ev.at(op.pointer, ()), element, mask), ev.lanes(op.stored, ()))
+    access = Access(ev.at(op.pointer, ()), element_of(pointee(op.pointer.type)), mask)
+    if state.record is not None:
+        state.record.access(op, access, 1)
+    store(ev.math, access, ev.lanes(op.stored, ()))
 
 
 @lowering(ProgramIdOp, NumProgramsOp)

@@ -14,6 +14,7 @@ from tilewright.analysis import Alignment
 from tilewright.backends.cpu.lower.evaluate_lanes import Environment, Evaluator
 from tilewright.backends.cpu.lower.fusion import FusionPlan, Prefetch
 from tilewright.backends.cpu.lower.lane_values import Lanes
+from tilewright.backends.cpu.lower.lowering_record import LoweringRecord
 from tilewright.backends.cpu.lower.scratch_memory import Scratch, ScratchBlock
 from tilewright.backends.cpu.lower.vector_access import Buffer, Element
 from tilewright.backends.cpu.microkernel import DotSpec, VectorUnit
@@ -67,6 +68,7 @@ class CpuLowering:
     done_from_memory: the matmul that runs most iterations of the loop that is being lowered
     waits: the loops that wait for other programs, see `waiting_loops`
     split_section, split_line, split_count, loops_emitted: see split_blocks.py
+    record: of the choices, for `explain`; None without it
     """
 
     module: ModuleText
@@ -99,6 +101,7 @@ class CpuLowering:
     split_line: int = 0
     split_count: int = 0
     loops_emitted: int = 0
+    record: LoweringRecord | None = None
 
     def __post_init__(self) -> None:
         self.env = Environment(self.alignments)
@@ -133,7 +136,7 @@ class CpuLowering:
         width: int = 1,
         shifts: Mapping[Value, Lanes] | None = None,
     ) -> Evaluator:
-        return Evaluator(self.code, self.env, width, shifts)
+        return Evaluator(self.code, self.env, width, shifts, self.record)
 
     def string(self, text: str) -> Val:
         """A zero-terminated constant."""

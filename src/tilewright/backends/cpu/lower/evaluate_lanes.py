@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from tilewright.analysis import Alignment, integer_range
 from tilewright.backends.cpu.lower.affine_lanes import AFFINE, Evaluated
 from tilewright.backends.cpu.lower.lane_values import LaneMath, Lanes, uniform
+from tilewright.backends.cpu.lower.lowering_record import LoweringRecord
 from tilewright.backends.cpu.lower.vector_access import Buffer, memory_type, read_buffer
 from tilewright.ir import Block, Op, Trait, Value
 from tilewright.ir.types import PointerType, TileType, element_of, f16, f32
@@ -83,10 +84,10 @@ class Evaluator:
     """Evaluates values for one nest.
 
     shifts: remainders that equal the dividend less a number wherever the code runs (see
-    wrapped_tiles.py)
+    wrapped_tiles.py); record: of the loads that are emitted, see lowering_record.py
     """
 
-    __slots__ = ("assumed", "code", "env", "shifts", "evaluated", "math")
+    __slots__ = ("assumed", "code", "env", "record", "shifts", "evaluated", "math")
 
     def __init__(
         self,
@@ -94,9 +95,11 @@ class Evaluator:
         env: Environment,
         width: int,
         shifts: Mapping[Value, Lanes] | None = None,
+        record: LoweringRecord | None = None,
     ) -> None:
         self.code = code
         self.env = env
+        self.record = record
         self.shifts = shifts or {}
         self.math = LaneMath(code, width)
         # Conditions that hold wherever this evaluator's code runs.
@@ -106,7 +109,7 @@ class Evaluator:
 
     def branch(self) -> Evaluator:
         """An evaluator for a side of a branch, whose values do not exist on the other side."""
-        side = Evaluator(self.code, self.env, self.math.width, self.shifts)
+        side = Evaluator(self.code, self.env, self.math.width, self.shifts, self.record)
         side.assumed.update(self.assumed)
         side.evaluated.update(self.evaluated)
         side.math.vectors.update(self.math.vectors)

@@ -52,12 +52,15 @@ _ZERO = integer_literal(0)
 
 def emit_loop_nest(state: CpuLowering, nest: LoopNest) -> None:
     """Emit the nest; materialized values and results of reductions have buffers afterwards."""
-    emitter = _NestEmitter(state, nest)
+    emitter, streamed = _NestEmitter(state, nest), state.streamed_nests
     usual = usual_variant(emitter)
     if usual is None:
         emitter.emit()
     else:
         _emit_either(state.code, usual.condition, usual.emit, emitter.emit)
+    if state.record is not None:
+        streams = state.streamed_nests > streamed
+        state.record.nest(nest, emitter.vector_dim, emitter.width, streams)
     for value, buffer in emitter.buffers:
         state.env.buffers[value] = buffer
 
@@ -540,6 +543,8 @@ class _NestEmitter:
             element = element_of(pointee(op.pointer.type))
             access = Access(self.ev.at(op.pointer, coords), element, mask)
             hint = nontemporal_hint(self.state) if self.streaming else ""
+            if self.state.record is not None:
+                self.state.record.access(op, access, self.width)
             store(self.ev.math, access, self.ev.lanes(op.stored, coords), hint)
 
     # -- reductions -----------------------------------------------------------------------------

@@ -234,4 +234,6 @@ def _load(ev: Evaluator, op: LoadOp, value: Value, coords: Coords) -> Steps:
         return None if operand is None else ev.as_lanes(at[operand], operand)
 
     access = Access(at[op.pointer], element_of(value.type), lanes(op.mask), op.volatile)
+    if ev.record is not None:
+        ev.record.access(op, access, ev.math.width)
     return load(ev.math, access, lanes(op.other))

@@ -90,15 +90,30 @@ class MemoryMatmul:
 
 def memory_matmul(state: CpuLowering, loop: ForOp) -> MemoryMatmul | None:
     """The matmul that a loop is equivalent to; None if the IR does not prove it."""
+    found = _matmul_or_obstacle(state, loop)
+    if isinstance(found, MemoryMatmul):
+        return found
+    if state.record is not None:
+        dots = [op for op in loop.body if isinstance(op, DotOp)]
+        state.record.refused.update(dict.fromkeys(dots, found))
+    return None
+
+
+def _matmul_or_obstacle(state: CpuLowering, loop: ForOp) -> MemoryMatmul | str:
+    """The matmul that a loop is equivalent to, or why it is none."""
     dot = _only_dot(loop)
-    if dot is None or not _counts_up(loop):
-        return None
+    if dot is None:
+        return "its loop does more than accumulate one dot of loaded tiles"
+    if not _counts_up(loop):
+        return "its loop does not count up by a constant step"
     element = _element(state, dot)
     a, b = (_loaded(v, element == "half") for v in (dot.a, dot.b))
     iterations = affine.Linear(loop)
     steps = [_step(iterations, loop, n) for n in range(len(loop.inits))]
-    if a is None or b is None or "none" in steps:
-        return None
+    if a is None or b is None:
+        return _not_loaded(dot.a if a is None else dot.b)
+    if "none" in steps:
+        return "a loop-carried pointer or number does not grow by the same amount in each iteration"
     spec, depth = _spec(state, loop, dot, element, a, b), shape_of(dot.a.type)[1]
     left = Operand(a, 1, spec.a_columns, _conditions(a))
     right = Operand(b, 0, spec.b_columns, _conditions(b))
@@ -108,15 +123,27 @@ def memory_matmul(state: CpuLowering, loop: ForOp) -> MemoryMatmul | None:
     linear += [v for c in conditions if c.value.op for v in c.value.op.operands]
     together = max(step // depth, 1) if step else 1
     fits = step and gcd(depth * together, spec.k) % step == 0 and all(map(_is_order, conditions))
-    if not fits or not all(affine.of(v).is_linear_in(iterations) for v in linear):
-        return None
+    if not fits:
+        return "no micro-kernel has this step along K, or a mask is no comparison of indices"
+    if not all(affine.of(v).is_linear_in(iterations) for v in linear):
+        return "an address or a mask is not linear in rows, columns and iterations"
     known = tuple(s for s in steps if not isinstance(s, str))
     remainders = run_remainders(state, [a.pointer, b.pointer])
     wraps = {op.result for op in iterations.remainders if isinstance(op.result.type, TileType)}
     if wraps - {tile.op.result for tile in remainders}:
-        return None
+        return "rows or columns wrap around by a % that is not provably outside of the tile"
     remainders = tuple(tile for tile in remainders if tile.op.result in wraps)
     return MemoryMatmul(loop, spec, left, right, depth, together, known, remainders)
+
+
+def _not_loaded(operand: Value) -> str:
+    """Why an operand is not read from memory."""
+    op = operand.op
+    if isinstance(op, CastOp):
+        return (
+            f"operands are converted from {dtype_of(op.x.type)} to {dtype_of(operand.type)} first"
+        )
+    return "an operand is computed, not loaded"
 
 
 def _conditions(load: LoadOp) -> tuple[IndexedValue, ...]:

@@ -14,6 +14,7 @@ from tilewright.backends.cpu.lower.fusion import LoopNest
 from tilewright.backends.cpu.lower.lane_reductions import apply_region, scan_along
 from tilewright.backends.cpu.lower.lane_values import Lanes, literal, uniform
 from tilewright.backends.cpu.lower.loop_sections import loop
+from tilewright.backends.cpu.lower.lowering_record import DotForm
 from tilewright.backends.cpu.lower.prefetch import Prefetcher
 from tilewright.backends.cpu.lower.vector_access import (
     Buffer,
@@ -102,6 +103,8 @@ def lower_dot(state: CpuLowering, op: DotOp) -> None:
         a_columns=a.strides[-1] > 1, b_columns=b.strides[-1] > 1,
     )  # fmt: skip
     whole = _same_matmul_from_memory(state, spec)
+    if state.record is not None:
+        state.record.dot(op, DotForm(whole or spec, from_memory=False))
     name = microkernel_function(state, whole or spec, op.loc)
     if whole is not None:
         size = spec.operand.bytes

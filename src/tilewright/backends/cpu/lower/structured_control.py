@@ -16,6 +16,7 @@ from tilewright.backends.cpu.lower.evaluate_lanes import Evaluated
 from tilewright.backends.cpu.lower.fusion import FusionPlanner
 from tilewright.backends.cpu.lower.gemm_groups import accumulators_of_group, group_spec
 from tilewright.backends.cpu.lower.lane_values import Address, Lanes
+from tilewright.backends.cpu.lower.lowering_record import DotForm
 from tilewright.backends.cpu.lower.matmuls_from_memory import MemoryMatmul, memory_matmul
 from tilewright.backends.cpu.lower.memory_order import reads_columns
 from tilewright.backends.cpu.lower.non_fusible import copy_into, microkernel_function
@@ -325,6 +326,10 @@ def _multiply_whole_iterations(
     """Run whole iterations as one matmul, see emit_memory_matmul.py; returns where the loop starts
     after it. whole: of the group"""
     name = microkernel_function(state, whole, found.loop.loc)
+    if state.record is not None:
+        programs = (whole.m // found.spec.m, whole.n // found.spec.n)
+        (dot,) = (op for op in found.loop.body if isinstance(op, DotOp))
+        state.record.dot(dot, DotForm(whole, from_memory=True, programs=programs))
     starts = [lower, *(slot.init for slot in carried)]
     emitter = MemoryMatmulEmitter(state, found, starts, upper, of_group is not None)
     number, accumulators = next(

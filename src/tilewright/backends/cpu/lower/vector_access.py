@@ -86,23 +86,25 @@ class Access:
 def load(math: LaneMath, access: Access, other: Lanes | None = None) -> Lanes:
     """Read one element per lane; lanes masked off get `other`, or an arbitrary value without it."""
     code, address = math.code, access.address
-    mask = _useful(access.mask)
+    mask = useful_mask(access.mask)
     other = None if mask is None else other
     same = all(lanes is None or lanes.is_uniform for lanes in (mask, other))
-    if isinstance(address, Address) and _stride(address) == 0 and same:
+    if isinstance(address, Address) and lane_stride(address) == 0 and same:
         return _load_scalar(math, access, mask, other)
-    if isinstance(address, Address) and _stride(address) == 1:
+    if isinstance(address, Address) and lane_stride(address) == 1:
         raw = _load_contiguous(math, access, mask, other)
     else:
         raw = _gather(math, access, mask, other)
     return math.wrap(from_memory(code, raw, access.element))
 
 
-def _useful(mask: Lanes | None) -> Lanes | None:
+def useful_mask(mask: Lanes | None) -> Lanes | None:
+    """The mask of an access; None where it holds."""
     return None if mask is not None and holds(mask) else mask
 
 
-def _stride(address: Address) -> int | None:
+def lane_stride(address: Address) -> int | None:
+    """Elements from one lane to the next; None if they differ."""
     return 0 if address.offset is None else address.offset.stride
 
 
@@ -188,7 +190,7 @@ def _gather(math: LaneMath, access: Access, mask: Lanes | None, other: Lanes | N
 def _gather_one(code: Code, type_: str, pointer: Val, access: Access, mask: Val, fill: Val) -> Val:
     scalar = Access(Address(pointer), access.element, uniform(mask), access.volatile)
     # Without `fill`, which is in memory form; the select below inserts it.
-    lanes = _load_scalar(LaneMath(code, 1), scalar, _useful(uniform(mask)), None)
+    lanes = _load_scalar(LaneMath(code, 1), scalar, useful_mask(uniform(mask)), None)
     if mask.constant == 1:
         return to_memory(code, lanes.base, access.element)
     return code.select(mask, to_memory(code, lanes.base, access.element), fill)
@@ -196,9 +198,9 @@ def _gather_one(code: Code, type_: str, pointer: Val, access: Access, mask: Val,
 
 def store(math: LaneMath, access: Access, value: Lanes, hint: str = "") -> None:
     """Write one element per lane where the mask is true; `hint` is LLVM metadata."""
-    code, address, mask = math.code, access.address, _useful(access.mask)
+    code, address, mask = math.code, access.address, useful_mask(access.mask)
     kind = memory_type(access.element)
-    stride = _stride(address) if isinstance(address, Address) else None
+    stride = lane_stride(address) if isinstance(address, Address) else None
     if isinstance(address, Address) and stride == 0 and value.is_uniform:
         if mask is None or mask.is_uniform:
             _store_scalar(math, access, value, mask)

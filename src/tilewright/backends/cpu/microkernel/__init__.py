@@ -45,6 +45,7 @@ from .register_blocking import (
     memory_depth,
     memory_step,
     packs_columns,
+    panel_shape,
     preferred_strides,
     vector_unit,
 )
@@ -68,6 +69,7 @@ __all__ = [
     "memory_depth",
     "memory_step",
     "packs_columns",
+    "panel_shape",
     "preferred_strides",
     "vector_unit",
 ]

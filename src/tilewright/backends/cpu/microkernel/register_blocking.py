@@ -353,6 +353,13 @@ def column_runs(spec: DotSpec) -> tuple[Run, ...]:
     return tuple(run for run in runs if run.times * run.size)
 
 
+def panel_shape(spec: DotSpec) -> tuple[int, int]:
+    """Rows and vectors of columns of the usual panel; no vectors where N is less than one."""
+    runs = column_runs(spec)
+    vectors = min(runs[0].size, spec.panel_vectors) if runs else 0
+    return (row_runs(spec, vectors)[0].size, vectors) if vectors else (spec.m, 0)
+
+
 def are_whole_panels(spec: DotSpec, rows: int) -> bool:
     """Whether panels of a matmul end after its first `rows` rows."""
     runs = [row_runs(spec, columns.size) for columns in column_runs(spec)]

@@ -44,7 +44,9 @@ def explain_kernel(module: Module, context: StageContext, sizes: LaunchSizes | N
     )
     rows = op_rows(module.kernel, arch, obstacles, no_tma)
     notes = _cluster_notes(module.kernel, options.num_ctas, not_shared)
-    return Explanation(metadata["name"], arch.name, rows, resources, bound, notes)
+    return Explanation(
+        metadata["name"], "cuda", arch.name, rows, resources, bound=bound, notes=notes
+    )
 
 
 def _refusals(trial: Function, context: StageContext) -> tuple[Obstacles, str]:

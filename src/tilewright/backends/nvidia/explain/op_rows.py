@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tilewright.analysis import Alignment, analyze_alignment
-from tilewright.backends.explanation import OpRow
+from tilewright.backends.explanation import OpRow, distinct_rows
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.buffer_ops import (
     AsyncCopyOp,
@@ -89,13 +89,7 @@ def op_rows(function: Function, arch: Arch, obstacles: Obstacles, no_tma: Obstac
     obstacles: to tensor cores, or wgmma; no_tma: to accesses by TMA.
     """
     explainer = _Explainer(arch, analyze_alignment(function), obstacles, no_tma)
-    found = (row for op in function.walk() for row in explainer.rows(op))
-    rows = list(dict.fromkeys(found))
-    return sorted(rows, key=lambda row: _outermost_line(row.loc))
-
-
-def _outermost_line(loc: SourceLoc | None) -> int:
-    return 0 if loc is None else list(loc.frames())[-1].line
+    return distinct_rows(row for op in function.walk() for row in explainer.rows(op))
 
 
 def _short(instruction: str) -> str:

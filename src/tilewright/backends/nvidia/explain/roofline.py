@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilewright.backends.explanation import Bound, LaunchSizes
+from tilewright.backends.launch_work import LaunchWork, launch_work
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.driver.cuda_driver import driver, unavailable_reason
 from tilewright.backends.nvidia.driver.cuda_errors import CudaAfterFork, CudaCallFailed
-from tilewright.backends.nvidia.explain.launch_work import LaunchWork, launch_work
 from tilewright.ir import Function
 from tilewright.support.data_class import dataclass
 

@@ -1,0 +1,1 @@
+"""How a kernel was lowered for a CPU, and why: `kernel.explain()`."""
