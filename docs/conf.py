@@ -16,6 +16,8 @@ project = "Tilewright"
 author = "The Tilewright authors"
 release = __version__
 extensions = ["myst_parser"]
+exclude_patterns = ["reference/**"]  # examples, which `site_pages` puts on the pages of names
+templates_path = ["templates"]
 source_suffix = {".md": "markdown"}
 html_theme = "furo"
 html_title = f"Tilewright {release}"
@@ -34,6 +36,9 @@ nitpick_ignore_regex = [("py:(class|exc|obj|data)", ".*")]
 def setup(app: Sphinx) -> None:
     """Write the generated pages before Sphinx looks for sources."""
     site_pages.write()
+    if app.doctreedir == app.outdir / ".doctrees":
+        # Sphinx's own cache, as large as the site, is no part of it.
+        app.doctreedir = app.srcdir / "generated/.doctrees"
     app.connect("source-read", _leave_out_of_the_sidebar)
 
 

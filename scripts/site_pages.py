@@ -11,9 +11,11 @@ import importlib
 import inspect
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
+from scripts.reference_examples import Example, examples, families
 from tilewright.support import TilewrightError
 from tilewright.tools.explain_error_command import error_classes, sections, summary
 
@@ -26,6 +28,11 @@ ORPHAN = "---\norphan: true\n---\n\n"
 its sidebar: with all names in it, the size of the site would grow with their square."""
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+_QUOTED = re.compile(r"(: |-> )'([^']*)'")
+"""An annotation that is kept as text."""
+
+_CODES = {error.__name__: code for code, error in error_classes().items()}
+_ERROR_NAME = re.compile(rf"(?<![\w`.\[/])(?:{'|'.join(_CODES)})(?![\w`\]/]|\.\w)")
 
 
 def public_names(module: str) -> list[str]:
@@ -59,24 +66,39 @@ def _names(node: ast.stmt) -> Iterator[str]:
 
 
 def name_page(module: str, name: str) -> str:
-    """The page of one public name: its kind, signature, description and members."""
+    """The page of one public name: signature, description, example, members."""
     value = getattr(importlib.import_module(module), name)
+    example = _examples()[module, name]
+    place = f"A name of [{module}]({module}.md)."
     if isinstance(value, ModuleType):
-        return f"# {name}\n\nThe module `{value.__name__}`.\n\n{text_of(value)}\n"
-    place = f"Module [{module}]({module}.md)"
-    lines = [f"# {name}", "", place, "", f"{_FENCE}{{py:currentmodule}} {module}", _FENCE, ""]
-    return "\n".join([*lines, *entry(name, value, "")])
+        lines = [f"The module `{value.__name__}`. {place}", "", text_of(value), ""]
+    else:
+        lines = [place, "", f"{_FENCE}{{py:currentmodule}} {module}", _FENCE, ""]
+        lines += entry(name, value, "", example.title)
+    lines = [f"# {example.title}", "", *lines, "## Example", "", example.markdown, ""]
+    found = members(value) if isinstance(value, type) else []
+    if found:
+        lines += ["## Methods and properties", ""]
+    for member, attribute in found:
+        lines += entry(member, attribute, name)
+    return "\n".join(lines)
 
 
-def entry(name: str, value: object, owner: str) -> list[str]:
-    """The directive that describes a value, with those of a class's members after it."""
+@cache
+def _examples() -> dict[tuple[str, str], Example]:
+    return {(example.module, example.name): example for example in examples()}
+
+
+def entry(name: str, value: object, owner: str, alias: str = "") -> list[str]:
+    """The directive that describes a value.
+
+    owner: the class that has it, or ""; alias: another name in the index, as `tl.dot`
+    """
     kind, arguments = described(value, bool(owner))
     full = f"{owner}.{name}" if owner else name
-    lines = [f"{_FENCE}{{py:{kind}}} {full}{arguments}", "", text_of(value), _FENCE, ""]
-    if isinstance(value, type) and not owner:
-        for member, found in members(value):
-            lines += entry(member, found, name)
-    return lines
+    options = [f":canonical: {alias}", ""] if alias.startswith("tl.") else []
+    directive = f"{_FENCE}{{py:{kind}}} {full}{arguments}"
+    return [directive, *options, "", described_text(value), _FENCE, ""]
 
 
 def described(value: object, is_member: bool) -> tuple[str, str]:
@@ -99,7 +121,27 @@ def signature(value: object) -> str:
         text = str(inspect.signature(value))  # pyright: ignore[reportArgumentType]
     except (TypeError, ValueError):
         return ""
-    return _ADDRESS.sub("", text).replace("\n", " ")
+    return _QUOTED.sub(r"\1\2", _ADDRESS.sub("", text).replace("\n", " "))
+
+
+def described_text(value: object) -> str:
+    """A value's description, with names of parameters marked, and errors linked."""
+    text = text_of(value)
+    for name in _parameters(value):
+        text = re.sub(rf"(^|[;.:] |\n){name}: ", rf"\1**{name}**: ", text)
+    return _ERROR_NAME.sub(lambda found: _error_link(found[0]), text)
+
+
+def _parameters(value: object) -> list[str]:
+    """Names of the parameters of a callable, and of the fields of a class."""
+    try:
+        return list(inspect.signature(value).parameters)  # pyright: ignore[reportArgumentType]
+    except (TypeError, ValueError):
+        return []
+
+
+def _error_link(name: str) -> str:
+    return f"[{name}](../errors/{_CODES[name]}.md)"
 
 
 def text_of(value: object) -> str:
@@ -133,16 +175,16 @@ def _is_method(value: object) -> bool:
 
 
 def module_index(module: str) -> str:
-    """The page of a module: its description, and a table of its public names."""
-    names = public_names(module)
+    """The page of a module: its description, and its public names by family."""
     loaded = importlib.import_module(module)
-    rows = [f"| [{n}]({module}.{n}.md) | {first_line(getattr(loaded, n))} |" for n in names]
-    return "\n".join(
-        [
-            f"# {module}", "", f"{_FENCE}{{py:module}} {module}", _FENCE, "", text_of(loaded), "",
-            "| name | |", "|---|---|", *rows, "",
-        ]
-    )  # fmt: skip
+    lines = [f"# {module}", "", f"{_FENCE}{{py:module}} {module}", _FENCE, "", text_of(loaded), ""]
+    for family in families():
+        names = [example.name for example in family.examples if example.module == module]
+        rows = [f"| [{n}]({module}.{n}.md) | {first_line(getattr(loaded, n))} |" for n in names]
+        if rows:
+            lines += [f"## {family.title}", "", family.summary, "", "| name | |", "|---|---|"]
+            lines += [*rows, ""]
+    return "\n".join(lines)
 
 
 def first_line(value: object) -> str:

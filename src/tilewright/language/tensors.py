@@ -102,7 +102,7 @@ class tensor(base_value):
     """A scalar or a tile inside a kernel.
 
     handle: the IR value that it names. Operators broadcast and promote by the rules of the
-    language; see `docs/language`. `and`, `or` and `if` need a scalar.
+    language; see `docs/semantics.md`. `and`, `or` and `if` need a scalar.
     """
 
     __slots__ = ("handle",)
