@@ -43,8 +43,9 @@ def public_names(module: str) -> list[str]:
 
 
 def stub_names(stub: str) -> list[str]:
-    """The names that a stub assigns, annotates or imports as themselves."""
-    return [name for node in ast.parse(stub).body for name in _names(node) if name != "*"]
+    """The public names that a stub assigns, annotates, defines or imports as themselves."""
+    names = (name for node in ast.parse(stub).body for name in _names(node))
+    return [name for name in names if name != "*" and (name == "__version__" or name[0] != "_")]
 
 
 def _names(node: ast.stmt) -> Iterator[str]:

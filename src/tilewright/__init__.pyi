@@ -1,4 +1,9 @@
 # The types of what `__init__.py` loads at first use.
+#
+# pyright: reportOverlappingOverload=false
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, ParamSpec, Protocol, overload
+
 from tilewright import backends as backends
 from tilewright import c as c
 from tilewright import compiler as compiler
@@ -24,7 +29,6 @@ from tilewright.runtime import MockTensor as MockTensor
 from tilewright.runtime import TensorWrapper as TensorWrapper
 from tilewright.runtime import autotune as autotune
 from tilewright.runtime import heuristics as heuristics
-from tilewright.runtime import jit as jit
 from tilewright.runtime import reinterpret as reinterpret
 from tilewright.runtime import set_allocator as set_allocator
 from tilewright.support import errors as errors
@@ -38,6 +42,69 @@ from tilewright.support.errors import TilewrightError as TilewrightError
 from tilewright.support.errors import TilewrightWarning as TilewrightWarning
 from tilewright.triton_alias import as_triton as as_triton
 from tilewright.triton_alias import knobs as knobs
+
+_P = ParamSpec("_P")
+_Compiled = CompiledKernel
+_Names = Sequence[str | int] | None
+
+# A launch takes the kernel's arguments, and options of the target by keyword. A type checker
+# compares the arguments with the signature; with an option it accepts any, since types cannot
+# express additional keywords.
+class _Launch(Protocol[_P]):
+    @overload
+    def __call__(self, *args: _P.args, **more: _P.kwargs) -> _Compiled: ...
+    @overload
+    def __call__(self, *args: Any, num_warps: int, **more: Any) -> _Compiled: ...
+    @overload
+    def __call__(self, *args: Any, num_stages: int, **more: Any) -> _Compiled: ...
+    @overload
+    def __call__(self, *args: Any, num_ctas: int, **more: Any) -> _Compiled: ...
+    @overload
+    def __call__(self, *args: Any, maxnreg: int | None, **more: Any) -> _Compiled: ...
+    @overload
+    def __call__(self, *args: Any, enable_fp_fusion: bool, **more: Any) -> _Compiled: ...
+    @overload
+    def __call__(self, *args: Any, launch_pdl: bool, **more: Any) -> _Compiled: ...
+    @overload
+    def __call__(self, *args: Any, launch_cooperative_grid: bool, **more: Any) -> _Compiled: ...
+    @overload
+    def __call__(self, *args: Any, debug: bool, **more: Any) -> _Compiled: ...
+    @overload
+    def __call__(self, *args: Any, sanitize_overflow: bool, **more: Any) -> _Compiled: ...
+    @overload
+    def __call__(self, *args: Any, extern_libs: Any, **more: Any) -> _Compiled: ...
+    @overload
+    def __call__(self, *args: Any, default_dot_input_precision: str, **more: Any) -> _Compiled: ...
+    @overload
+    def __call__(self, *args: Any, bulk_loads: str, **more: Any) -> _Compiled: ...
+    @overload
+    def __call__(self, *args: Any, persistent: bool | None, **more: Any) -> _Compiled: ...
+    @overload
+    def __call__(self, *args: Any, ieee_rounding: bool, **more: Any) -> _Compiled: ...
+
+class _Kernel(JITFunction, Generic[_P]):
+    # In a kernel, a call of another one.
+    def __call__(self, *args: Any, **keywords: Any) -> Any: ...
+    def __getitem__(self, grid: object) -> _Launch[_P]: ...
+
+@overload
+def jit(fn: Callable[_P, object]) -> _Kernel[_P]: ...
+@overload
+def jit(
+    fn: None = None,
+    *,
+    version: object = None,
+    repr: Callable[[Any], str] | None = None,
+    launch_metadata: Callable[..., Mapping[str, object]] | None = None,
+    do_not_specialize: _Names = None,
+    do_not_specialize_on_alignment: _Names = None,
+    debug: bool | None = None,
+    noinline: bool | None = None,
+    interpret: bool | None = None,
+    strict_triton: bool | None = None,
+    int64_offsets: bool | None = None,
+    check: str | Sequence[str] | None = None,
+) -> Callable[[Callable[_P, object]], _Kernel[_P]]: ...
 
 TritonError = TilewrightError
 constexpr_function = ConstexprFunction

@@ -31,9 +31,9 @@ from tilewright.frontend.python import (
 from tilewright.ir import Module
 from tilewright.ir.types import PointerType, Type
 from tilewright.language import (
+    Constexpr,
     DeviceFunction,
     TensorDescriptor,
-    constexpr,
     constexpr_function,
     is_builtin,
     unwrap,
@@ -395,7 +395,7 @@ def _spec_text(spec: ArgSpec) -> str:
 
 def _value_text(value: object) -> str:
     """Text that differs between compile-time values of different meaning."""
-    if isinstance(value, constexpr):
+    if isinstance(value, Constexpr):
         return _value_text(cast("object", value.value))
     if isinstance(value, DeviceFunction | constexpr_function):
         return f"function {dependencies(cast('DeviceFunction', value)).hash}"

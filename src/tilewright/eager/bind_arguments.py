@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from tilewright.language import base_value, constexpr
+from tilewright.language import Constexpr, base_value
 from tilewright.support import errors
 
 _P = inspect.Parameter
@@ -42,14 +42,14 @@ def is_constexpr(annotation: object) -> bool:
     if isinstance(annotation, str):
         # an annotation may be the text `tl.constexpr` or `constexpr`: the compiler accepts both
         return annotation.rpartition(".")[2].strip() == "constexpr"
-    return annotation is constexpr
+    return annotation is Constexpr
 
 
 def _compile_time(value: Any) -> Any:
     """The value as a constexpr, or its run-time value; None stays None for `is None`."""
-    if value is None or isinstance(value, constexpr | base_value):
+    if value is None or isinstance(value, Constexpr | base_value):
         return value
-    return constexpr(value)
+    return Constexpr(value)
 
 
 def _wrong_call(

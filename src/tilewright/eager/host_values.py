@@ -28,7 +28,7 @@ from tilewright.interp import (
     scalar_value,
 )
 from tilewright.ir.types import DType, PointerType, f32, i1, i32, i64, u64
-from tilewright.language import DeviceFunction, constexpr, tensor, tensor_descriptor
+from tilewright.language import Constexpr, DeviceFunction, tensor, tensor_descriptor
 from tilewright.support import errors
 from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.torch_tensor import TorchTensor
@@ -57,7 +57,7 @@ def language_value(
 
     Errors: UnsupportedArgument, DeviceMismatch.
     """
-    if isinstance(value, constexpr):
+    if isinstance(value, Constexpr):
         # constexpr(None) becomes None, so that `x is None` holds in Python.
         return None if value.value is None else value
     if value is None or isinstance(value, _COMPILE_TIME):

@@ -39,7 +39,7 @@ from tilewright.frontend.semantics import (
 )
 from tilewright.interp import ConcreteValue
 from tilewright.language import (
-    constexpr,
+    Constexpr,
     member_names,
     tensor,
     unused_result,
@@ -152,7 +152,7 @@ class PythonConstructs:
 
     def variable_value(self, x: Any) -> Any:
         """The value of a variable after `name = x`, and of a call after `return x`."""
-        if isinstance(x, constexpr | int | float):
+        if isinstance(x, Constexpr | int | float):
             return typed_number(unwrap(x))
         if not isinstance(x, tuple | list):
             return x

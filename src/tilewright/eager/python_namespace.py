@@ -14,7 +14,7 @@ from typing import Any, cast
 from tilewright import language
 from tilewright.frontend.python import at_compile_time, refuse_reduction
 from tilewright.frontend.semantics import joined
-from tilewright.language import base_value, constexpr, tensor, unwrap, unwrap_deep
+from tilewright.language import Constexpr, base_value, tensor, unwrap, unwrap_deep
 from tilewright.support import errors
 
 Globals = dict[str, Any]
@@ -67,7 +67,7 @@ def _isinstance(value: Any, classes: Any) -> bool:
         return True
     is_value = isinstance(value, base_value | tuple)
     # Tuples are not constants of the language, whatever they contain.
-    return not is_value and builtins.isinstance(constexpr(value), kinds)
+    return not is_value and builtins.isinstance(Constexpr(value), kinds)
 
 
 def _python_types(classes: Any) -> Any:

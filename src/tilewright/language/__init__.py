@@ -24,6 +24,7 @@ from tilewright.language.aggregates import (
     user_aggregate,
 )
 from tilewright.language.compile_time import (
+    Constexpr,
     base_value,
     constexpr,
     constexpr_function,

@@ -27,7 +27,7 @@ class base_value:
 
 def unwrap(value: Any) -> Any:
     """The value inside a constexpr; anything else as it is."""
-    return value.value if isinstance(value, constexpr) else value
+    return value.value if isinstance(value, Constexpr) else value
 
 
 def unwrap_deep(value: Any) -> Any:
@@ -41,30 +41,30 @@ def unwrap_deep(value: Any) -> Any:
     return type(sequence)(*items) if hasattr(sequence, "_fields") else type(sequence)(items)
 
 
-def _forward(name: str) -> Callable[[constexpr, object], Any]:
+def _forward(name: str) -> Callable[[Constexpr, object], Any]:
     fold: Fold = getattr(operator, name)
 
-    def apply(self: constexpr, other: object) -> Any:
+    def apply(self: Constexpr, other: object) -> Any:
         # The tensor on the other side implements the operator.
         if isinstance(other, base_value):
             return NotImplemented
-        return constexpr(fold(self.value, unwrap(other)))
+        return Constexpr(fold(self.value, unwrap(other)))
 
     return apply
 
 
-def _reflected(name: str) -> Callable[[constexpr, object], Any]:
+def _reflected(name: str) -> Callable[[Constexpr, object], Any]:
     fold: Fold = getattr(operator, name)
 
-    def apply(self: constexpr, other: object) -> Any:
+    def apply(self: Constexpr, other: object) -> Any:
         if isinstance(other, base_value):
             return NotImplemented
-        return constexpr(fold(unwrap(other), self.value))
+        return Constexpr(fold(unwrap(other), self.value))
 
     return apply
 
 
-class constexpr:
+class Constexpr:
     """A compile-time Python value.
 
     Arithmetic, comparisons, indexing and calls act on the values and give a constexpr again; with a
@@ -137,22 +137,22 @@ class constexpr:
             raise AttributeError(name=name, obj=self)
         return getattr(self.value, name)
 
-    def __neg__(self) -> constexpr:
-        return constexpr(-self.value)
+    def __neg__(self) -> Constexpr:
+        return Constexpr(-self.value)
 
-    def __pos__(self) -> constexpr:
-        return constexpr(+self.value)
+    def __pos__(self) -> Constexpr:
+        return Constexpr(+self.value)
 
-    def __invert__(self) -> constexpr:
+    def __invert__(self) -> Constexpr:
         value = self.value
         # As for int1: ~True is False, while Python's ~True is -2.
-        return constexpr(not value if isinstance(value, bool) else ~value)
+        return Constexpr(not value if isinstance(value, bool) else ~value)
 
-    def __abs__(self) -> constexpr:
-        return constexpr(abs(self.value))
+    def __abs__(self) -> Constexpr:
+        return Constexpr(abs(self.value))
 
-    def __round__(self, digits: int | None = None) -> constexpr:
-        return constexpr(round(self.value, digits))
+    def __round__(self, digits: int | None = None) -> Constexpr:
+        return Constexpr(round(self.value, digits))
 
     __add__ = _forward("add")
     __radd__ = _reflected("add")
@@ -188,32 +188,47 @@ class constexpr:
         return (
             NotImplemented
             if isinstance(other, base_value)
-            else constexpr(self.value == unwrap(other))
+            else Constexpr(self.value == unwrap(other))
         )
 
     def __ne__(self, other: object) -> Any:
         return (
             NotImplemented
             if isinstance(other, base_value)
-            else constexpr(self.value != unwrap(other))
+            else Constexpr(self.value != unwrap(other))
         )
 
-    def logical_and(self, other: object) -> constexpr:
+    def logical_and(self, other: object) -> Constexpr:
         """`self and other`."""
-        return constexpr(self.value and unwrap(other))
+        return Constexpr(self.value and unwrap(other))
 
-    def logical_or(self, other: object) -> constexpr:
+    def logical_or(self, other: object) -> Constexpr:
         """`self or other`."""
-        return constexpr(self.value or unwrap(other))
+        return Constexpr(self.value or unwrap(other))
 
 
-set_value = cast("Any", constexpr).value.__set__
+set_value = cast("Any", Constexpr).value.__set__
 """Sets the value of a new constexpr, which is not watched yet."""
 
 _watchers: dict[int, list[Callable[[], object]]] = {}
 
 
-def watch(value: constexpr, changed: Callable[[], object]) -> None:
+Constexpr.__name__ = Constexpr.__qualname__ = "constexpr"
+
+
+def _annotation(cls: type) -> Any:
+    return cls.__base__
+
+
+@_annotation
+class constexpr(Constexpr):
+    """The class `Constexpr` by its public name.
+
+    For type checkers it is Any: launches pass plain values for parameters with this annotation.
+    """
+
+
+def watch(value: Constexpr, changed: Callable[[], object]) -> None:
     """Call `changed` once, when `value.value` is assigned."""
     _watchers.setdefault(id(value), []).append(changed)
 

@@ -81,7 +81,8 @@ class Autotuner(KernelWrapper):
         self.configs = configs_of(configs) or [Config({})]
         self.keys = names_of("key", key)
         self.cache: dict[tuple[object, ...], Config] = {}
-        self.best_config: Config | None = None
+        # None before the first choice, but not Optional: users read it after a launch
+        self.best_config = cast("Config", None)
         self.configs_timings: dict[Config, Timing] = {}
         self.bench_time = 0.0
         self.nargs: dict[str, Any] | None = None

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, cast
 
-from tilewright.language import base_value, constexpr
+from tilewright.language import Constexpr, base_value
 
 
 def builtin(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -30,5 +30,5 @@ def builtin(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 def _known(value: Any) -> Any:
     """A compile-time value as a constexpr; tensors, and sequences of values, as they are."""
-    is_language_value = isinstance(value, (base_value, constexpr, tuple, list))
-    return cast("Any", value) if is_language_value else constexpr(value)
+    is_language_value = isinstance(value, (base_value, Constexpr, tuple, list))
+    return cast("Any", value) if is_language_value else Constexpr(value)

@@ -20,8 +20,8 @@ from tilewright.frontend.python.read_order import early_reads
 from tilewright.frontend.python.syntax_parts import parts_of
 from tilewright.ir.types import DType, PointerType, TileType
 from tilewright.language import (
+    Constexpr,
     DeviceFunction,
-    constexpr,
     constexpr_function,
     dtype,
     is_builtin,
@@ -34,7 +34,7 @@ from tilewright.support.fresh_stack import nested
 CONTAINERS = (list, dict)
 """Types of globals that may change in place."""
 _CONSTANTS = (
-    bool, int, float, str, bytes, type(None), tuple, *CONTAINERS, constexpr, dtype, Enum,
+    bool, int, float, str, bytes, type(None), tuple, *CONTAINERS, Constexpr, dtype, Enum,
 )  # fmt: skip
 # With functions: rebinding a helper's name changes the kernel as a constant does.
 _RECORDED = (*_CONSTANTS, DeviceFunction, constexpr_function)
@@ -55,7 +55,7 @@ _PLAIN = (
 
 
 def _may_change(value: object) -> bool:
-    return isinstance(value, (*CONTAINERS, constexpr))
+    return isinstance(value, (*CONTAINERS, Constexpr))
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +259,7 @@ def _path(node: ast.AST) -> tuple[str, ...]:
 
 def _fingerprint(value: object) -> str:
     """A text that is different for values that a kernel treats differently."""
-    if isinstance(value, constexpr):
+    if isinstance(value, Constexpr):
         return f"constexpr {_fingerprint(cast('object', value.value))}"
     if isinstance(value, _PLAIN):
         return f"{type(value).__name__} {value!r}"

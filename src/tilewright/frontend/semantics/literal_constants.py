@@ -8,7 +8,7 @@ from tilewright.frontend.dtype_promotion import Literal, fits, literal_dtype
 from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.ir import Value
 from tilewright.ir.types import DType, PointerType, Type, dtype_of, element_of
-from tilewright.language import aggregate_value, constexpr, dtype, tensor, type_of
+from tilewright.language import Constexpr, aggregate_value, dtype, tensor, type_of
 from tilewright.support import errors
 
 
@@ -46,7 +46,7 @@ def materialize(ctx: Context, value: object) -> tensor:
     """
     if isinstance(value, tensor):
         return value
-    if isinstance(value, constexpr):
+    if isinstance(value, Constexpr):
         value = value.value
     if not isinstance(value, int | float):
         ctx.fail(
@@ -61,7 +61,7 @@ def describe(value: object) -> str:
         return str(value.type)
     if isinstance(value, aggregate_value):
         return value.description
-    if isinstance(value, constexpr):
+    if isinstance(value, Constexpr):
         value = value.value
     if isinstance(value, int | float | str):
         return repr(value)

@@ -20,8 +20,8 @@ from tilewright import language
 from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.language import (
     STUBS,
+    Constexpr,
     DeviceFunction,
-    constexpr,
     constexpr_function,
     is_builtin,
     unwrap,
@@ -137,11 +137,11 @@ def call_builtin(
         kwargs = _by_own_names(stub, implementation, kwargs)
     _check_call(ctx, implementation, args, kwargs)
     # Only the top level: readers of tuples unwrap the constexprs inside.
-    plain = [a.value if isinstance(a, constexpr) else a for a in args]
+    plain = [a.value if isinstance(a, Constexpr) else a for a in args]
     # Most calls have no keywords.
     if not kwargs:
         return implementation.fn(ctx, *plain)
-    named = {k: v.value if isinstance(v, constexpr) else v for k, v in kwargs.items()}
+    named = {k: v.value if isinstance(v, Constexpr) else v for k, v in kwargs.items()}
     return implementation.fn(ctx, *plain, **named)
 
 
@@ -183,7 +183,7 @@ def call(ctx: Context, callee: Any, args: Sequence[Any], kwargs: dict[str, Any])
         return ctx.functions.call(ctx, callee, args, kwargs)
     if isinstance(callee, constexpr_function):
         function = cast("Callable[..., Any]", callee)
-        return constexpr(function(*args, **kwargs))
+        return Constexpr(function(*args, **kwargs))
     ctx.fail(
         errors.InvalidOperation,
         f"call {getattr(callee, '__name__', callee)!r}",

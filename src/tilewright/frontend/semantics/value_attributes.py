@@ -11,7 +11,7 @@ from tilewright.frontend.semantics.shape_functions import item, trans
 from tilewright.ir import Value
 from tilewright.ir.types import DType, TileType, i1, i64
 from tilewright.language import (
-    constexpr,
+    Constexpr,
     member_names,
     tensor,
 )
@@ -29,7 +29,7 @@ def getattr_(ctx: Context, x: object, name: str) -> Any:
     if isinstance(x, tensor) and name == "T":
         return trans(ctx, x)
     # These four belong to constexpr itself; all other names are looked up on the number.
-    if isinstance(x, constexpr) and name not in ("value", "type", "logical_and", "logical_or"):
+    if isinstance(x, Constexpr) and name not in ("value", "type", "logical_and", "logical_or"):
         x = x.value
     if isinstance(x, bool | int | float) and name in member_names():
         x = materialize(ctx, x)

@@ -29,7 +29,7 @@ from typing import Any, cast
 
 from tilewright.compiler import name_of_type
 from tilewright.ir.types import DType, PointerType, Scalar, f32, i1, i32, i64, u64
-from tilewright.language import DeviceFunction, constexpr, constexpr_function, dtype
+from tilewright.language import Constexpr, DeviceFunction, constexpr_function, dtype
 from tilewright.support import errors
 
 ALIGNMENT, HALF_ALIGNMENT = DIVISORS = 16, 8
@@ -184,7 +184,7 @@ def address_divisor(address: int) -> int:
 
 def constant_key(value: object) -> Key:
     """The key of a compile-time value; that of an unhashable value is its text."""
-    if isinstance(value, constexpr):
+    if isinstance(value, Constexpr):
         value = cast("object", value.value)
     kind = type(value)
     if kind is int or value is None:
@@ -260,7 +260,7 @@ def _of_constant(value: object) -> Handled:
     return constant_key(value), value
 
 
-def _of_constexpr(wrapped: constexpr) -> Handled:
+def _of_constexpr(wrapped: Constexpr) -> Handled:
     """The handler of `tl.constexpr(n)`, whose key differs from that of an integer that is 1."""
     key = constant_key(wrapped)
     return (Constant((int, key)) if isinstance(key, int) else key), wrapped.value
@@ -285,7 +285,7 @@ HANDLERS.update(
         int: _of_int,
         float: lambda value: (FLOAT, value),
         type(None): lambda value: (None, None),
-        constexpr: _of_constexpr,
+        Constexpr: _of_constexpr,
         tuple: _of_tuple,
         str: _of_constant,
         dtype: _of_constant,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright.frontend.python import CONTAINERS, Dependencies, UsedGlobal
-from tilewright.language import constexpr, watch
+from tilewright.language import Constexpr, watch
 from tilewright.support import errors
 
 GlobalCheck = tuple[Callable[[Any], object], object, object]
@@ -26,7 +26,7 @@ class UsedGlobals:
         self._dependencies = dependencies
         self.checks: tuple[GlobalCheck, ...] = tuple(map(_check, dependencies.used))
         for used in dependencies.used:
-            if isinstance(used.original, constexpr):
+            if isinstance(used.original, Constexpr):
                 watch(used.original, forget)
 
     def check(self, kernel: str) -> None:

@@ -20,7 +20,7 @@ from tilewright.frontend.lowering_frame import HandlerTable, LoweringFrame, Lowe
 from tilewright.frontend.semantics import Context, call_builtin, constant
 from tilewright.ir import Value
 from tilewright.ir.types import DType, Type, element_of, i1, i64, with_element
-from tilewright.language import constexpr, tensor
+from tilewright.language import Constexpr, tensor
 from tilewright.support import SourceLoc, errors
 from tilewright.support.data_class import dataclass
 
@@ -37,7 +37,7 @@ statement = STATEMENTS.register
 """Decorator of the handlers of statements."""
 
 
-class TypedInteger(constexpr):
+class TypedInteger(Constexpr):
     """A compile-time integer with its type in C: `5u`, `sizeof(float)`, `TM / 2 + 1`."""
 
     __slots__ = ("dtype",)

@@ -16,7 +16,7 @@ from tilewright.frontend.python.lower.language_values import is_tuple, static_va
 from tilewright.frontend.semantics import Context, constant
 from tilewright.ir import Value
 from tilewright.ir.types import DType, Type, element_of
-from tilewright.language import aggregate_value, base_value, constexpr, tensor
+from tilewright.language import Constexpr, aggregate_value, base_value, tensor
 from tilewright.support.data_class import dataclass
 
 
@@ -69,7 +69,7 @@ def leaf_type(leaf: object) -> Type | None:
     """The type of a leaf that can be a run-time value; None for other compile-time objects."""
     if isinstance(leaf, tensor):
         return leaf.handle.type
-    number = leaf.value if isinstance(leaf, constexpr) else None
+    number = leaf.value if isinstance(leaf, Constexpr) else None
     return literal_dtype(number) if isinstance(number, int | float) else None
 
 
@@ -100,16 +100,16 @@ def can_hold(type_: Type, literal: object) -> bool:
 
 def joinable(left: object, right: object) -> bool:
     """Whether two leaves can be one value."""
-    left, right = (constexpr(x) if isinstance(x, int | float) else x for x in (left, right))
+    left, right = (Constexpr(x) if isinstance(x, int | float) else x for x in (left, right))
     return common_type(left, right) is not None
 
 
 def as_joined(ctx: Context, number: float, others: Iterable[object]) -> Value:
     """A number in the common type of it and other leaves."""
-    leaf: object = constexpr(number)
+    leaf: object = Constexpr(number)
     type_ = leaf_type(leaf)
     for other in others:
-        other = constexpr(other) if isinstance(other, int | float) else other
+        other = Constexpr(other) if isinstance(other, int | float) else other
         joined = common_type(leaf, other)
         if joined is not None and isinstance(other, tensor):
             return as_value(ctx, leaf, joined)

@@ -29,8 +29,8 @@ from tilewright.frontend.python.lower.language_values import (
 )
 from tilewright.frontend.python.read_order import early_reads
 from tilewright.language import (
+    Constexpr,
     base_value,
-    constexpr,
     dtype,
     member_names,
     unknown_name,
@@ -42,14 +42,14 @@ from tilewright.support import errors
 
 # Values whose changes `source_dependencies` detects.
 _GLOBAL_CONSTANTS = (
-    bool, int, float, str, bytes, type(None), tuple, list, dict, constexpr, dtype, Enum,
+    bool, int, float, str, bytes, type(None), tuple, list, dict, Constexpr, dtype, Enum,
 )  # fmt: skip
 
 
 @expression(ast.Constant)
 def constant(frame: FunctionFrame, node: ast.Constant) -> object:
     """A literal."""
-    return constexpr(node.value)
+    return Constexpr(node.value)
 
 
 @expression(ast.Name)
@@ -94,7 +94,7 @@ def _outside(frame: FunctionFrame, node: ast.Name) -> object:
 
 def _is_shadowed_later(frame: FunctionFrame, name: str, value: object) -> bool:
     """Whether a name refers to a global constexpr until it is assigned, as in Triton."""
-    return isinstance(value, constexpr) and name in early_reads(frame.source)
+    return isinstance(value, Constexpr) and name in early_reads(frame.source)
 
 
 def undefined_local(name: str, names: Iterable[str]) -> errors.UndefinedName:
@@ -125,10 +125,10 @@ def attribute_of(frame: FunctionFrame, node: ast.expr, owner: object, attr: str)
         return call_python(frame.session, getattr, (owner, attr), {})
     if isinstance(owner, base_value):
         return semantics.getattr_(frame.at(node), owner, attr)
-    if attr == "type" and (is_tuple(owner) or isinstance(owner, constexpr)):
+    if attr == "type" and (is_tuple(owner) or isinstance(owner, Constexpr)):
         return type_of_value(owner)
     # These are attributes of the constexpr itself; others are those of the number inside.
-    if isinstance(owner, constexpr) and attr not in ("value", "type"):
+    if isinstance(owner, Constexpr) and attr not in ("value", "type"):
         owner = cast("object", owner.value)
         if isinstance(owner, bool | int | float) and attr in member_names():
             return wrap(semantics.getattr_(frame.at(node), owner, attr))
@@ -256,7 +256,7 @@ def _holds(frame: FunctionFrame, condition: ast.expr) -> bool:
 @expression(ast.JoinedStr)
 def formatted_string(frame: FunctionFrame, node: ast.JoinedStr) -> object:
     """An f-string of compile-time values."""
-    return constexpr("".join(_text(frame, part) for part in node.values))
+    return Constexpr("".join(_text(frame, part) for part in node.values))
 
 
 def _text(frame: FunctionFrame, node: ast.expr) -> str:

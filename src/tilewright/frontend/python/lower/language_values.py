@@ -13,8 +13,8 @@ from typing import TypeGuard, TypeVar, cast
 from tilewright.frontend.dtype_promotion import typed_as
 from tilewright.frontend.typed_numbers import plain_number, typed_number
 from tilewright.language import (
+    Constexpr,
     base_value,
-    constexpr,
     constexpr_type,
     no_extents,
     tensor,
@@ -30,7 +30,7 @@ from tilewright.support.asynchronous_exceptions import synchronous
 T = TypeVar("T")
 _LITERALS = (bool, int, float, str, bytes, complex, type(None))
 
-NONE = constexpr(None)
+NONE = Constexpr(None)
 
 
 class DeferredError:
@@ -74,7 +74,7 @@ def variable_value(value: object) -> object:
         return value if same else tuple_like(value, items)
     number = cast("object", unwrap(value))
     typed = typed_number(number)
-    return value if typed is number else constexpr(typed)
+    return value if typed is number else Constexpr(typed)
 
 
 def plain_value(value: object) -> object:
@@ -106,9 +106,9 @@ def cannot_unpack(value: object, values: int, targets: int) -> errors.Tilewright
 def wrap(value: object) -> object:
     """A Python object as a language value."""
     if isinstance(value, _LITERALS):
-        return constexpr(value)
+        return Constexpr(value)
     # language_tuple before the tuple test below: its items are language values already.
-    if isinstance(value, constexpr | base_value | language_tuple):
+    if isinstance(value, Constexpr | base_value | language_tuple):
         return value
     if is_tuple(value) or isinstance(value, list):
         items = cast("Sequence[object]", value)

@@ -22,7 +22,7 @@ from tilewright.frontend.python.lower.language_values import (
 )
 from tilewright.frontend.python.lower.operators import apply_binary
 from tilewright.frontend.typed_numbers import joined
-from tilewright.language import constexpr
+from tilewright.language import Constexpr
 from tilewright.language import tuple as language_tuple
 from tilewright.support import errors
 
@@ -156,7 +156,7 @@ def _len(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords
             reason = "a scalar has no length"
             frame.fail(node, errors.InvalidOperation("take the length of a tensor", reason))
         return value.shape[0]
-    return constexpr(len(list(iterate(frame, node, value))))
+    return Constexpr(len(list(iterate(frame, node, value))))
 
 
 @_builtin(builtins.isinstance, 2, 2)
@@ -167,12 +167,12 @@ def _isinstance(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: K
 
     def holds() -> bool:
         # isinstance(N, int) must hold for a constexpr parameter N, which Triton code tests.
-        is_static_instance = isinstance(value, constexpr) and isinstance(
+        is_static_instance = isinstance(value, Constexpr) and isinstance(
             static_value(value), classes
         )
         return is_static_instance or isinstance(value, classes)
 
-    return constexpr(on_host("evaluate isinstance()", holds))
+    return Constexpr(on_host("evaluate isinstance()", holds))
 
 
 @_builtin(builtins.getattr, 2, 3)
@@ -188,7 +188,7 @@ def _getattr(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keyw
 @_builtin(builtins.hasattr, 2, 2)
 def _hasattr(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywords) -> object:
     value = _getattr(frame, node, (*args, MISSING), kwargs)
-    return constexpr(value is not MISSING)
+    return Constexpr(value is not MISSING)
 
 
 @_builtin(builtins.print, 0, _MANY, "hex")
@@ -196,7 +196,7 @@ def _print(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Keywor
     """`tl.device_print`, with the leading string as its prefix."""
     prefixed = bool(args) and is_static(args[0]) and isinstance(static_value(args[0]), str)
     # device_print needs a prefix first; Python's print does not.
-    whole = args if prefixed else (constexpr(""), *args)
+    whole = args if prefixed else (Constexpr(""), *args)
     return wrap(semantics.call_builtin(frame.ctx, language.device_print, whole, kwargs))
 
 
@@ -230,7 +230,7 @@ def _enumerate(frame: FunctionFrame, node: ast.Call, args: Arguments, kwargs: Ke
     first = cast("int", _static(frame, node, "the start of enumerate()", start))
     items = tuple(iterate(frame, node, args[0]))
     pairs = on_host("enumerate a tuple", lambda: list(enumerate(items, first)))
-    return language_tuple(language_tuple([constexpr(i), item]) for i, item in pairs)
+    return language_tuple(language_tuple([Constexpr(i), item]) for i, item in pairs)
 
 
 def _start(
@@ -239,7 +239,7 @@ def _start(
     """The second argument of `sum` and `enumerate`, by position or name; 0 if there is none."""
     if len(args) == 2 and kwargs:
         frame.fail(node, errors.RepeatedArgument(name, "start"))
-    return args[1] if len(args) == 2 else kwargs.get("start", constexpr(0))
+    return args[1] if len(args) == 2 else kwargs.get("start", Constexpr(0))
 
 
 def _static(frame: FunctionFrame, node: ast.Call, what: str, value: object) -> object:

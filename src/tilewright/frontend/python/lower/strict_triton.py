@@ -15,7 +15,7 @@ from tilewright.frontend.python.captured_names import MISSING, Environment
 from tilewright.frontend.python.function_source import FunctionSource
 from tilewright.frontend.python.lower.syntax_queries import local_names
 from tilewright.frontend.semantics import refuse_extension
-from tilewright.language import constexpr
+from tilewright.language import Constexpr
 from tilewright.support import SourceLoc
 
 _CONSTRUCTS: dict[type[ast.AST], str] = {
@@ -66,6 +66,6 @@ def _extensions(
 def _global(name: str, environment: Environment) -> str | None:
     """Description, for messages, of a global with a plain value that is no constexpr."""
     value = environment.find(name)
-    if value is MISSING or isinstance(value, constexpr) or not isinstance(value, _PLAIN):
+    if value is MISSING or isinstance(value, Constexpr) or not isinstance(value, _PLAIN):
         return None
     return f"the global variable '{name}', which is no tl.constexpr,"
