@@ -28,6 +28,7 @@ from tilewright.support import (
     HookChain,
     LaunchMetadata,
     TilewrightError,
+    attribute_late,
     errors,
     kernel_hooks,
     normal_grid,
@@ -360,6 +361,10 @@ class CompiledKernel:
                 self.launch(*extents, *args)
 
         return launch
+
+    def _repr_html_(self) -> str:
+        """The kernel in a notebook."""
+        return attribute_late("tilewright.compiler.html_summary:variant_html")(self)
 
     def __repr__(self) -> str:
         return f"<CompiledKernel {self.name} for {self.target.backend}, {self.hash[:12]}>"

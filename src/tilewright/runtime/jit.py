@@ -43,6 +43,7 @@ from tilewright.runtime.replaceable_functions import FunctionText
 from tilewright.support import (
     HookChain,
     TilewrightWarning,
+    attribute_late,
     cached_property,
     call_user_function,
     checks_of,
@@ -235,6 +236,13 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
     def hash(self, value: None) -> None:
         vars(self).pop("used_global_vals", None)
         self.variants.forget_dependencies()
+
+    def _repr_html_(self) -> str:
+        """The kernel in a notebook: source and compiled variants."""
+        show = attribute_late("tilewright.compiler.html_summary:kernel_html")
+        code = self.fn.__code__
+        location = f"{code.co_filename}:{code.co_firstlineno}"
+        return show(self.__name__, location, self.src, self.variants.kernels.made.values())
 
     @property
     def device_caches(self) -> dict[int, tuple[dict[str, CompiledKernel]]]:
