@@ -140,7 +140,8 @@ class Worker:
         self._operator = row.operator
         before = _kernels()
         try:
-            _thin_out(row.module, self._configurations)
+            _load(row.module)
+            _thin_out(self._configurations)
             tokens = min(shape.tokens, row.checked)
             errors = self._errors(row.inputs(Shape(tokens, shape.divisor), self._device))
             self._inputs = row.inputs(shape, self._device)
@@ -281,11 +282,21 @@ def _function(value: Any) -> Any:
     return value
 
 
-def _thin_out(module: str, kept: int) -> None:
-    """Keep evenly spread configurations of the library's autotuners, once its module is loaded."""
-    if not module or not kept:
+def _load(module: str) -> None:
+    """Import a library's module. fla-core refuses the backward pass of gated chunks with Triton
+    3.4 to 3.7.0 on Hopper, where their results were wrong: measured here, with the error."""
+    if not module:
         return
     importlib.import_module(module)
+    refusing: Any = sys.modules.get("fla.ops.common.chunk_o")
+    if refusing is not None:
+        refusing.TRITON_ABOVE_3_7_1 = True
+
+
+def _thin_out(kept: int) -> None:
+    """Keep evenly spread configurations of the libraries' autotuners."""
+    if not kept:
+        return
     for value in _values_of_libraries():
         while value is not None and not isinstance(value, type):
             configurations = getattr(value, "configs", None)
