@@ -7,13 +7,13 @@ from tilewright.backends.manifest import StageContext
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.bulk_ops import BulkCopyOp
 from tilewright.backends.nvidia.explain.occupancy import resources_of
-from tilewright.backends.nvidia.explain.op_rows import Obstacles, op_rows
+from tilewright.backends.nvidia.explain.op_rows import op_rows
+from tilewright.backends.nvidia.explain.pass_reasons import pass_reasons
+from tilewright.backends.nvidia.explain.register_pressure import register_pressure
 from tilewright.backends.nvidia.explain.roofline import bound_of
 from tilewright.backends.nvidia.passes._promote_loads import OUTSIDE_OF_LOOPS
 from tilewright.backends.nvidia.passes.legalize_dots import fma_reason
-from tilewright.backends.nvidia.passes.multicast_tma import MulticastTma
 from tilewright.backends.nvidia.passes.select_mma import mma_obstacles
-from tilewright.backends.nvidia.passes.select_tma import SelectTma
 from tilewright.backends.nvidia.pipeline import choices_of, front_pipeline, layout_pipeline
 from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.ir import Function, Module
@@ -31,11 +31,12 @@ def explain_kernel(module: Module, context: StageContext, sizes: LaunchSizes | N
     by_fma = {op.loc: fma_reason(op, arch) for op in _dots(module)}
     front_pipeline(choices_of(context)).run(module)
     obstacles = by_fma | mma_obstacles(module.kernel, arch, options.num_warps)
-    no_tma, not_shared = _refusals(module.kernel.clone(), context)
+    reasons = pass_reasons(module.kernel.clone(), context)
     layout_pipeline(choices_of(context)).run(module)
     why = _outside_of_loops(module.kernel)
     no_tma = {
-        loc: why if obstacle == OUTSIDE_OF_LOOPS else obstacle for loc, obstacle in no_tma.items()
+        loc: why if obstacle == OUTSIDE_OF_LOOPS else obstacle
+        for loc, obstacle in reasons.no_tma.items()
     }
     # Including the producer's warps.
     warps = int(metadata.get("threads") or arch.warp_size * options.num_warps) // arch.warp_size
@@ -43,24 +44,14 @@ def explain_kernel(module: Module, context: StageContext, sizes: LaunchSizes | N
         arch, warps, metadata["registers"], metadata["spills"], metadata["shared"]
     )
     rows = op_rows(module.kernel, arch, obstacles, no_tma)
-    notes = _cluster_notes(module.kernel, options.num_ctas, not_shared)
+    notes = (
+        *_cluster_notes(module.kernel, options.num_ctas, reasons.not_shared),
+        *reasons.notes(),
+        *_spill_notes(module.kernel, resources.spills),
+    )
     return Explanation(
         metadata["name"], "cuda", arch.name, rows, resources, bound=bound, notes=notes
     )
-
-
-def _refusals(trial: Function, context: StageContext) -> tuple[Obstacles, str]:
-    """The reasons why TMA does not issue accesses, and why the blocks of clusters share no loads.
-    The function is changed."""
-    no_tma: Obstacles = {}
-    for step in layout_pipeline(choices_of(context)).steps:
-        if isinstance(step.work, MulticastTma):
-            return no_tma, step.work.obstacle(trial)
-        if isinstance(step.work, SelectTma):
-            no_tma = step.work.select(trial).reasons
-        else:
-            step.work.run(trial)
-    return no_tma, "maxnreg or num_ctas leaves no producer warp"
 
 
 def _outside_of_loops(function: Function) -> str:
@@ -85,6 +76,11 @@ def _cluster_notes(function: Function, num_ctas: int, not_shared: str) -> tuple[
         f"clusters of 2 blocks share the copies of lines {', '.join(map(str, lines))} wherever "
         "both copy the same, one half each: rows begin between sectors, of which L2 sends one more",
     )
+
+
+def _spill_notes(function: Function, spills: int) -> tuple[str, ...]:
+    """Which tiles hold the registers of a kernel that spills."""
+    return (register_pressure(function).text(),) if spills else ()
 
 
 def _dots(module: Module) -> list[DotOp]:

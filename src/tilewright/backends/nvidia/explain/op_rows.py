@@ -18,9 +18,11 @@ from tilewright.backends.nvidia.buffer_ops import (
     WriteOp,
     alloc_of,
     buffer_type,
+    users_of,
 )
 from tilewright.backends.nvidia.bulk_ops import BulkCopyOp
 from tilewright.backends.nvidia.exchange_ops import CountOp, SharedFmaDotOp, is_scratch
+from tilewright.backends.nvidia.explain.conversion_causes import conversion_cause
 from tilewright.backends.nvidia.explain.operand_sources import operand_source, reads_of
 from tilewright.backends.nvidia.explain.vector_notes import vector_notes
 from tilewright.backends.nvidia.layouts.access_vectors import MAX_VECTOR_BYTES, vector_length
@@ -251,7 +253,10 @@ class _Explainer:
         chosen = conversion(op, self.arch.stmatrix)
         if isinstance(chosen, WarpShuffle):
             how = f"{chosen.exchange.shuffles} shfl.sync.idx"
-            yield self._row(op, "convert", op.type, how, 4, "registers of other lanes")
+            cause = conversion_cause(op, op.x, op.results)
+            yield self._row(
+                op, "convert", op.type, how, 4, "registers of other lanes", notes=[cause]
+            )
 
     def write(self, op: ShareOp | WriteOp) -> Iterator[OpRow]:
         """Registers that are written to a buffer: for dots, or for other threads, such as partial
@@ -273,7 +278,12 @@ class _Explainer:
         narrow = min(access.bits for access in accesses) // 8
         degree = max(access.degree for access in accesses)
         kind = "reduce" if isinstance(op.x.op, ReduceOp) else "convert"
-        yield self._row(op, kind, op.x.type, ", ".join(names), narrow, through, degree)
+        notes = list[str]()
+        if kind == "convert" and scratch:
+            users = users_of(alloc_of(buffer).results[0])
+            after = [user.result for user in users if isinstance(user, ReadOp)]
+            notes.append(conversion_cause(op, op.x, after))
+        yield self._row(op, kind, op.x.type, ", ".join(names), narrow, through, degree, notes)
 
     @staticmethod
     def _row(

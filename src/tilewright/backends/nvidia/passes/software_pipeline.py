@@ -49,7 +49,7 @@ from tilewright.backends.nvidia.shared_memory.allocate_shared import BufferRoom,
 from tilewright.backends.nvidia.shared_memory.shared_usage import Machine
 from tilewright.ir import Function, Pass, Value
 from tilewright.ops import DescriptorLoadOp, ForOp
-from tilewright.support import errors
+from tilewright.support import SourceLoc, errors
 from tilewright.support.data_class import dataclass
 from tilewright.transforms import remove_dead
 
@@ -67,26 +67,31 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
     capability: int = 90
 
     def run(self, function: Function) -> bool:
+        return any(choice.slots for choice in self.pipeline(function))
+
+    def pipeline(self, function: Function) -> list[StageChoice]:
+        """Pipeline every loop that allows it; returns the choices for loops with loads."""
         loops = [op for op in function.walk() if isinstance(op, ForOp)]
         if all(map(_is_pipelined, loops)):
-            return False
+            return []
         facts = analyze_alignment(function)
-        changed = False
+        choices: list[StageChoice] = []
         # an inner loop follows the outer one in the walk: reversed, the innermost come first
         for loop in reversed(loops):
             stages = self.stages if loop.stages is None else loop.stages
             if stages < 2 or _is_pipelined(loop):
                 continue
-            schedule = self._fitting(function, loop, facts, stages)
+            schedule, why_not = self._fitting(function, loop, facts, stages)
+            slots = 0 if schedule is None else schedule.slots
+            choices.append(StageChoice(loop.loc, slots, stages, why_not if slots < stages else ""))
             if schedule is not None:
                 LoopExpansion(schedule).run()
-                changed = True
             elif any(isinstance(op, DescriptorLoadOp) for op in loop.body):
                 # nvidia-select-tma accepted it: other exchanges of the loop take too much.
                 raise self._no_room(function, loop)
-        if changed:
+        if any(choice.slots for choice in choices):
             remove_dead(function)  # addresses of loads that became copies
-        return changed
+        return choices
 
     def _no_room(self, function: Function, loop: ForOp) -> errors.OutOfResources:
         """The error for a loop whose operands only TMA loads, and do not fit twice."""
@@ -99,12 +104,13 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
 
     def _fitting(
         self, function: Function, loop: ForOp, facts: dict[Value, Alignment], stages: int
-    ) -> LoopSchedule | None:
-        """The schedule with the most slots that fits."""
+    ) -> tuple[LoopSchedule | None, str]:
+        """The schedule with the most slots that fits, and why none with more does."""
         arch = row_for(self.capability)
         machine = Machine.of(arch)
         most = stages if stages < HINT else MOST_SLOTS
         limit, resident = None, self._bytes_of_resident(function, arch)
+        why_not = "memory dependences, or addresses that are loaded, allow no more"
         for schedule in schedule_loop(loop, facts, most):
             plain = replace(schedule, doubles=False)
             size = _bytes_of(function, plain, machine)
@@ -116,10 +122,11 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
                 # Slots beyond the request must not cost a program.
                 is_more = schedule.slots > stages or full > size
                 if full <= (limit if is_more else arch.shared_optin):
-                    return schedule
+                    return schedule, why_not
             if schedule.slots <= stages and size <= resident:
-                return plain
-        return None
+                return plain, why_not
+            why_not = f"{schedule.slots} take {size} bytes of shared memory, {resident} are left"
+        return None, why_not
 
     def _bytes_of_resident(self, function: Function, arch: Arch) -> int:
         """Shared memory that a program with roles may use at equal occupancy."""
@@ -137,6 +144,17 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
         registers = estimated_registers(held_registers(loop), Overhead.DOTS, arch)
         programs = resident_programs(arch, size, registers, 32 * self.warps)
         return min(arch.shared_sm // programs - arch.shared_reserved, arch.shared_optin)
+
+
+@dataclass(frozen=True, slots=True)
+class StageChoice:
+    """The stages of a loop. slots: of each buffer, 0 where no load is issued ahead; why_not: why
+    not as many as requested"""
+
+    loc: SourceLoc | None
+    slots: int
+    requested: int
+    why_not: str
 
 
 def _is_pipelined(loop: ForOp) -> bool:

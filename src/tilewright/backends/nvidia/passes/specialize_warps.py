@@ -121,21 +121,15 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
     persistent: bool | None = None
 
     def run(self, function: Function) -> bool:
-        loads = [op for op in function.walk() if isinstance(op, DescriptorLoadOp) and op.bulk]
-        if not loads or not row_for(self.capability).setmaxnreg or self.warps % 4:
+        loads = _bulk_loads(function)
+        if not loads or self._missing_means():
             return False
-        nested = is_nested(function, loads)
         schedules = self._schedules(function, loads)
-        if not nested and not self._pays(function, schedules):
-            return False
-        plan = self._plan(function, schedules, nested)
-        if plan is None and nested:
-            # nvidia-select-tma accepted them: other exchanges take too much.
-            raise self._no_room(function, schedules)
-        if plan is None:
+        plan = self._decide(function, schedules, is_nested(function, loads))
+        if isinstance(plan, str):
             return False
         if self._load_ahead(function, schedules):
-            loads = [op for op in function.walk() if isinstance(op, DescriptorLoadOp) and op.bulk]
+            loads = _bulk_loads(function)
             schedules = self._schedules(function, loads)
         first = self._first_loads(function, schedules, plan)
         if self._loops(function, schedules, bool(first) and plan.blocks == 1):
@@ -148,6 +142,35 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         schedules = _with_slots(schedules, plan.slots)
         split_roles(function, schedules, self.warps, plan.registers, plan.groups)
         return True
+
+    def obstacle(self, function: Function) -> str:
+        """Why no producer warp issues the loads of a function; "" if one does."""
+        loads = _bulk_loads(function)
+        if not loads:
+            return "TMA issues none of the loads of its loops"
+        if missing := self._missing_means():
+            return missing
+        schedules = self._schedules(function, loads)
+        plan = self._decide(function, schedules, is_nested(function, loads))
+        return plan if isinstance(plan, str) else ""
+
+    def _missing_means(self) -> str:
+        """Why no function of this launch has a producer warp; "" if it may."""
+        arch = row_for(self.capability)
+        if not arch.setmaxnreg:
+            return f"{arch.name} cannot move registers between warps"
+        return f"{self.warps} warps are no whole warpgroups of 4" if self.warps % 4 else ""
+
+    def _decide(
+        self, function: Function, schedules: Sequence[LoopSchedule], nested: bool
+    ) -> _Plan | str:
+        """The plan, or why there is none. Errors: OutOfResources."""
+        obstacle = "" if nested else self._cost(function, schedules)
+        plan = obstacle or self._plan(function, schedules, nested)
+        if isinstance(plan, str) and nested:
+            # nvidia-select-tma accepted them: other exchanges take too much.
+            raise self._no_room(function, schedules)
+        return plan
 
     def _first_loads(
         self, function: Function, schedules: Sequence[LoopSchedule], plan: _Plan
@@ -194,17 +217,19 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
     def _stages(self, loop: ForOp) -> int:
         return self.stages if loop.stages is None else loop.stages
 
-    def _pays(self, function: Function, schedules: Sequence[LoopSchedule]) -> bool:
-        """Whether a producer is possible, and slows down no loop."""
+    def _cost(self, function: Function, schedules: Sequence[LoopSchedule]) -> str:
+        """Why a producer is impossible, or slows down a loop; "" if neither."""
         loads = {schedule.loop: [a.load for a in schedule.copies] for schedule in schedules}
         copied = [load for found in loads.values() for load in found]
         if not has_producer(function, cast("list[DescriptorLoadOp]", copied)):
-            return False
+            return "its loads depend on loaded values, follow a store, or the kernel asserts"
         facts = analyze_alignment(function)
         loops = [op for op in function.walk() if isinstance(op, ForOp)]
-        return not any(map(_is_short, loads)) and all(
-            self._is_left_alone(loop, loads.get(loop, []), facts) for loop in loops
-        )
+        if any(map(_is_short, loads)):
+            return f"a loop has fewer than {_LEAST_ITERATIONS} iterations"
+        if all(self._is_left_alone(loop, loads.get(loop, []), facts) for loop in loops):
+            return ""
+        return "threads copy other loads of its loops ahead, or compute operands for two slots"
 
     def _is_left_alone(
         self, loop: ForOp, bulk: Sequence[Load], facts: dict[Value, Alignment]
@@ -235,8 +260,8 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
 
     def _plan(
         self, function: Function, schedules: Sequence[LoopSchedule], nested: bool
-    ) -> _Plan | None:
-        """The plan; None if a producer does not pay, or fit."""
+    ) -> _Plan | str:
+        """The plan; or why a producer does not pay, or fit."""
         arch = row_for(self.capability)
         held = max(held_registers(schedule.loop) for schedule in schedules)
         without = estimated_registers(held, Overhead.DOTS, arch)
@@ -271,7 +296,8 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         ]
         enough = [plan for plan in fitting if plan.slots >= asked]
         # Fewer slots than without a producer cost more than the producer gains.
-        return next(iter(enough or (fitting if nested else ())), None)
+        choices = enough or (fitting if nested else ())
+        return choices[0] if choices else _misfit(plans, fitting, asked, needed)
 
     def _plan_of(
         self, function: Function, schedules: Sequence[LoopSchedule], needed: int, blocks: int,
@@ -340,6 +366,21 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         return errors.OutOfResources(
             size + _BARRIER_BYTES, arch.shared_optin, "shared memory", notes=notes
         )
+
+
+def _misfit(plans: Sequence[_Plan], fitting: Sequence[_Plan], asked: int, needed: int) -> str:
+    """Why no plan is chosen. fitting: those with enough registers"""
+    if fitting:
+        slots = max(plan.slots for plan in fitting)
+        return f"shared memory holds {slots} of {asked} stages next to its barriers"
+    if any(plan.slots for plan in plans):
+        left = max(plan.registers[-1] for plan in plans)
+        return f"its threads need {needed} registers, and a producer leaves {left}"
+    return "it would cost resident programs, or its buffers do not fit twice in shared memory"
+
+
+def _bulk_loads(function: Function) -> list[DescriptorLoadOp]:
+    return [op for op in function.walk() if isinstance(op, DescriptorLoadOp) and op.bulk]
 
 
 def _loads_of(schedules: Sequence[LoopSchedule]) -> list[DescriptorLoadOp]:
