@@ -2,12 +2,14 @@
 
 All Python blocks of a page run as one program, in order, in a process of their own. A block that
 needs more than the package states it after the language: ```` ```python torch ````. The program
-must print the blocks of output, ```` ```output ````, in their order.
+must print the blocks of output, ```` ```output ````, in their order. Afterwards the commands of
+```` ```console ```` blocks run in the same folder, and must print what follows them there.
 """
 
 import importlib.util
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections import Counter
@@ -30,7 +32,14 @@ PAGES = sorted(
         *(ROOT / "src").rglob("*.md"),
     ]
 )
-NEEDS = {"torch", "gpu", "matplotlib"}
+UNEXECUTED = {
+    "cupy": "needs a GPU; the page runs its kernel on arrays of NumPy",
+    "jax": "runs where jax is installed, which no extra does",
+    "g++": "needs a C++ compiler; tests/kernels/test_torch_programs.py makes the same calls",
+}
+"""The needs of Python blocks that CI does not run, and the reason: at most `MOST_UNEXECUTED`."""
+MOST_UNEXECUTED = 5
+NEEDS = {"torch", "matplotlib", *UNEXECUTED}
 _FENCE = re.compile(r"^(`{3,})(\S*)[ ]*(.*)$")
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)$", re.MULTILINE)
 
@@ -115,11 +124,48 @@ def assert_page_runs(path: Path, folder: Path, lacking: frozenset[str]) -> None:
             place = found + len(block.text)
 
 
+def commands(block: Block) -> list[tuple[str, str]]:
+    """The commands of a console block, each with the output that the page shows."""
+    found: list[tuple[str, str]] = []
+    for line in block.text.replace("\\\n", "").splitlines(keepends=True):
+        if line.startswith("$ "):
+            found.append((line[2:].strip(), ""))
+        else:
+            found[-1] = (found[-1][0], found[-1][1] + line)
+    return found
+
+
+def run_command(command: str, folder: Path) -> str:
+    """Run a command of a page, with this Python's `tilewright`; its output."""
+    name, python = "tilewright ", f"{shlex.quote(sys.executable)} -m tilewright "
+    assert command.startswith(name), command
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), *sys.path])}
+    done = subprocess.run(
+        ["bash", "-c", python + command.removeprefix(name)],
+        cwd=folder, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 @pytest.mark.parametrize(
     "path", [p for p in PAGES if runnable(p)], ids=lambda p: str(p.relative_to(ROOT))
 )
 def test_code_runs_and_prints_the_output_of_the_page(path: Path, tmp_path: Path):
-    assert_page_runs(path, tmp_path, lacking_here() | {"torch", "matplotlib"})
+    assert_page_runs(path, tmp_path, lacking_here() | {"torch", "matplotlib", "g++"})
+
+
+CONSOLE = [p for p in PAGES if "\n```console\n" in p.read_text("utf-8")]
+
+
+@pytest.mark.parametrize("path", CONSOLE, ids=lambda p: str(p.relative_to(ROOT)))
+def test_commands_of_pages_run_and_print_the_output_of_the_page(path: Path, tmp_path: Path):
+    if runnable(path):
+        assert run_page(path, tmp_path, frozenset(NEEDS)).returncode == 0
+    for block in blocks(path.read_text("utf-8")):
+        if block.language == "console":
+            for command, output in commands(block):
+                assert output in run_command(command, tmp_path), command
 
 
 @pytest.mark.torch
@@ -127,7 +173,7 @@ def test_code_runs_and_prints_the_output_of_the_page(path: Path, tmp_path: Path)
     "path", [p for p in PAGES if "torch" in needed(p)], ids=lambda p: str(p.relative_to(ROOT))
 )
 def test_code_that_needs_torch_runs_too(path: Path, tmp_path: Path):
-    assert_page_runs(path, tmp_path, lacking_here())
+    assert_page_runs(path, tmp_path, lacking_here() | {"g++"})
 
 
 @pytest.mark.dev("matplotlib")
@@ -151,7 +197,9 @@ def test_guides_start_with_their_needs(path: Path):
     needs = " ".join(rest[: rest.index("")])
     assert needs.startswith("Needs: "), f"{path.name} does not open with what it needs"
     assert "pip install" in needs
-    assert {name for name, text in INSTALLS.items() if text in needs} == needed(path) - {"gpu"}
+    assert {name for name, text in INSTALLS.items() if text in needs} == needed(path) - {
+        *UNEXECUTED
+    }
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -159,6 +207,84 @@ def test_blocks_are_marked_with_known_words(path: Path):
     for block in blocks(path.read_text("utf-8")):
         if block.language in ("python", "output"):
             assert block.needs <= NEEDS, f"line {block.line}: {sorted(block.needs - NEEDS)}"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_python_block_goes_unexecuted_under_another_name(path: Path):
+    spelled = {"py", "python3", "pycon", "ipython", "{code}", "{code-block}", "{doctest}"}
+    assert [b.line for b in blocks(path.read_text("utf-8")) if b.language in spelled] == []
+
+
+def test_few_python_blocks_are_unexecuted_each_for_a_reason():
+    left_out = [
+        need
+        for path in PAGES
+        for block in blocks(path.read_text("utf-8"))
+        for need in block.needs & {*UNEXECUTED}
+        if block.language == "python"
+    ]
+    assert set(left_out) == set(UNEXECUTED)
+    assert len(left_out) <= MOST_UNEXECUTED
+
+
+def test_blocks_of_doctests_are_run_by_the_test_of_the_essay():
+    found = [
+        str(path.relative_to(ROOT))
+        for path in PAGES
+        if any(b.language == "python" and ">>>" in b.text for b in blocks(path.read_text("utf-8")))
+    ]
+    assert found == ["docs/internals/layouts.md"]  # tests/unit/layout/test_essay.py
+
+
+CHAPTERS = sorted((ROOT / "docs/tutorial").glob("*.md"))
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda p: p.name)
+def test_each_chapter_ends_with_a_link_to_the_next(chapter: Path):
+    following = dict(zip(CHAPTERS, CHAPTERS[1:], strict=False)).get(chapter)
+    *_, last = chapter.read_text("utf-8").rstrip().split("\n\n")
+    assert chapter.read_text("utf-8").startswith(f"# {int(chapter.name[:2])}. ")
+    if following is None:
+        assert {"../howto/port-a-triton-kernel.md", "../cheatsheet.md"} <= set(linked(last))
+    else:
+        assert last.startswith("Next: ")
+        assert linked(last) == [following.name]
+
+
+def linked(text: str) -> list[str]:
+    """The targets of the links of a text."""
+    return [inline or reference for inline, reference in _LINK.findall(text)]
+
+
+INDEX = ROOT / "docs/index.md"
+CLICKS = 3
+
+
+def reached(clicks: int) -> set[Path]:
+    """The pages that this number of links leads to from the index, by the site's sidebar too."""
+    listed = [line for b in blocks(INDEX.read_text("utf-8")) for line in b.text.splitlines()]
+    sidebar = {
+        path
+        for line in listed
+        if line and line[0] != ":" and not line.startswith("generated")
+        for path in (ROOT / "docs").glob(f"{line}.md")
+    }
+    assert all(path.exists() for path in sidebar)
+    found, newest = sidebar | {INDEX}, sidebar
+    for _ in range(clicks - 1):
+        newest = {
+            (page.parent / link.partition("#")[0]).resolve()
+            for page in newest
+            for link in linked(page.read_text("utf-8"))
+            if not re.match(r"[a-z]+:|#", link) and ".md" in link and "generated/" not in link
+        } - found
+        found |= newest
+    return found
+
+
+def test_every_page_is_reached_from_the_index_by_few_links():
+    pages = {path for path in PAGES if ROOT / "docs" in path.parents}
+    assert {str(p.relative_to(ROOT)) for p in pages - reached(CLICKS)} == set()
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -265,6 +391,16 @@ def test_blocks_that_need_more_are_left_out():
     assert [(b.language, b.line) for b in found] == [("python", 2), ("python", 5), ("text", 8)]
     assert program(found, frozenset({"torch"})).split() == ["a"]
     assert program(found, frozenset()).split() == ["a", "b"]
+
+
+def test_commands_are_read_with_their_output():
+    block = Block("console", frozenset(), 1, "$ tilewright a \\\n    b\none\ntwo\n$ tilewright c\n")
+    assert commands(block) == [("tilewright a     b", "one\ntwo\n"), ("tilewright c", "")]
+
+
+def test_pages_are_reached_by_the_sidebar_or_by_links():
+    assert ROOT / "docs/ir/ops.md" in reached(1)
+    assert ROOT / "docs/adr/0038-checks-are-ir.md" in reached(2) - reached(1)
 
 
 def test_pages_are_found():
