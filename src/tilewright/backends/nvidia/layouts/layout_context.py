@@ -8,11 +8,10 @@ from math import prod
 
 from tilewright.analysis import Alignment
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp
-from tilewright.backends.nvidia.layouts.joined_loads import Vector, joined_vectors
+from tilewright.backends.nvidia.layouts.access_groups import access_layouts
 from tilewright.backends.nvidia.layouts.layout_propagation import (
     coalesced,
     default_layout,
-    with_vector,
 )
 from tilewright.backends.nvidia.layouts.mma_layouts import DotLayouts
 from tilewright.backends.nvidia.layouts.select_wgmma import wgmma_result
@@ -80,24 +79,20 @@ class LayoutContext:
         # Tensor cores fix the layout of their result; other ops can follow it.
         return next((layout for layout in layouts if layout in self.dot_layouts), first)
 
-    def load_layout(self, op: LoadOp) -> LinearLayout:
-        """The coalesced layout of a load, joined with the loads that are used with it."""
-        facts = self.facts[op.pointer]
-        addresses = self.layouts.get(op.pointer)
+    def access_layout(self, op: Op, pointer: Value) -> LinearLayout:
+        """The coalesced layout of an access, joined with the accesses that are used with it."""
+        facts = self.facts[pointer]
+        addresses = self.layouts.get(pointer)
         # Nothing is known of addresses that are computed from loaded values.
-        if addresses is not None and max(facts.contiguity) == 1:
+        if isinstance(op, LoadOp) and addresses is not None and max(facts.contiguity) == 1:
             return addresses
         joined = self._joined.get(op)
-        if joined is None:
-            return self.access_layout(op.pointer)
-        return with_vector(shape_of(op.type), joined.length, facts, self.warps, joined.dim)
-
-    @cached_property
-    def _joined(self) -> dict[LoadOp, Vector]:
-        return joined_vectors(self.function, self.facts, self.access_bytes)
-
-    def access_layout(self, pointer: Value) -> LinearLayout:
-        """The coalesced layout of a load or store through a tile of pointers."""
+        if joined is not None:
+            return joined
         element = element_of(pointee(pointer.type))
         shape = shape_of(pointer.type)
-        return coalesced(shape, element.bytes, self.facts[pointer], self.warps, self.access_bytes)
+        return coalesced(shape, element.bytes, facts, self.warps, self.access_bytes)
+
+    @cached_property
+    def _joined(self) -> dict[Op, LinearLayout]:
+        return access_layouts(self.function, self.facts, self.warps, self.access_bytes)

@@ -9,30 +9,28 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import cast
 
+from tilewright.backends.nvidia.layouts.access_groups import (
+    BARRIER,
+    ITERATIONS,
+    reduction_cost,
+)
 from tilewright.backends.nvidia.layouts.infer_layouts import LayoutInference
 from tilewright.ir import Block, Op, Value
 from tilewright.ir.types import element_of, f32
 from tilewright.layout import (
-    LANE,
     REGISTER,
     LinearLayout,
     SharedMemory,
     WarpShuffle,
     plan,
-    slice_of,
 )
 from tilewright.ops import DotOp, ForOp, ReduceOp, ScanOp, WhileOp
 
-BARRIER = 100
-"""A barrier, with the latency of shared memory that it exposes; one for each exchange, as
-`insert_shared_barriers` leaves them in the code of the corpus. An estimate."""
 EXPOSED = 0.5
 """The part of reads and roundings of operands that the tensor cores do not hide. An estimate."""
 TO_TF32 = 2
 """Instructions that round a register to tf32: ptxas makes `cvt.rna.tf32` a comparison with infinity
 and a sum, on all architectures up to sm_120."""
-ITERATIONS = 16
-"""Estimated iterations of a loop whose bounds are unknown."""
 REGISTERS, MAX_REGISTERS = 65536, 255
 """Registers of a multiprocessor, and the maximum per thread."""
 HELD = 0.6
@@ -55,7 +53,8 @@ class LayoutCost:
         )
         for op in self.inference.function.walk():
             if isinstance(op, ReduceOp | ScanOp):
-                total += self._times(op.parent) * self._of_reduction(op)
+                ((_, layout), *_) = self.inference.operand_layouts(op)
+                total += self._times(op.parent) * reduction_cost(op, layout, self.warps)
             elif isinstance(op, DotOp):
                 total += self._of_rounding(op)
             elif isinstance(op, ForOp | WhileOp):
@@ -85,15 +84,6 @@ class LayoutCost:
             return self.warps * chosen.load.cost * EXPOSED
         waits = 0 if chosen.is_inside_warps else BARRIER
         return self.warps * (chosen.store.cost + chosen.load.cost) + waits
-
-    def _of_reduction(self, op: ReduceOp | ScanOp) -> float:
-        """Shuffles along the axis, and an exchange if warps lie along it."""
-        ((_, layout), *_) = self.inference.operand_layouts(op)
-        lanes = sum(basis[op.axis] > 0 for basis in layout.bases(LANE))
-        warps = any(basis[op.axis] > 0 for basis in layout.bases("warp"))
-        results = slice_of(layout, op.axis).in_size(REGISTER) if len(layout.outs) > 1 else 1
-        # 2: a shuffle, and the combination with what it brought.
-        return 2 * self.warps * results * lanes + (BARRIER if warps else 0)
 
     def _of_rounding(self, op: DotOp) -> float:
         """Cost of rounding fp32 operands to tf32, in each warp that reads them."""

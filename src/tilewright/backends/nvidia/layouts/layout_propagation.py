@@ -38,15 +38,21 @@ def coalesced(
 
 
 def with_vector(
-    shape: tuple[int, ...], vector: int, facts: Alignment, warps: int, fastest: int | None = None
+    shape: tuple[int, ...],
+    vector: int,
+    facts: Alignment,
+    warps: int,
+    fastest: int | None = None,
+    reduced: int | None = None,
 ) -> LinearLayout:
-    """The same with a vector of another length, and along another dim where one is given."""
+    """The same with a vector of another length, along another dim and with the warps along a
+    reduced dim last, where these are given."""
     order = _by_contiguity(facts)
     if fastest is not None:
         order = (fastest, *(dim for dim in order if dim != fastest))
     # No wider than leaves an element for every thread.
     share = max(1, prod(shape) // (LANES * warps))
-    return spread(shape, min(vector, _power(share)), order, warps)
+    return spread(shape, min(vector, _power(share)), order, warps, reduced)
 
 
 def vector_of(shape: tuple[int, ...], element_bytes: int, facts: Alignment, most: int) -> int:
@@ -73,8 +79,17 @@ def _by_contiguity(facts: Alignment) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=1024)
-def spread(shape: tuple[int, ...], vector: int, order: tuple[int, ...], warps: int) -> LinearLayout:
-    """Lanes, then warps, adjacent along `order`, each lane with `vector` elements."""
+def spread(
+    shape: tuple[int, ...],
+    vector: int,
+    order: tuple[int, ...],
+    warps: int,
+    reduced: int | None = None,
+) -> LinearLayout:
+    """Lanes, then warps, adjacent along `order`, each lane with `vector` elements.
+
+    reduced: a dim along which warps lie only if there is no room along others
+    """
     size, lanes, groups = [1] * len(shape), [1] * len(shape), [1] * len(shape)
     size[order[0]] = vector
     left_lanes, left_warps = LANES, warps
@@ -83,7 +98,7 @@ def spread(shape: tuple[int, ...], vector: int, order: tuple[int, ...], warps: i
         lanes[dim] = min(left_lanes, room)
         left_lanes //= lanes[dim]
     # Warps from the slowest dim: as far as they find room there, each has whole rows.
-    for dim in reversed(order):
+    for dim in sorted(reversed(order), key=lambda dim: dim == reduced):
         room = max(1, shape[dim] // (size[dim] * lanes[dim]))
         groups[dim] = min(left_warps, room)
         left_warps //= groups[dim]

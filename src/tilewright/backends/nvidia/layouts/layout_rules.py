@@ -184,9 +184,7 @@ class _Access(LayoutRule[LoadOp | AtomicOp | AtomicCasOp]):
             made = context.layouts.get(op.operand)
             if made is not None and made in context.dot_layouts:
                 return made
-        if isinstance(op, LoadOp):
-            return context.load_layout(op)
-        return context.access_layout(op.pointer)
+        return context.access_layout(op, op.pointer)
 
 
 @layout_rule(DescriptorLoadOp)
@@ -213,7 +211,7 @@ class _BulkStore(LayoutRule[DescriptorStoreOp | DescriptorReduceOp]):
 @layout_rule(StoreOp)
 class _Store(LayoutRule[StoreOp]):
     def source(self, op: StoreOp, context: LayoutContext) -> LinearLayout | None:
-        access = context.access_layout(op.pointer)
+        access = context.access_layout(op, op.pointer)
         stored = context.layouts.get(op.stored)
         if stored is None:
             return access
