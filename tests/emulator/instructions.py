@@ -243,18 +243,25 @@ def _plain(kind: str) -> str:
 
 
 def _shuffle(match: re.Match[str], args: list[str]) -> Made:
+    """Bits 8 to 12 of the last operand but the mask make segments of lanes, bits 0 to 4 the lane of
+    a segment that is the last, or for `up` the first, to read."""
     mode = match[1]
+    target, _, is_inside = args[0].partition("|")
 
     def run(r: Registers) -> None:
         m = r.m
         m.whole_warps("a shuffle")
         value = r.get(args[1]).reshape(-1, 32)
-        offset = r.get(args[2]).astype(np.int64).reshape(-1, 32)
-        lane = np.arange(32)[None]
-        source = {"bfly": lane ^ offset, "idx": offset + 0 * lane, "up": lane - offset,
-                  "down": lane + offset}[mode]  # fmt: skip
-        source = np.where((source < 0) | (source > 31), lane, source)
-        r.put(args[0], np.take_along_axis(value, source, axis=1).reshape(-1))
+        offset, limits = (r.get(arg).astype(np.int64).reshape(-1, 32) for arg in args[2:4])
+        lane, segment = np.arange(32)[None], limits >> 8 & 31
+        limit = lane & segment | limits & 31 & ~segment
+        source = {"bfly": lane ^ offset, "idx": lane & segment | offset & 31 & ~segment,
+                  "up": lane - offset, "down": lane + offset}[mode]  # fmt: skip
+        inside = source >= limit if mode == "up" else source <= limit
+        source = np.where(inside, source, lane)
+        r.put(target, np.take_along_axis(value, source, axis=1).reshape(-1))
+        if is_inside:
+            r.put(is_inside, inside.reshape(-1))
 
     return run
 

@@ -10,6 +10,7 @@ import re
 
 _TEMPLATES: list[tuple[str, str]] = [
     (r"shfl\.sync\.(idx|bfly|up|down)\.[if]32", "shfl.sync.{0}.b32 d, b, c, e, a"),
+    (r"shfl\.sync\.(up|down)\.i32p", "shfl.sync.{0}.b32 d|p, b, c, e, a"),
     (r"elect\.sync", "elect.sync d|p, a"),
     (r"setmaxnreg\.(inc|dec)\.sync\.aligned\.u32", "setmaxnreg.{0}.sync.aligned.u32 A"),
     (r"barrier0", "bar.sync 0"),

@@ -159,6 +159,33 @@ def test_lanes_by_shuffles() -> None:
     np.testing.assert_array_equal(run(p, None), np.repeat([5, 37, 69, 101], 32))
 
 
+@pytest.mark.parametrize(("mode", "limits", "expected"), [
+    ("up", 24 << 8, [0, 0, 1, 2, 3, 4, 5, 6, 8, 8]), ("up", 0, [0, 0, 1, 2, 3, 4, 5, 6, 7, 8]),
+    ("down", 24 << 8 | 31, [1, 2, 3, 4, 5, 6, 7, 7, 9, 10]),
+])  # fmt: skip
+def test_shifts_stop_at_the_ends_of_segments(mode: str, limits: int, expected: list[int]) -> None:
+    p = start()
+    arguments = ("i32 -1", "i32 %tid", "i32 1", f"i32 {limits}")
+    store(p, p.let(f"extractvalue {{i32, i1}} {_shifted(p, mode, arguments)}, 0"))
+    np.testing.assert_array_equal(run(p, None)[:10], expected)
+
+
+@pytest.mark.parametrize(
+    ("mode", "limits", "lane"), [("up", 24 << 8, 0), ("down", 24 << 8 | 31, 7)]
+)
+def test_a_shift_says_where_a_segment_has_no_lane(mode: str, limits: int, lane: int) -> None:
+    p = start()
+    arguments = ("i32 -1", "i32 %tid", "i32 1", f"i32 {limits}")
+    inside = p.let(f"extractvalue {{i32, i1}} {_shifted(p, mode, arguments)}, 1")
+    store(p, p.let(f"zext i1 {inside} to i32"))
+    found = run(p, None)[:32]
+    assert set(np.flatnonzero(found == 0) % 8) == {lane}
+
+
+def _shifted(p: Program, mode: str, arguments: tuple[str, ...]) -> str:
+    return p.call(f"shfl.sync.{mode}.i32p", *arguments, type_="{i32, i1}")
+
+
 # ---- registers ----------------------------------------------------------------------------------
 
 KNOWN = '"nvvm.reqntid"="256" "nvvm.minctasm"="1"'  # 248 registers at the start

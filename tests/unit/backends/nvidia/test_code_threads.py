@@ -1,5 +1,6 @@
 """Threads among each other, as PTX: atomics, barriers, shared memory, prints and assertions."""
 
+import re
 from itertools import product
 
 import pytest
@@ -182,6 +183,19 @@ def test_one_warp_needs_neither_barriers_nor_memory_for_a_sum() -> None:
     kernel = compiled(sums, "*fp32/16 *fp32/16", HOW_MANY=3, num_warps=1)
     assert (count(kernel, "bar.sync"), kernel.metadata.shared) == (0, 0)
     assert count(kernel, "shfl.sync") == 15
+
+
+@jit
+def running_sums(x, out, REVERSE: tl.constexpr):
+    i = tl.arange(0, 64)
+    tl.store(out + i, tl.cumsum(tl.load(x + i), 0, reverse=REVERSE))
+
+
+@pytest.mark.parametrize(("reverse", "mode"), [(False, "up"), (True, "down")])
+def test_scans_shift_among_lanes_and_take_the_predicate(reverse: bool, mode: str) -> None:
+    kernel = compiled(running_sums, "*fp32/16 *fp32/16", REVERSE=reverse, num_warps=1)
+    shifts = re.findall(r"shfl\.sync\.(\w+)\.b32\s+%r\d+\|%p", kernel.asm["ptx"])
+    assert set(shifts) == {mode} and count(kernel, "shfl.sync") == len(shifts) == 6
 
 
 @jit

@@ -126,6 +126,8 @@ def _across_lanes() -> Iterator[Intrinsic]:
         for suffix, type_ in (("i32", "i32"), ("f32", "float")):
             arguments = ("i32", type_, "i32", "i32")
             yield Intrinsic(f"llvm.nvvm.shfl.sync.{name}.{suffix}", type_, arguments)
+        arguments = ("i32", "i32", "i32", "i32")
+        yield Intrinsic(f"llvm.nvvm.shfl.sync.{name}.i32p", "{ i32, i1 }", arguments)
     yield Intrinsic("llvm.nvvm.vote.ballot.sync", "i32", ("i32", "i1"))
     for name in ("all", "any", "uni"):
         yield Intrinsic(f"llvm.nvvm.vote.{name}.sync", "i1", ("i32", "i1"))

@@ -46,23 +46,43 @@ def exchange_lanes(
 
 def shuffle_packed(state: GpuLowering, mode: str, register: Val, lane: Val) -> Val:
     """Exchange one packed register of 32 or 64 bits (narrower ones are widened) between lanes."""
+    # 31: no segments; -1: all lanes take part, since control flow is the same for all.
+    text = f"shfl.sync.{mode}.b32 $0, $1, $2, 31, -1;"
+    return _by_words(state, register, lambda word: state.asm(text, "=r,r,r", "i32", word, lane))
+
+
+def shift_packed(
+    state: GpuLowering, mode: str, register: Val, distance: int, width: int
+) -> tuple[Val, Val]:
+    """A packed register of the lane at a distance within segments of `width` lanes, and whether
+    there is one; mode: `up` from a lower lane, `down` from a higher one."""
+    name, code, shifted = f"llvm.nvvm.shfl.sync.{mode}.i32p", state.code, list[Val]()
+    state.module.declare(name, f"declare {{ i32, i1 }} @{name}(i32, i32, i32, i32)")
+    limits = (_LANES - width) << 8 | (0 if mode == "up" else _LANES - 1)
+
+    def shift(word: Val) -> Val:
+        arguments = f"i32 -1, {word.typed}, i32 {distance}, i32 {limits}"
+        shifted.append(code.let_here(f"call {{ i32, i1 }} @{name}({arguments})", "{ i32, i1 }"))
+        return code.let_here(f"extractvalue {shifted[-1].typed}, 0", "i32")
+
+    moved = _by_words(state, register, shift)
+    return moved, code.let_here(f"extractvalue {shifted[0].typed}, 1", "i1")
+
+
+def _by_words(state: GpuLowering, register: Val, move: Callable[[Val], Val]) -> Val:
+    """A packed register after a move of its 32 bits, or of each half of its 64 bits."""
     code = state.code
     if register.type == "i64":
-        # A shuffle moves 32 bits: the halves of 64 go one by one.
         low = code.let_here(f"trunc i64 {register} to i32", "i32")
         shifted = code.let_here(f"lshr i64 {register}, 32", "i64")
         high = code.let_here(f"trunc i64 {shifted} to i32", "i32")
-        parts = [shuffle_packed(state, mode, part, lane) for part in (low, high)]
-        wide = [code.let_here(f"zext i32 {p} to i64", "i64") for p in parts]
+        wide = [code.let_here(f"zext i32 {move(p)} to i64", "i64") for p in (low, high)]
         top = code.let_here(f"shl i64 {wide[1]}, 32", "i64")
         return code.let_here(f"or i64 {top}, {wide[0]}", "i64")
     if register.type != "i32":
-        wide = code.let_here(f"zext {register.typed} to i32", "i32")
-        moved = shuffle_packed(state, mode, wide, lane)
+        moved = move(code.let_here(f"zext {register.typed} to i32", "i32"))
         return code.let_here(f"trunc i32 {moved} to {register.type}", register.type)
-    # 31: no segments; -1: all lanes take part, since control flow is the same for all.
-    text = f"shfl.sync.{mode}.b32 $0, $1, $2, 31, -1;"
-    return state.asm(text, "=r,r,r", "i32", register, lane)
+    return move(register)
 
 
 def _lane_value(state: GpuLowering, entry: LaneMap) -> Val:

@@ -22,7 +22,7 @@ from tilewright.backends.nvidia.lower.buffers import element_address
 from tilewright.backends.nvidia.lower.combine_regions import apply_region
 from tilewright.backends.nvidia.lower.global_memory import shared_store
 from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, gathered_bits, lowering
-from tilewright.backends.nvidia.lower.lane_exchange import shuffle_packed
+from tilewright.backends.nvidia.lower.lane_exchange import shift_packed, shuffle_packed
 from tilewright.backends.nvidia.lower.register_packing import pack, unpack
 from tilewright.ir import Block
 from tilewright.ir.types import element_of
@@ -41,6 +41,15 @@ class Prefix:
 
     value: Element
     exists: Val | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """The lane to fold with: at a distance by its number, or `source` if it exists."""
+
+    distance: int
+    source: Val | None = None
+    exists: Val | None = None
 
 
 class _Scan:
@@ -106,24 +115,39 @@ class _Scan:
         """
         if not self.steps:
             return total, None
-        for source, exists in self.steps:
-            longer = self.combine(self._shuffled(total, source), total)
-            total = self._choose(exists, longer, total)
-        nearest, exists = self.steps[0]
-        return total, Prefix(self._shuffled(total, nearest), exists)
+        for step in self.steps:
+            moved, exists = self._from_lane(total, step)
+            total = self._choose(exists, self.combine(moved, total), total)
+        return total, Prefix(*self._from_lane(total, self.steps[0]))
 
-    def _steps(self) -> list[tuple[Val, Val]]:
-        """For each step the lane to fold with, 2^k before this one, and whether there is one."""
-        count, code = len(self.order.lanes), self.code
-        place = self.state.linear(gathered_bits(self.order.lanes), self.state.lane)
-        steps: list[tuple[Val, Val]] = []
-        for distance in (1 << k for k in range(count)):
+    def _from_lane(self, values: Element, step: _Step) -> tuple[Element, Val]:
+        """The values of the lane to fold with, and whether there is one."""
+        if step.source is not None and step.exists is not None:
+            return self._shuffled(values, step.source), step.exists
+        mode, width = "down" if self.op.reverse else "up", 2 << self.order.lanes[-1]
+        shifted = [
+            shift_packed(self.state, mode, self._packed(value, k), step.distance, width)
+            for k, value in enumerate(values)
+        ]
+        moved = [self._unpacked(value, k) for k, (value, _) in enumerate(shifted)]
+        return moved, shifted[0][1]
+
+    def _steps(self) -> list[_Step]:
+        """The lanes to fold with, 2^k places before this one in step k."""
+        lanes, code = self.order.lanes, self.code
+        distances = [1 << k for k in range(len(lanes))]
+        # Adjacent bits of the lane's number: a shuffle knows where the line starts.
+        if lanes == tuple(range(lanes[0], lanes[-1] + 1)) if lanes else True:
+            return [_Step(distance << lanes[0]) for distance in distances]
+        place = self.state.linear(gathered_bits(lanes), self.state.lane)
+        steps: list[_Step] = []
+        for distance in distances:
             move, exists = f"sub i32 {place}, {distance}", f"uge i32 {place}, {distance}"
             if self.op.reverse:
                 move, exists = f"add i32 {place}, {distance}", f"ult i32 {place}, "
-                exists += str((1 << count) - distance)
+                exists += str((1 << len(lanes)) - distance)
             source = self._lane_at(code.let_here(move, "i32"))
-            steps.append((source, code.let_here(f"icmp {exists}", "i1")))
+            steps.append(_Step(distance, source, code.let_here(f"icmp {exists}", "i1")))
         return steps
 
     def _lane_at(self, place: Val) -> Val:
@@ -142,13 +166,16 @@ class _Scan:
         return self._shuffled(total, self._lane_at(integer_literal(last)))
 
     def _shuffled(self, values: Element, source: Val) -> Element:
-        return [self._moved(value, k, source) for k, value in enumerate(values)]
+        packed = [self._packed(value, k) for k, value in enumerate(values)]
+        moved = [shuffle_packed(self.state, "idx", register, source) for register in packed]
+        return [self._unpacked(register, k) for k, register in enumerate(moved)]
 
-    def _moved(self, value: Val, k: int, source: Val) -> Val:
-        element = element_of(self.op.inputs[k].type)
-        (packed_register,) = pack(self.state, [value], element)
-        moved = shuffle_packed(self.state, "idx", packed_register, source)
-        return unpack(self.state, [moved], 1, element)[0]
+    def _packed(self, value: Val, k: int) -> Val:
+        (register,) = pack(self.state, [value], element_of(self.op.inputs[k].type))
+        return register
+
+    def _unpacked(self, register: Val, k: int) -> Val:
+        return unpack(self.state, [register], 1, element_of(self.op.inputs[k].type))[0]
 
     # -- chunks ---------------------------------------------------------------------------------
 
