@@ -193,6 +193,15 @@ def test_indices_of_extrema_of_other_types(device: Device, rng: np.random.Genera
     np.testing.assert_array_equal(found, np.argmax(filled, 1))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_indices_of_extrema_count_nans_as_the_least_number(device: Device, dtype: str):
+    x = np.full((4, 8), np.nan, dtype)
+    x[1, 5], x[2, 3], x[3, 6:] = -1, -np.inf, [-np.inf, -5]
+    found = reduced(device, where_largest, x, 1, np.int32)
+    np.testing.assert_array_equal(found, [0, 5, 0, 7])
+    np.testing.assert_array_equal(reduced(device, where_smallest, -x, 1, np.int32), found)
+
+
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
 @pytest.mark.parametrize("axis", [0, 1])
 def test_bitwise_reductions(device: Device, rng: np.random.Generator, axis: int, dtype: Any):

@@ -5,12 +5,13 @@ With indices, pairs (value, index) fold by
     first wins if  first > second  or  second is NaN  or  (first == second and first's index is
     lower)
 
-which is associative and commutative up to the index of a tile that is all NaN.
+which is associative and commutative up to the index of a tile that is all NaN. Where the index
+alone is wanted, NaNs become the least number once, so that no step tests for them.
 """
 
 from __future__ import annotations
 
-from math import prod
+from math import inf, prod
 from typing import Any
 
 from tilewright import language as tl
@@ -25,6 +26,7 @@ from tilewright.frontend.semantics.reductions import (
 )
 from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.frontend.semantics.semantics_registry import implements
+from tilewright.ir import Value
 from tilewright.ir.types import dtype_of, shape_of
 from tilewright.language import tensor
 from tilewright.ops import ReshapeOp
@@ -105,7 +107,10 @@ def extremum_with_index(
     # int32 suffices: tiles have far fewer than 2^31 elements.
     index = ctx.along(ctx.arange(0, shape[dim or 0]), dim or 0, shape)
     predicate = "gt" if function.endswith("max") else "lt"
-    combine = _better_pair(ctx, predicate, tie_break_left)
+    has_nans = dtype_of(value.type).is_float
+    if has_nans and function.startswith("arg"):
+        value, has_nans = _without_nans(ctx, value, predicate), False
+    combine = _better_pair(ctx, predicate, tie_break_left, has_nans)
     best, where = reduce_tiles(ctx, [value, index], dim or 0, combine, keep and dim is not None)
     # A flattened tile folds to one scalar; keep_dims restores the original rank.
     if keep and dim is None:
@@ -113,11 +118,17 @@ def extremum_with_index(
     return [tensor(cast_value(ctx, best.handle, element)), where]
 
 
-def _better_pair(ctx: Context, predicate: str, tie_break_left: bool) -> Combine:
+def _without_nans(ctx: Context, value: Value, predicate: str) -> Value:
+    """The elements, with the number that no other loses against instead of NaNs."""
+    least = ctx.constant(-inf if predicate == "gt" else inf, value.type)
+    return ctx.max(value, least) if predicate == "gt" else ctx.min(value, least)
+
+
+def _better_pair(ctx: Context, predicate: str, tie_break_left: bool, has_nans: bool) -> Combine:
     def combine(pairs: list[tensor]) -> list[tensor]:
         x, i, y, j = (scalar.handle for scalar in pairs)
         wins = ctx.compare(x, y, predicate)
-        if dtype_of(y.type).is_float:
+        if has_nans:
             # NaN differs from itself: a second operand that is NaN always loses.
             wins = ctx.bit_or(wins, ctx.ne(y, y))
         if tie_break_left:
