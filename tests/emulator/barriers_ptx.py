@@ -64,6 +64,30 @@ def _elect(match: re.Match[str], args: list[str]) -> Made:
     return run
 
 
+def _shuffle(match: re.Match[str], args: list[str]) -> Made:
+    """Bits 8 to 12 of the last operand but the mask make segments of lanes, bits 0 to 4 the lane of
+    a segment that is the last, or for `up` the first, to read."""
+    mode = match[1]
+    target, _, is_inside = args[0].partition("|")
+
+    def run(r: Registers) -> None:
+        m = r.m
+        m.whole_warps("a shuffle")
+        value = r.get(args[1]).reshape(-1, 32)
+        offset, limits = (r.get(arg).astype(np.int64).reshape(-1, 32) for arg in args[2:4])
+        lane, segment = np.arange(32)[None], limits >> 8 & 31
+        limit = lane & segment | limits & 31 & ~segment
+        source = {"bfly": lane ^ offset, "idx": lane & segment | offset & 31 & ~segment,
+                  "up": lane - offset, "down": lane + offset}[mode]  # fmt: skip
+        inside = source >= limit if mode == "up" else source <= limit
+        source = np.where(inside, source, lane)
+        r.put(target, np.take_along_axis(value, source, axis=1).reshape(-1))
+        if is_inside:
+            r.put(is_inside, inside.reshape(-1))
+
+    return run
+
+
 def _set_registers(match: re.Match[str], args: list[str]) -> Made:
     count, is_more = int(args[0]), match[1] == "inc"
     return lambda r: r.m.register_counts.change(r.predicate, count, is_more)
@@ -106,6 +130,7 @@ INSTRUCTIONS = [
     (r"trap", _trap),
     (r"bar\.warp\.sync", _warp_sync),
     (r"elect\.sync", _elect),
+    (r"shfl\.sync\.(\w+)\.b32", _shuffle),
     (r"setmaxnreg\.(inc|dec)\.sync\.aligned\.u32", _set_registers),
     (r"bar(?:rier)?(?:\.cta)?\.sync(?:\.aligned)?", _sync),
     (r"bar(?:rier)?(?:\.cta)?\.arrive(?:\.aligned)?", _arrive),

@@ -242,30 +242,6 @@ def _plain(kind: str) -> str:
 # ---- lanes --------------------------------------------------------------------------------------
 
 
-def _shuffle(match: re.Match[str], args: list[str]) -> Made:
-    """Bits 8 to 12 of the last operand but the mask make segments of lanes, bits 0 to 4 the lane of
-    a segment that is the last, or for `up` the first, to read."""
-    mode = match[1]
-    target, _, is_inside = args[0].partition("|")
-
-    def run(r: Registers) -> None:
-        m = r.m
-        m.whole_warps("a shuffle")
-        value = r.get(args[1]).reshape(-1, 32)
-        offset, limits = (r.get(arg).astype(np.int64).reshape(-1, 32) for arg in args[2:4])
-        lane, segment = np.arange(32)[None], limits >> 8 & 31
-        limit = lane & segment | limits & 31 & ~segment
-        source = {"bfly": lane ^ offset, "idx": lane & segment | offset & 31 & ~segment,
-                  "up": lane - offset, "down": lane + offset}[mode]  # fmt: skip
-        inside = source >= limit if mode == "up" else source <= limit
-        source = np.where(inside, source, lane)
-        r.put(target, np.take_along_axis(value, source, axis=1).reshape(-1))
-        if is_inside:
-            r.put(is_inside, inside.reshape(-1))
-
-    return run
-
-
 # ---- products -----------------------------------------------------------------------------------
 
 _PRODUCT = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64,
@@ -583,7 +559,6 @@ INSTRUCTIONS: list[tuple[str, Callable[[re.Match[str], list[str]], Made]]] = [
     (r"cp\.async\.wait_group", _wait),
     (r"cp\.async\.wait_all", _wait_all),
     (rf"atom{_ORDER}\.global{_ORDER}\.(?P<kind>\w+)(?:\.noftz)?\.(?P<type>\w+)", _atomic),
-    (r"shfl\.sync\.(\w+)\.b32", _shuffle),
     (r"vote\.sync\.any\.pred", _any_of_warp),
     (r"mma\.sync\.aligned\.(m\d+n\d+k\d+)\.row\.col\.(\w+)\.(\w+)\.(\w+)\.(\w+)", _product),
     (r"(ex2|lg2|sqrt|rcp|rsqrt|sin|cos|tanh)\.approx(\.ftz)?\.f32", _approximate),

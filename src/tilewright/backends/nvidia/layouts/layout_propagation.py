@@ -351,7 +351,11 @@ def _bits_along(layout: LinearLayout, name: str, axis: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=4096)
 def is_scannable(layout: LinearLayout, axis: int) -> bool:
-    """Whether coordinates along the axis are, bit by bit: registers, lanes, warps, registers."""
+    """Whether coordinates along the axis are, bit by bit: registers, lanes, warps, registers; and
+    adjacent bits of the lane's number, so that shuffles shift along it."""
+    lanes = _bits_along(layout, LANE, axis)
+    if lanes and lanes != tuple(range(lanes[0], lanes[-1] + 1)):
+        return False
     owner: dict[int, str] = {}
     for name in (REGISTER, LANE, WARP):
         for basis in layout.bases(name):

@@ -276,14 +276,6 @@ def doubling_run(columns: Sequence[int], bit: int) -> int:
     return run
 
 
-def gathered_bits(bits: Sequence[int], step: int = 1) -> list[int]:
-    """Columns for `GpuLowering.linear` that gather some bits of an index, the first as `step`."""
-    columns = [0] * (max(bits, default=-1) + 1)
-    for position, bit in enumerate(bits):
-        columns[bit] = step << position
-    return columns
-
-
 def register_type(value: Value) -> str:
     """LLVM type of one register of a value."""
     return llvm_type(element_of(value.type))

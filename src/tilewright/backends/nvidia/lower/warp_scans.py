@@ -21,13 +21,13 @@ from tilewright.backends.nvidia.layouts.tile_layout import layout_of
 from tilewright.backends.nvidia.lower.buffers import element_address
 from tilewright.backends.nvidia.lower.combine_regions import apply_region
 from tilewright.backends.nvidia.lower.global_memory import shared_store
-from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, gathered_bits, lowering
+from tilewright.backends.nvidia.lower.gpu_lowering import GpuLowering, lowering
 from tilewright.backends.nvidia.lower.lane_exchange import shift_packed, shuffle_packed
 from tilewright.backends.nvidia.lower.register_packing import pack, unpack
 from tilewright.ir import Block
 from tilewright.ir.types import element_of
 from tilewright.layout import LANE, REGISTER, WARP
-from tilewright.llvm import Val, integer_literal
+from tilewright.llvm import Val
 from tilewright.ops import ScanOp
 from tilewright.support.data_class import dataclass
 
@@ -43,15 +43,6 @@ class Prefix:
     exists: Val | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """The lane to fold with: at a distance by its number, or `source` if it exists."""
-
-    distance: int
-    source: Val | None = None
-    exists: Val | None = None
-
-
 class _Scan:
     """The lowering of one scan."""
 
@@ -60,7 +51,6 @@ class _Scan:
         self.layout = layout_of(op.inputs[0])
         self.order = axis_order(self.layout, op.axis)
         self.columns = [state.registers_of(v) for v in op.inputs]
-        self.steps = self._steps()
 
     def run(self) -> None:
         lines = [self._line(chunks) for chunks in self._lines()]
@@ -113,57 +103,32 @@ class _Scan:
 
         After k steps each lane has folded 2^k lanes that end with it, or all there are.
         """
-        if not self.steps:
+        if not self.order.lanes:
             return total, None
-        for step in self.steps:
-            moved, exists = self._from_lane(total, step)
+        first, last = self.order.lanes[0], self.order.lanes[-1]
+        for distance in (1 << bit for bit in range(first, last + 1)):
+            moved, exists = self._shifted(total, distance, 2 << last)
             total = self._choose(exists, self.combine(moved, total), total)
-        return total, Prefix(*self._from_lane(total, self.steps[0]))
+        return total, Prefix(*self._shifted(total, 1 << first, 2 << last))
 
-    def _from_lane(self, values: Element, step: _Step) -> tuple[Element, Val]:
+    def _shifted(self, values: Element, distance: int, width: int) -> tuple[Element, Val]:
         """The values of the lane to fold with, and whether there is one."""
-        if step.source is not None and step.exists is not None:
-            return self._shuffled(values, step.source), step.exists
-        mode, width = "down" if self.op.reverse else "up", 2 << self.order.lanes[-1]
+        mode = "down" if self.op.reverse else "up"
         shifted = [
-            shift_packed(self.state, mode, self._packed(value, k), step.distance, width)
+            shift_packed(self.state, mode, self._packed(value, k), distance, width)
             for k, value in enumerate(values)
         ]
-        moved = [self._unpacked(value, k) for k, (value, _) in enumerate(shifted)]
-        return moved, shifted[0][1]
-
-    def _steps(self) -> list[_Step]:
-        """The lanes to fold with, 2^k places before this one in step k."""
-        lanes, code = self.order.lanes, self.code
-        distances = [1 << k for k in range(len(lanes))]
-        # Adjacent bits of the lane's number: a shuffle knows where the line starts.
-        if lanes == tuple(range(lanes[0], lanes[-1] + 1)) if lanes else True:
-            return [_Step(distance << lanes[0]) for distance in distances]
-        place = self.state.linear(gathered_bits(lanes), self.state.lane)
-        steps: list[_Step] = []
-        for distance in distances:
-            move, exists = f"sub i32 {place}, {distance}", f"uge i32 {place}, {distance}"
-            if self.op.reverse:
-                move, exists = f"add i32 {place}, {distance}", f"ult i32 {place}, "
-                exists += str((1 << len(lanes)) - distance)
-            source = self._lane_at(code.let_here(move, "i32"))
-            steps.append(_Step(distance, source, code.let_here(f"icmp {exists}", "i1")))
-        return steps
-
-    def _lane_at(self, place: Val) -> Val:
-        """The lane at a place along the axis, across it where this one is."""
-        lanes = self.order.lanes
-        others = [0 if bit in lanes else 1 << bit for bit in range(5)]
-        along = self.state.linear([1 << bit for bit in lanes], place)
-        across = self.state.linear(others, self.state.lane)
-        return self.code.let_here(f"or i32 {along}, {across}", "i32")
+        return [self._unpacked(value, k) for k, (value, _) in enumerate(shifted)], shifted[0][1]
 
     def _whole(self, total: Element) -> Element:
         """The fold of all lanes, which the last one has."""
-        if not self.steps:
+        lanes = sum(1 << bit for bit in self.order.lanes)
+        if not lanes:
             return total
-        last = 0 if self.op.reverse else (1 << len(self.steps)) - 1
-        return self._shuffled(total, self._lane_at(integer_literal(last)))
+        move = f"and i32 {self.state.lane}, {~lanes}" if self.op.reverse else ""
+        return self._shuffled(
+            total, self.code.let_here(move or f"or i32 {self.state.lane}, {lanes}", "i32")
+        )
 
     def _shuffled(self, values: Element, source: Val) -> Element:
         packed = [self._packed(value, k) for k, value in enumerate(values)]
