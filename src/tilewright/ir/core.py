@@ -123,8 +123,11 @@ class Op(metaclass=OpMeta):
     loc: SourceLoc | None
 
     def infer(self) -> Type | tuple[Type, ...] | None:
-        """Result type(s) from operands and attributes; None for an op without results."""
-        raise NotImplementedError(self.opcode)
+        """Result type(s) from operands and attributes; None for an op without results.
+
+        Here those of the attribute `result_type` or `result_types`, if the op declares one.
+        """
+        return self.attrs.get("result_type", self.attrs.get("result_types"))
 
     def verify(self) -> str | None:
         """The error of this op beyond its declared constraints, or None."""

@@ -13,7 +13,8 @@ the fields in the order of their declaration, those without a default first. Onl
 operands may be absent; an op has optional operands or one variadic (passed as a tuple), not both.
 An op whose result types do not follow from its operands declares them as an attribute named
 `result_type` or `result_types`; the text form prints those after the colon, not among the
-attributes. The constructor is generated source, as for dataclasses: 1-2 us per op.
+attributes. By default `infer` returns those, and without them an op has no results. The constructor
+is generated source, as for dataclasses: 1-2 us per op.
 """
 
 from __future__ import annotations

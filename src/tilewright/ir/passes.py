@@ -28,7 +28,7 @@ from time import perf_counter
 from typing import Any, ClassVar
 
 from tilewright.ir.core import Function, Module
-from tilewright.ir.pass_table import PASS_MODULES
+from tilewright.ir.pass_table import pass_modules
 from tilewright.ir.pipeline_order import Declared, Property, require_order
 from tilewright.ir.printer import print_function
 from tilewright.ir.verifier import Contract, report
@@ -242,13 +242,13 @@ def parse_pipeline(text: str) -> Pipeline:
 
 def pass_names() -> list[str]:
     """The names of all passes."""
-    return sorted({*PASSES, *PASS_MODULES})
+    return sorted({*PASSES, *pass_modules()})
 
 
 def pass_named(name: str) -> type[Pass]:
     """The class of a pass. Errors: UnknownName."""
-    if name not in PASSES and name in PASS_MODULES:
-        import_late(PASS_MODULES[name])
+    if name not in PASSES and name in pass_modules():
+        import_late(pass_modules()[name])
     if name not in PASSES:
         raise UnknownName("pass", name, pass_names())
     return PASSES[name]

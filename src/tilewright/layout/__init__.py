@@ -13,8 +13,6 @@ from tilewright.layout.conversion_plan import (
 )
 from tilewright.layout.distributed_layouts import (
     blocked,
-    broadcast,
-    expand_dims,
     fit,
     grid,
     slice_of,
@@ -77,9 +75,7 @@ __all__ = [
     "WarpShuffle",
     "WgmmaOperand",
     "blocked",
-    "broadcast",
     "contiguous_registers",
-    "expand_dims",
     "fit",
     "grid",
     "log2",

@@ -39,19 +39,3 @@ def degree(lane_offsets: Sequence[int], vector_bits: int, element_bytes_log2: in
     words += [1 << bit for bit in range(max(0, vector_bits + shift))]
     banks = [word & ((1 << BANK_BITS) - 1) for word in words]
     return 1 << (f2.rank(words) - f2.rank(banks))
-
-
-def wavefronts(byte_addresses: Sequence[int], access_bytes: int) -> int:
-    """Count the wavefronts of one warp-wide access, for any addresses, linear or not.
-
-    ``byte_addresses`` are those of lanes 0, 1, ..., without inactive lanes at the end.
-    """
-    group = min(32, 128 // access_bytes)
-    total = 0
-    for start in range(0, len(byte_addresses), group):
-        banks: dict[int, set[int]] = {}
-        for address in byte_addresses[start : start + group]:
-            for word in range(address >> 2, (address + access_bytes + 3) >> 2):
-                banks.setdefault(word & 31, set()).add(word)
-        total += max(map(len, banks.values()))
-    return total

@@ -94,22 +94,3 @@ def slice_of(parent: LinearLayout, dim: int) -> LinearLayout:
     kept = parent.sublayout(parent.in_names, names)
     kept = kept.with_columns(REGISTER, [column for column in kept.packed(REGISTER) if column])
     return kept.rename({name: f"dim{i}" for i, name in enumerate(names)})
-
-
-def expand_dims(layout: LinearLayout, dim: int) -> LinearLayout:
-    """The layout of the same tile with a new dim of size 1 at position ``dim``."""
-    shape = list(layout.shape)
-    shape.insert(dim, 1)
-    return layout.reshape(shape)
-
-
-def broadcast(layout: LinearLayout, dim: int, size: int) -> LinearLayout:
-    """The layout of a tile whose dim ``dim`` of size 1 is repeated ``size`` times, in new
-    registers.
-
-    No data moves: every thread already holds its elements of the repeated tile.
-    """
-    shape = list(layout.shape)
-    assert shape[dim] == 1, f"dim {dim} of {layout} has size {shape[dim]}, not 1"
-    shape[dim] = size
-    return fit(layout, shape, [dim])

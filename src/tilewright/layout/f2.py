@@ -59,13 +59,6 @@ class Span:
         """The dimension of the subspace."""
         return len(self._rows)
 
-    def copy(self) -> "Span":
-        """An independent copy, to try an extension on."""
-        twin = Span()
-        twin._rows = dict(self._rows)
-        twin._count = self._count
-        return twin
-
     def reduce(self, vector: int) -> tuple[int, int]:
         """``(rest, combination)``: ``vector`` minus the combination is ``rest``; 0 for a member."""
         combination = 0
@@ -117,11 +110,6 @@ def rank(columns: Iterable[int]) -> int:
                 break
             column ^= row
     return len(rows)
-
-
-def solve(columns: Sequence[int], target: int) -> int | None:
-    """Some ``x`` with ``apply(columns, x) == target``, or None. Early columns are preferred."""
-    return Span(columns).solve(target)
 
 
 def inverse(columns: Sequence[int]) -> Matrix:
@@ -183,10 +171,3 @@ def intersection(left: Sequence[int], right: Sequence[int]) -> Matrix:
     mask = (1 << len(left)) - 1
     joined = [apply(left, relation & mask) for relation in kernel((*left, *right))]
     return basis((*direct, *joined))
-
-
-def transpose(columns: Sequence[int], rows: int) -> Matrix:
-    """The transposed matrix: ``rows`` columns of ``len(columns)`` bits."""
-    return tuple(
-        sum((column >> i & 1) << j for j, column in enumerate(columns)) for i in range(rows)
-    )

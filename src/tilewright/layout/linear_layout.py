@@ -284,36 +284,6 @@ class LinearLayout:
     def __mul__(self, outer: "LinearLayout") -> "LinearLayout":
         return self.product(outer)
 
-    def quotient(self, tile: "LinearLayout") -> "LinearLayout | None":
-        """The ``q`` with ``self == tile * q`` up to dim order, or None if ``tile`` does not fit.
-
-        Dims keep their names and may shrink to size 1.
-        """
-        low, tile_bits = dict(tile.outs), dict(tile.ins)
-        mine, theirs = dict(self.outs), dict(self.ins)
-        if any(mine.get(name, -1) < bits for name, bits in tile.outs):
-            return None
-        if any(theirs.get(name, -1) < bits for name, bits in tile.ins):
-            return None
-        outs = tuple((name, bits - low.get(name, 0)) for name, bits in self.outs)
-        inside = _embedding(tile.outs, self.outs, {})
-        columns: list[int] = []
-        for name, _ in self.ins:
-            count = tile_bits.get(name, 0)
-            own = self.packed(name)
-            if own[:count] != tuple(_embed(column, inside) for column in tile.packed(name)):
-                return None
-            columns += own[count:]
-        back = _embedding(outs, self.outs, low)
-        shrunk = [_extract(column, back) for column in columns]
-        # A basis with a component in the tile's own bits would lose it.
-        if any(
-            _embed(small, back) != column for small, column in zip(shrunk, columns, strict=True)
-        ):
-            return None
-        ins = tuple((name, bits - tile_bits.get(name, 0)) for name, bits in self.ins)
-        return LinearLayout(ins, outs, tuple(shrunk))
-
     # ---- reshaping -----------------------------------------------------------------------------
 
     def sublayout(self, ins: Sequence[str], outs: Sequence[str]) -> "LinearLayout":

@@ -44,9 +44,6 @@ class ConstantOp(Op, opcode="arith.constant", traits=(*_ELEMENTWISE, Trait.CONST
     value: int | float | bool = attr()
     result_type: Type = attr()
 
-    def infer(self) -> Type:
-        return self.result_type
-
     def verify(self) -> str | None:
         element = element_of(self.result_type)
         if isinstance(element, DType) and element.is_float:
@@ -266,9 +263,6 @@ class CastOp(Op, opcode="arith.cast", traits=_ELEMENTWISE):
     rounding: str = attr(default="rtne", choices=("rtne", "rtz"))
     in_range: bool = attr(default=False)
 
-    def infer(self) -> Type:
-        return self.result_type
-
     def verify(self) -> str | None:
         source, target = element_of(self.x.type), element_of(self.result_type)
         pointers = [type_ for type_ in (source, target) if not isinstance(type_, DType)]
@@ -282,9 +276,6 @@ class BitcastOp(Op, opcode="arith.bitcast", traits=_ELEMENTWISE):
 
     x: Value = operand(any_type)
     result_type: Type = attr()
-
-    def infer(self) -> Type:
-        return self.result_type
 
     def verify(self) -> str | None:
         if element_of(self.x.type).bits == element_of(self.result_type).bits:
@@ -308,9 +299,6 @@ class ExternOp(Op, opcode="arith.extern", traits=_ELEMENTWISE):
     args: tuple[Value, ...] = variadic(any_type)
     symbol: str = attr()
     result_type: Type = attr()
-
-    def infer(self) -> Type:
-        return self.result_type
 
     def verify(self) -> str | None:
         is_number = isinstance(element_of(self.result_type), DType)

@@ -93,9 +93,6 @@ class IfOp(Op, opcode="cf.if"):
     orelse: Block = region()
     result_types: tuple[Type, ...] = attr(default=())
 
-    def infer(self) -> tuple[Type, ...]:
-        return self.result_types
-
     def verify(self) -> str | None:
         if self.condition.type is not i1:
             return f"the condition must be i1, not {self.condition.type}"
@@ -113,9 +110,6 @@ class YieldOp(Op, opcode="cf.yield", traits=(Trait.TERMINATOR,)):
 
     values: tuple[Value, ...] = variadic()
 
-    def infer(self) -> None:
-        return None
-
     def verify(self) -> str | None:
         return not_in_a_region(self)
 
@@ -126,18 +120,12 @@ class ConditionOp(Op, opcode="cf.condition", traits=(Trait.TERMINATOR,)):
     go: Value = operand(boolean)
     values: tuple[Value, ...] = variadic()
 
-    def infer(self) -> None:
-        return None
-
     def verify(self) -> str | None:
         return not_in_a_region(self)
 
 
 class ReturnOp(Op, opcode="cf.return", traits=(Trait.TERMINATOR,)):
     """Terminate the program instance."""
-
-    def infer(self) -> None:
-        return None
 
     def verify(self) -> str | None:
         parent = self.parent
@@ -151,9 +139,6 @@ class StopOp(Op, opcode="cf.stop", effects=(Effect.OBSERVE,)):
 
     record: Value = operand(pointer)
     words: tuple[Value, ...] = variadic(scalar_integer)
-
-    def infer(self) -> None:
-        return None
 
     def verify(self) -> str | None:
         pointed = element_of(self.record.type)
@@ -192,9 +177,6 @@ class AssumeOp(Op, opcode="cf.assume", effects=(Effect.OBSERVE,)):
 
     condition: Value = operand(boolean)
 
-    def infer(self) -> None:
-        return None
-
 
 class AssertOp(Op, opcode="cf.assert", effects=(Effect.OBSERVE,)):
     """Abort the launch with the message unless all elements of the condition (where mask) hold."""
@@ -202,9 +184,6 @@ class AssertOp(Op, opcode="cf.assert", effects=(Effect.OBSERVE,)):
     condition: Value = operand(boolean)
     message: str = attr()
     mask: Value | None = optional_operand(boolean, default=None)
-
-    def infer(self) -> None:
-        return None
 
     def verify(self) -> str | None:
         if self.mask is not None and shape_of(self.mask.type) != shape_of(self.condition.type):
@@ -222,6 +201,3 @@ class PrintOp(Op, opcode="cf.print", effects=(Effect.OBSERVE,)):
     prefix: str = attr()
     hex: bool = attr(default=False)
     extents: tuple[int, ...] = attr(default=())
-
-    def infer(self) -> None:
-        return None

@@ -15,10 +15,7 @@ shape and the strides, aligned and checked, so that a launch may encode it for t
 
 from __future__ import annotations
 
-from typing import cast
-
 from tilewright.ir import (
-    Block,
     Effect,
     Op,
     Value,
@@ -74,18 +71,6 @@ class DescriptorAccess(Op):
     def offsets(self) -> tuple[Value, ...]:
         """The first element of the block; for a gather or scatter only its column."""
         return self.description[2 * self.rank - 1 :]
-
-    @property
-    def host_argument(self) -> int | None:
-        """The position of the argument that is the host's descriptor, or None: the address is that
-        argument, and the shape and strides are the arguments after it."""
-        base = self.pointer
-        if (base.facts or {}).get("descriptor") != self.rank:
-            return None
-        arguments = cast("Block", base.owner).args[base.index + 1 :]
-        described = (*self.shape, *self.strides)
-        same = all(a is b for a, b in zip(described, arguments, strict=False))
-        return base.index if same else None
 
     @property
     def element(self) -> DType:
@@ -175,9 +160,6 @@ class DescriptorStoreOp(DescriptorAccess, opcode="mem.descriptor_store", effects
     block_shape: tuple[int, ...] = attr()
     bulk: bool = attr(default=False)
 
-    def infer(self) -> None:
-        return None
-
     def verify(self) -> str | None:
         return _wrong_numbers(self, self.rank) or _wrong_block(self, self.stored, self.block_type)
 
@@ -197,9 +179,6 @@ class DescriptorReduceOp(
     block_shape: tuple[int, ...] = attr()
     kind: str = attr(default="add", choices=REDUCTIONS)
     bulk: bool = attr(default=False)
-
-    def infer(self) -> None:
-        return None
 
     def verify(self) -> str | None:
         wrong = _wrong_numbers(self, self.rank)
@@ -236,9 +215,6 @@ class DescriptorScatterOp(
     rows: Value = operand(tile)
     numbers: tuple[Value, ...] = variadic(scalar_integer)
     block_shape: tuple[int, ...] = attr()
-
-    def infer(self) -> None:
-        return None
 
     def verify(self) -> str | None:
         wrong = _wrong_numbers(self, 1) or _wrong_rows(self, self.rows)

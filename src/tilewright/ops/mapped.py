@@ -76,9 +76,6 @@ class _Assembly(Op):
     result_types: tuple[Type, ...]
     pack: int
 
-    def infer(self) -> tuple[Type, ...]:
-        return self.result_types
-
     def verify(self) -> str | None:
         if not self.result_types:
             return "assembly has at least one result"

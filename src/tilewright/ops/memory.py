@@ -137,9 +137,6 @@ class StoreOp(Op, opcode="mem.store", effects=(Effect.WRITE,)):
     cache: str = attr(default="", choices=STORE_MODIFIERS)
     eviction: str = attr(default="", choices=EVICTION_POLICIES)
 
-    def infer(self) -> None:
-        return None
-
     def verify(self) -> str | None:
         return (
             _wrong_value(self.pointer, self.stored, "stores")
@@ -202,6 +199,3 @@ class AtomicCasOp(Op, opcode="mem.atomic_cas", effects=(Effect.READ, Effect.WRIT
 
 class BarrierOp(Op, opcode="mem.barrier", effects=(Effect.BARRIER,)):
     """Complete all memory operations of the program instance before any later one starts."""
-
-    def infer(self) -> None:
-        return None

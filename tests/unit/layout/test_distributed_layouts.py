@@ -6,8 +6,6 @@ import pytest
 
 from tilewright.layout import (
     blocked,
-    broadcast,
-    expand_dims,
     fit,
     slice_of,
 )
@@ -105,15 +103,6 @@ def test_slice_renumbers_dims():
     parent = blocked((4, 8, 16), (1, 1, 4), (2, 4, 4), (2, 2, 1), (2, 1, 0))
     assert slice_of(parent, 0).shape == (8, 16)
     assert slice_of(parent, 1).out_names == ("dim0", "dim1")
-
-
-def test_expand_and_broadcast_move_nothing():
-    row = slice_of(blocked((16, 64), (2, 4), (4, 8), (2, 2), (1, 0)), 0)
-    column = expand_dims(row, 0)
-    assert column.shape == (1, 64) and column.columns == row.columns
-    wide = broadcast(column, 0, 4)
-    assert wide.shape == (4, 64) and wide.rank == wide.out_bits
-    assert wide.in_size("register") == 4 * row.in_size("register")
 
 
 def test_fit_of_a_fitting_layout_is_itself():

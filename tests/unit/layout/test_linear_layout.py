@@ -56,27 +56,6 @@ def test_product_puts_the_second_above_the_first():
     assert both.apply(lane=3, warp=5) == (23,)
 
 
-def test_quotient_undoes_the_product():
-    copies = LinearLayout.identity("warp", "dim0", 2) * LinearLayout.zeros("warp", 2, ["dim1"])
-    whole = EXAMPLE * copies
-    left = whole.quotient(EXAMPLE)
-    assert left is not None and left.same_map(copies)
-
-
-@pytest.mark.parametrize(
-    "tile",
-    [
-        "register=(1,0) -> dim0:2 dim1:1",  # the first register bit goes right, not down
-        "lane=(0,1) -> dim0:1 dim1:2",  # the first lane bit goes two to the right
-        "warp=(1,0) -> dim0:2 dim1:1",  # no such input
-        "register=(0,1) -> dim0:1 dim1:8",  # taller than the layout
-        "register=(0,1) -> dim0:4 dim1:2",  # the rest would reach below the divisor's rows
-    ],
-)
-def test_quotient_refuses_what_is_no_factor(tile: str):
-    assert EXAMPLE.quotient(LinearLayout.parse(tile)) is None
-
-
 def test_compose_reorders_by_name():
     buffer = LinearLayout.parse("offset=(0,1)(0,2)(1,0)(2,0) -> dim0:4 dim1:4")
     address = buffer.invert() @ EXAMPLE.reorder_outs(["dim1", "dim0"])

@@ -120,7 +120,9 @@ def test_threads_get_the_rows_and_columns_that_they_multiply(name, shape, warps)
     assert (a.shape, b.shape) == ((shape[0], k), (k, shape[1]))
     # The first registers are one whole fragment, in the order that the instruction wants.
     for whole, single in ((result, fragment.c), (a, fragment.a), (b, fragment.b)):
-        assert whole.restrict(["register", "lane"]).quotient(single) is not None
+        for dim in ("register", "lane"):
+            bases = single.bases(dim)
+            assert whole.bases(dim)[: len(bases)] == bases
     for warp in range(result.in_size("warp")):
         rows, columns = (
             {

@@ -19,16 +19,7 @@ GATHER = """%r = tile.range {start = 0, end = 8} : tile<8xi32>
 
 
 @pytest.mark.parametrize("text", [LOAD.format("%a, %b, %s"), GATHER])
-def test_descriptors_of_the_host_are_known_by_their_argument(text: str):
+def test_numbers_of_a_descriptor_have_names(text: str):
     op = access(text)
-    assert op.host_argument == 1
     assert [value.name for value in (op.pointer, *op.shape, *op.strides)] == ["x", "a", "b", "s"]
     assert {value.name for value in op.offsets} == {"n"}
-
-
-def test_others_are_not():
-    assert access(LOAD.format("%b, %a, %s")).host_argument is None
-    made = ARGUMENTS.replace(", descriptor = 2", "")
-    assert access(LOAD.format("%a, %b, %s"), made).host_argument is None
-    of_another_rank = "%t = mem.descriptor_load %x, %a, %n {block_shape = [8]} : tile<8xf32>"
-    assert access(of_another_rank).host_argument is None

@@ -3,7 +3,7 @@
 Limits are those of the CUDA programming guide ("Compute Capabilities", technical specifications).
 ptxas 13.0 decided which instructions a row has: the unit tests assemble, for each row and each
 field, PTX that must be accepted or refused. `assemble/nvptx_legality.py` reads some fields by name
-(`Intrinsic.needs`); others are facts that no lowering uses yet.
+(`Intrinsic.needs`).
 """
 
 from __future__ import annotations
@@ -52,42 +52,29 @@ class Arch:
     cpu: str
     ptx: int
 
-    shared_static: int = 48 * _KB
-    """Shared memory declared in the kernel; more must be dynamic, and requested at load time."""
     shared_optin: int
     shared_sm: int
     shared_reserved: int = _KB
     """Taken from `shared_sm` for each resident program."""
     registers_thread: int = 255
-    registers_block: int = 65536
     registers_sm: int = 65536
     register_unit: int = 256
     """Registers are allocated to warps in multiples of this."""
-    threads_block: int = 1024
     warp_size: int = 32
     warps_sm: int
     blocks_sm: int
-    cluster_blocks: int = 1
-    """Programs of a cluster on any device of the architecture."""
 
     mma: tuple[MmaForm, ...]
 
     # copies between global and shared memory
     cp_async: bool = True
-    bulk_copy: bool = False
     tma: bool = False
     # between shared memory and registers
     ldmatrix: bool = True
-    ldmatrix_b8: bool = False
     stmatrix: bool = False
-    stmatrix_b8: bool = False
-    movmatrix: bool = True
     # MMAs that read shared memory
     wgmma: bool = False
-    tcgen05: bool = False
     # synchronization and roles
-    mbarrier: bool = True
-    mbarrier_wait: bool = False
     proxy_fence: bool = False
     clusters: bool = False
     elect_sync: bool = False
@@ -99,7 +86,6 @@ class Arch:
     # global memory
     v8_access: bool = False
     """Loads and stores of 32 bytes."""
-    cache_policy: bool = True
     f16_atomic_add: bool = True
     bf16_atomic_add: bool = False
     vector_atomic_add: bool = False
@@ -109,16 +95,8 @@ class Arch:
     bf16_fma: bool = True
     bf16_arithmetic: bool = False
     """Addition, multiplication and conversion to integers; without it the former are FMAs."""
-    f32x2_arithmetic: bool = False
-    f16_exp2: bool = True
-    bf16_exp2: bool = False
     tanh: bool = True
     """tanh.approx of f32 and f16x2."""
-    bf16_tanh: bool = False
-    nan_max: bool = True
-    """Minimum and maximum that propagate NaN."""
-    max3: bool = False
-    """Minimum and maximum of three floats."""
 
     @property
     def name(self) -> str:
@@ -131,31 +109,15 @@ class Arch:
         return 32 if self.v8_access else 16
 
     @property
-    def dtypes(self) -> frozenset[str]:
-        """Element types that kernels may use."""
-        return _DTYPES | _FP8 if self.fp8_conversion else _DTYPES
-
-    @property
     def target(self) -> TargetSpec:
         """The target for LLVM."""
         return TargetSpec(TRIPLE, self.cpu, f"+ptx{self.ptx}", effort=1)
-
-    @property
-    def ptx_version(self) -> str:
-        """The version in the directive `.version`."""
-        return f"{self.ptx // 10}.{self.ptx % 10}"
 
     def mma_forms(self, operand: str, accumulator: str) -> tuple[MmaForm, ...]:
         """MMAs of these element types, the largest last; empty without any."""
         return tuple(
             form for form in self.mma if form.operand == operand and form.accumulator == accumulator
         )
-
-
-_DTYPES = frozenset(
-    ("i1", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64")
-)
-_FP8 = frozenset(("f8e4m3", "f8e5m2"))
 
 
 def _forms(operands: str, accumulator: str, *fragments: str) -> tuple[MmaForm, ...]:
@@ -195,12 +157,9 @@ _SM_75 = Arch(
     blocks_sm=16,
     mma=_MMA_TURING,
     cp_async=False,
-    mbarrier=False,
     redux_integer=False,
-    cache_policy=False,
     bf16_conversion_packed=False,
     bf16_fma=False,
-    nan_max=False,
 )
 _SM_80 = Arch(
     capability=80,
@@ -237,13 +196,10 @@ _SM_90 = replace(
     shared_sm=228 * _KB,
     warps_sm=64,
     blocks_sm=32,
-    cluster_blocks=8,
     mma=_MMA_AMPERE + _MMA_FP8 + _MMA_F64,
-    bulk_copy=True,
     tma=True,
     stmatrix=True,
     wgmma=True,
-    mbarrier_wait=True,
     proxy_fence=True,
     clusters=True,
     elect_sync=True,
@@ -252,27 +208,20 @@ _SM_90 = replace(
     bf16_atomic_add=True,
     vector_atomic_add=True,
     bf16_arithmetic=True,
-    bf16_exp2=True,
-    bf16_tanh=True,
 )
 _BLACKWELL = replace(
     _SM_90,
     ptx=88,
-    # Hopper only; tcgen05 replaces it on sm_100.
+    # Hopper only; tensor memory replaces it on sm_100.
     wgmma=False,
     setmaxnreg=False,
     v8_access=True,
-    f32x2_arithmetic=True,
-    max3=True,
 )
 _SM_100 = replace(
     _BLACKWELL,
     capability=100,
     cpu="sm_100a",
-    tcgen05=True,
     setmaxnreg=True,
-    ldmatrix_b8=True,
-    stmatrix_b8=True,
     redux_float=True,
 )
 # Code for sm_100a runs on 10.0 only: 10.3 gets the common subset of the family.

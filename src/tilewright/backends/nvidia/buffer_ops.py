@@ -60,9 +60,6 @@ class AllocOp(Op, opcode="nvidia.alloc", effects=(Effect.SHARED,)):
     result_type: Type = attr()
     in_warps: bool = attr(default=False)
 
-    def infer(self) -> Type:
-        return self.result_type
-
     def verify(self) -> str | None:
         return buffer_problem(self.result_type)
 
@@ -100,9 +97,6 @@ class ShareOp(Op, opcode="nvidia.share", effects=(Effect.SHARED,)):
     x: Value = operand(tile)
     result_type: Type = attr()
 
-    def infer(self) -> Type:
-        return self.result_type
-
     def verify(self) -> str | None:
         made = self.result_type
         if isinstance(made, BufferType) and made.slots != 1:
@@ -120,9 +114,6 @@ class AsyncCopyOp(Op, opcode="nvidia.async_copy", effects=(Effect.SHARED,)):
     buffer: Value = operand(buffer)
     vector: int = attr()
 
-    def infer(self) -> None:
-        return None
-
     def verify(self) -> str | None:
         return held_problem(self.buffer.type, self.x.type)
 
@@ -137,18 +128,12 @@ class WriteOp(Op, opcode="nvidia.write", effects=(Effect.SHARED,)):
     buffer: Value = operand(buffer)
     owners: bool = attr(default=False)
 
-    def infer(self) -> None:
-        return None
-
     def verify(self) -> str | None:
         return held_problem(self.buffer.type, self.x.type)
 
 
 class CommitOp(Op, opcode="nvidia.commit", effects=(Effect.SHARED,)):
     """Closes a group of asynchronous copies."""
-
-    def infer(self) -> None:
-        return None
 
 
 class WaitOp(Op, opcode="nvidia.wait", effects=(Effect.SHARED,)):
@@ -159,9 +144,6 @@ class WaitOp(Op, opcode="nvidia.wait", effects=(Effect.SHARED,)):
 
     pending: int = attr(default=0)
     proxy: bool = attr(default=False)
-
-    def infer(self) -> None:
-        return None
 
 
 class ReadOp(Op, opcode="nvidia.read", effects=(Effect.SHARED,)):
@@ -175,9 +157,6 @@ class ReadOp(Op, opcode="nvidia.read", effects=(Effect.SHARED,)):
     result_type: Type = attr()
     axis: int | None = attr(default=None)
     start: int = attr(default=0)
-
-    def infer(self) -> Type:
-        return self.result_type
 
     def verify(self) -> str | None:
         if self.axis is not None:
@@ -195,9 +174,6 @@ class PartOp(Op, opcode="nvidia.part", traits=(Trait.PURE,)):
     axis: int = attr()
     start: int = attr()
     result_type: Type = attr()
-
-    def infer(self) -> Type:
-        return self.result_type
 
     def verify(self) -> str | None:
         return part_problem(self.x.type, self.result_type, self.axis, self.start)

@@ -54,9 +54,6 @@ class MbarriersOp(Op, opcode="nvidia.mbarriers", effects=(Effect.SHARED,)):
     arrivals: int = attr(default=1)
     in_cluster: bool = attr(default=False)
 
-    def infer(self) -> Type:
-        return self.result_type
-
     def verify(self) -> str | None:
         if self.arrivals < 1:
             return f"a phase waits for one arrival or more, not {self.arrivals}"
@@ -76,9 +73,6 @@ class BulkCopyOp(Op, opcode="nvidia.bulk_copy", effects=(Effect.SHARED,)):
     runs: Value = operand(boolean)
     is_shared: Value | None = optional_operand(boolean, default=None)
 
-    def infer(self) -> None:
-        return None
-
     def verify(self) -> str | None:
         return other_tile(self.target.type, self.x.type)
 
@@ -88,9 +82,6 @@ class MbarrierWaitOp(Op, opcode="nvidia.mbarrier_wait", effects=(Effect.SHARED,)
 
     barrier: Value = operand(buffer)
     parity: Value = operand(scalar_integer)
-
-    def infer(self) -> None:
-        return None
 
 
 class MbarrierArriveOp(Op, opcode="nvidia.mbarrier_arrive", effects=(Effect.SHARED,)):
@@ -105,9 +96,6 @@ class MbarrierArriveOp(Op, opcode="nvidia.mbarrier_arrive", effects=(Effect.SHAR
     runs: Value = operand(boolean)
     in_both: Value | None = optional_operand(boolean, default=None)
 
-    def infer(self) -> None:
-        return None
-
 
 class WritePanelOp(Op, opcode="nvidia.write_panel", effects=(Effect.SHARED,)):
     """Shared memory = panel `number` of the tile, from which TMA stores it
@@ -118,9 +106,6 @@ class WritePanelOp(Op, opcode="nvidia.write_panel", effects=(Effect.SHARED,)):
     stored: Value = operand(tile)
     block_shape: tuple[int, ...] = attr()
     number: int = attr()
-
-    def infer(self) -> None:
-        return None
 
 
 class StorePanelOp(
@@ -138,9 +123,6 @@ class StorePanelOp(
     number: int = attr()
     kind: str = attr(default="")
 
-    def infer(self) -> None:
-        return None
-
 
 class BulkStoreWaitOp(Op, opcode="nvidia.bulk_store_wait", effects=(Effect.SHARED,)):
     """TMA has read shared memory for all stores of a thread, and if `complete`, written global
@@ -148,18 +130,12 @@ class BulkStoreWaitOp(Op, opcode="nvidia.bulk_store_wait", effects=(Effect.SHARE
 
     complete: bool = attr(default=False)
 
-    def infer(self) -> None:
-        return None
-
 
 class ProxyFenceOp(Op, opcode="nvidia.proxy_fence", effects=(Effect.SHARED,)):
     """A thread's writes to global memory, or if `shared` to shared memory, come before TMA accesses
     that are issued after the next barrier."""
 
     shared: bool = attr(default=False)
-
-    def infer(self) -> None:
-        return None
 
 
 PATIENCE = 10.0

@@ -86,9 +86,6 @@ class CountOp(Op, opcode="nvidia.count", effects=(Effect.SHARED,)):
     x: Value = operand(integer)
     mask: Value | None = optional_operand(boolean, default=None)
 
-    def infer(self) -> None:
-        return None
-
     def verify(self) -> str | None:
         bins = buffer_type(self.buffer)
         if len(bins.shape) != 1 or not isinstance(bins.element, DType) or bins.element.is_float:
@@ -129,9 +126,6 @@ class WriteLastOp(Op, opcode="nvidia.write_last", effects=(Effect.SHARED,)):
     buffer: Value = operand(buffer)
     axis: int = attr()
     first: bool = attr(default=False)
-
-    def infer(self) -> None:
-        return None
 
     def verify(self) -> str | None:
         shape = shape_of(self.x.type)
@@ -196,9 +190,6 @@ class ReadPartnerOp(Op, opcode="nvidia.read_partner", effects=(Effect.SHARED,)):
     result_type: Type = attr()
     axis: int = attr()
     bit: int = attr()
-
-    def infer(self) -> Type:
-        return self.result_type
 
     def verify(self) -> str | None:
         if not isinstance(self.result_type, TileType):
@@ -267,9 +258,6 @@ class KeepBetterOp(Op, opcode="nvidia.keep_better", traits=(Trait.PURE,)):
     bit: int = attr()
     descending: bool = attr(default=False)
     partner: Value | None = optional_operand(integer, default=None)
-
-    def infer(self) -> Type:
-        return self.result_type
 
     def verify(self) -> str | None:
         problem = bits_problem(self, self.x.type, self.axis, self.bit + 1)

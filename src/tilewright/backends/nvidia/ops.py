@@ -15,9 +15,6 @@ class ConvertOp(Op, opcode="nvidia.convert", traits=(Trait.PURE,)):
     x: Value = operand(tile)
     result_type: Type = attr()
 
-    def infer(self) -> Type:
-        return self.result_type
-
     def verify(self) -> str | None:
         if not isinstance(self.result_type, TileType):
             return f"the result is a tile, not {self.result_type}"
@@ -32,9 +29,6 @@ def convert(op: ConvertOp, x: Any) -> Any:
 
 class WarpBarrierOp(Op, opcode="nvidia.warp_barrier", effects=(Effect.SHARED,)):
     """The lanes of each warp wait for each other, and see the others' writes."""
-
-    def infer(self) -> None:
-        return None
 
 
 @reference(WarpBarrierOp)

@@ -68,9 +68,6 @@ class RolesOp(Op, opcode="nvidia.roles", effects=(Effect.SHARED,)):
     groups: int = attr(default=1)
     shares_copies: bool = attr(default=False)
 
-    def infer(self) -> None:
-        return None
-
     def verify(self) -> str | None:
         roles = ("`consumers`", self.consumers, (u32,)), ("`producer`", self.producer, ())
         for what, block, args in roles:

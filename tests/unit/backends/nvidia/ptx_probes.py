@@ -25,22 +25,13 @@ def registers(prefix: str, count: int, first: int = 0) -> str:
 FEATURES = {
     "cp_async": "cp.async.cg.shared.global [s], [d0], 16;",
     "ldmatrix": "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {r0,r1,r2,r3}, [s];",
-    "ldmatrix_b8": "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {r0,r1}, [s];",
     "stmatrix": "stmatrix.sync.aligned.m8n8.x4.shared.b16 [s], {r0,r1,r2,r3};",
-    "stmatrix_b8": "stmatrix.sync.aligned.m16n8.x1.trans.shared.b8 [s], {r0};",
-    "movmatrix": "movmatrix.sync.aligned.m8n8.trans.b16 r0, r1;",
     "wgmma": "wgmma.fence.sync.aligned;",
     "setmaxnreg": "setmaxnreg.dec.sync.aligned.u32 40;",
-    "tcgen05": "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;",
     "tma": (
         "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
         "[s], [d0, {r0,r1}], [s+512];"
     ),
-    "bulk_copy": (
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [d0], r0, [s+512];"
-    ),
-    "mbarrier": "mbarrier.init.shared::cta.b64 [s], 1;",
-    "mbarrier_wait": "mbarrier.try_wait.parity.shared::cta.b64 p0, [s], r0;",
     "clusters": "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;",
     "elect_sync": "elect.sync r0|p0, -1;",
     "dependent_launch": "griddepcontrol.wait;",
@@ -51,19 +42,12 @@ FEATURES = {
     "fp8_conversion": "cvt.rn.satfinite.e4m3x2.f32 h0, f0, f1;",
     "bf16_fma": "fma.rn.bf16x2 r0, r1, r2, r3;",
     "bf16_arithmetic": "add.rn.bf16x2 r0, r1, r2; mul.rn.bf16x2 r0, r1, r2;",
-    "bf16_exp2": "ex2.approx.ftz.bf16x2 r0, r1;",
     "bf16_conversion_packed": "cvt.rn.bf16x2.f32 r0, f0, f1;",
-    "f16_exp2": "ex2.approx.f16x2 r0, r1;",
     "tanh": "tanh.approx.f32 f0, f1; tanh.approx.f16x2 r0, r1;",
-    "bf16_tanh": "tanh.approx.bf16x2 r0, r1;",
-    "f32x2_arithmetic": "fma.rn.f32x2 d0, d1, d2, d3;",
-    "max3": "max.f32 f0, f1, f2, f3;",
-    "nan_max": "max.NaN.f32 f0, f1, f2;",
     "bf16_atomic_add": "atom.global.add.noftz.bf16x2 r0, [d0], r1;",
     "f16_atomic_add": "atom.global.add.noftz.f16x2 r0, [d0], r1;",
     "vector_atomic_add": "red.global.add.v4.f32 [d0], {f0,f1,f2,f3}; "
     "red.global.add.noftz.v4.bf16x2 [d0], {r0,r1,r2,r3};",
-    "cache_policy": "createpolicy.fractional.L2::evict_last.b64 d0, 1.0;",
 }
 """Field of Arch -> PTX."""
 
