@@ -311,7 +311,7 @@ class _Loops:
         names = [f"{f}_{s}" for f in FLOWS for s in ("ordinary", "streaming")]
         names += [_symbol(name) for name in self.peaks] + ["clock"]
         self.object: LoadedObject = load_object(
-            compile_ir("\n".join([*declared, source]), host_target()).obj, names
+            compile_ir("\n".join([*declared, source]), host_target()), names
         )
         self.functions = {name: _FUNCTION(self.object[name]) for name in names}
 

@@ -164,7 +164,7 @@ def scratch(elements: int, dtype: type = np.float32) -> np.ndarray:
 def compiled(text: str, symbol: str) -> tuple[LoadedObject, float]:
     """Machine code of `text`, and how many milliseconds LLVM took."""
     start = time.perf_counter()
-    obj = compile_ir(text, host_target()).obj
+    obj = compile_ir(text, host_target())
     elapsed = (time.perf_counter() - start) * 1e3
     return load_object(obj, [symbol]), elapsed
 

@@ -80,7 +80,7 @@ class Piece:
 @functools.cache
 def _runner(cpu: TargetCpu) -> bytes:
     """The runner's object file."""
-    return compile_ir((_FOLDER / "runner.ll").read_text(), cpu_target(cpu)).obj
+    return compile_ir((_FOLDER / "runner.ll").read_text(), cpu_target(cpu))
 
 
 class Program:

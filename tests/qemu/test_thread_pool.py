@@ -30,7 +30,9 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pool")
     obj, path = folder / "pool.o", folder / "driver"
     text = pool_program("aarch64", True).text()
-    obj.write_bytes(compile_ir(text, cpu_target(MACHINES["aarch64"].target), 0, inline=True).obj)
+    obj.write_bytes(
+        compile_ir(text, cpu_target(MACHINES["aarch64"].target), optimise=False, inline=True)
+    )
     target = ("-target", "aarch64-linux-musl", "-static", "-std=gnu23", "-O1", "-fno-sanitize=all")
     command = [sys.executable, "-m", "ziglang", "cc", *target, f"-I{STRUCTURES}"]
     subprocess.run([*command, "-o", str(path), str(DRIVER), str(obj)], check=True)

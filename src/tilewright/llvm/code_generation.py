@@ -1,13 +1,8 @@
 """Code generation by LLVM: parse, verify, optimise and emit IR text.
 
 Kernels arrive vectorised, with invariant code hoisted, so LLVM's vectorisers and unrolling are
-always off, and the pipeline is chosen by its cost (docs/adr/0040-first-compile-cost.md):
-
-    level 0   nothing
-    level 1   SROA, instcombine, simplifycfg, value numbering; the default
-    level 2   LLVM's O1 function simplification: adds invariant motion, loop rotation, induction
-              variables, which also make code generation slower
-    level 3   the whole of O3: inlining of functions in the module, the rest as level 2
+always off, and the passes are chosen by their cost (docs/adr/0040-first-compile-cost.md): SROA,
+instcombine, simplifycfg and value numbering.
 
 The time of value numbering grows faster than the square of a function's length, so long functions
 go without it, and without scheduling after register allocation. LLVM also aborts by an assertion
@@ -37,20 +32,16 @@ from tilewright.llvm.target_machines import (
     set_option,
     target_machine,
 )
-from tilewright.support import cached_property
 from tilewright.support.asynchronous_exceptions import synchronous
-from tilewright.support.data_class import dataclass
 
 __all__ = [
-    "CompiledObject",
     "LlvmError",
     "compile_ir",
     "emit_assembly",
     "is_long",
     "leave_out_passes",
+    "optimised",
 ]
-
-_DEFAULT_LEVEL = 1
 
 LONG_FUNCTION = 8000
 """Lines of IR from which passes of superlinear time are left out; only generated kernels are that
@@ -76,49 +67,24 @@ class LlvmError(Exception):
         self.ir = ir
 
 
-@dataclass(frozen=True)
-class CompiledObject:
-    """Machine code of one module, and its source text.
-
-    obj:    the object file, for `object_loader.load_object` or a cache
-    source: the LLVM IR text before optimisation
-    """
-
-    obj: bytes
-    source: str
-    target: TargetSpec
-    level: int
-
-    @cached_property
-    def llir(self) -> str:
-        """The IR after optimisation; computed on first use."""
-        return str(_optimised(self.source, self.target, self.level))
-
-    @cached_property
-    def asm(self) -> str:
-        """The assembly text (PTX for NVIDIA targets); computed on first use."""
-        return emit_assembly(self.source, self.target, self.level)
-
-
 def compile_ir(
-    text: str, target: TargetSpec, level: int = _DEFAULT_LEVEL, *, inline: bool = False
-) -> CompiledObject:
+    text: str, target: TargetSpec, *, optimise: bool = True, inline: bool = False
+) -> bytes:
     """Compile the module `text` to an object file for `target`.
 
-    level: 0-3, see the module docstring; inline: first inline the functions that are marked
-    `alwaysinline`, which levels 0 to 2 do not. Raises LlvmError for text that LLVM's parser or
-    verifier rejects. Errors of code generation (an instruction that the target lacks, bad inline
-    assembly) end the process: LLVM offers no way to catch them.
+    optimise: whether passes run on it; inline: first inline the functions that are marked
+    `alwaysinline`. Raises LlvmError for text that LLVM's parser or verifier rejects. Errors of code
+    generation (an instruction that the target lacks, bad inline assembly) end the process: LLVM
+    offers no way to catch them.
     """
-    module = _optimised(text, target, level, inline)
+    module = optimised(text, target, optimise, inline)
     with LLVM_LOCK:
-        machine = _code_generator(_affordable(text, target))
-        return CompiledObject(machine.emit_object(module), text, target, level)
+        return _code_generator(_affordable(text, target)).emit_object(module)
 
 
-def emit_assembly(text: str, target: TargetSpec, level: int = _DEFAULT_LEVEL) -> str:
+def emit_assembly(text: str, target: TargetSpec, *, optimise: bool = True) -> str:
     """Compile the module `text` to assembly text; errors as in `compile_ir`."""
-    module = _optimised(text, target, level)
+    module = optimised(text, target, optimise)
     with LLVM_LOCK:
         return _code_generator(_affordable(text, target)).emit_assembly(module)
 
@@ -142,16 +108,20 @@ def _code_generator(target: TargetSpec) -> TargetMachine:
     return target_machine(target)
 
 
-def _optimised(text: str, target: TargetSpec, level: int, inline: bool = False) -> ParsedModule:
+def optimised(
+    text: str, target: TargetSpec, optimise: bool = True, inline: bool = False
+) -> ParsedModule:
+    """The module of a text after passes, as in `compile_ir`."""
     module = _parsed(text)
     # Set here, so that the text needs no target.
     module.set_target(target_machine(target).triple, data_layout(target))
     if inline:
-        _inline_passes().run(module, _builder(target, speed=1))
+        _inline_passes().run(module, _builder(target))
     unnumbered = _is_lean(target) or is_long(text) or _has_many_joins(text)
-    quick = _run_quick_without_numbering if unnumbered else _run_quick
-    run = quick if level == 1 else _PIPELINES[level]
-    run(module, target)
+    if optimise and unnumbered:
+        _run_without_numbering(module, target)
+    elif optimise:
+        _passes(numbering=True).run(module, _builder(target))
     return module
 
 
@@ -198,22 +168,22 @@ class _Builder:
     hence `runs`.
     """
 
-    def __init__(self, target: TargetSpec, speed: int) -> None:
-        self.passes = PassBuilder(target_machine(target), speed)
+    def __init__(self, target: TargetSpec) -> None:
+        self.passes = PassBuilder(target_machine(target))
         self.runs = 0
 
 
 # Bounds the memory lost per run, and the callbacks of a builder (16 us).
 _MAX_RUNS = 32
-_builders: dict[tuple[TargetSpec, int], _Builder] = {}
+_builders: dict[TargetSpec, _Builder] = {}
 
 
-def _builder(target: TargetSpec, speed: int) -> PassBuilder:
+def _builder(target: TargetSpec) -> PassBuilder:
     """A builder for one run; a new one replaces it after `_MAX_RUNS`."""
     with LLVM_LOCK:
-        builder = _builders.get((target, speed))
+        builder = _builders.get(target)
         if builder is None or builder.runs >= _MAX_RUNS:
-            builder = _builders[target, speed] = _Builder(target, speed)
+            builder = _builders[target] = _Builder(target)
         builder.runs += 1
         return builder.passes
 
@@ -225,17 +195,8 @@ def _inline_passes() -> ModulePasses:
     return manager
 
 
-def _run_nothing(module: ParsedModule, target: TargetSpec) -> None:
-    """Level 0."""
-
-
-def _run_quick(module: ParsedModule, target: TargetSpec) -> None:
-    """Level 1."""
-    _quick_passes(numbering=True).run(module, _builder(target, speed=1))
-
-
-def _run_quick_without_numbering(module: ParsedModule, target: TargetSpec) -> None:
-    """Level 1 without value numbering, whose time is quadratic in a function's length.
+def _run_without_numbering(module: ParsedModule, target: TargetSpec) -> None:
+    """The passes without value numbering, whose time is quadratic in a function's length.
 
     Functions that are marked `noinline`, the microkernels, are emitted in their final form: no pass
     runs on them.
@@ -243,10 +204,10 @@ def _run_quick_without_numbering(module: ParsedModule, target: TargetSpec) -> No
     functions = [function for function in module.functions if not function.is_declaration]
     others = [function for function in functions if not _is_as_written(function)]
     if len(others) == len(functions):
-        _quick_passes(numbering=False).run(module, _builder(target, speed=1))
+        _passes(numbering=False).run(module, _builder(target))
         return
     for function in others:
-        _quick_function_passes().run(function, _builder(target, speed=1))
+        _function_passes().run(function, _builder(target))
 
 
 def _is_as_written(function: Function) -> bool:
@@ -254,36 +215,18 @@ def _is_as_written(function: Function) -> bool:
 
 
 @cache
-def _quick_passes(numbering: bool) -> ModulePasses:
-    return _with_quick_passes(ModulePasses(), numbering)
+def _passes(numbering: bool) -> ModulePasses:
+    return _with_passes(ModulePasses(), numbering)
 
 
 @cache
-def _quick_function_passes() -> FunctionPasses:
-    return _with_quick_passes(FunctionPasses(), numbering=False)
+def _function_passes() -> FunctionPasses:
+    return _with_passes(FunctionPasses(), numbering=False)
 
 
 _Manager = TypeVar("_Manager", ModulePasses, FunctionPasses)
 
 
-def _with_quick_passes(manager: _Manager, numbering: bool) -> _Manager:
+def _with_passes(manager: _Manager, numbering: bool) -> _Manager:
     manager.add("SROA", "InstCombine", "SimplifyCFG", *(["NewGVN"] if numbering else []))
     return manager
-
-
-def _run_simplification(module: ParsedModule, target: TargetSpec) -> None:
-    """Level 2."""
-    builder = _builder(target, speed=1)
-    manager = builder.simplification()
-    for function in module.functions:
-        if not function.is_declaration:
-            manager.run(function, builder)
-
-
-def _run_everything(module: ParsedModule, target: TargetSpec) -> None:
-    """Level 3."""
-    builder = _builder(target, speed=3)
-    builder.whole_pipeline().run(module, builder)
-
-
-_PIPELINES = (_run_nothing, _run_quick, _run_simplification, _run_everything)

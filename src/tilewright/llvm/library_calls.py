@@ -95,8 +95,6 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
     "RunNewFunctionPassManager": (None, c_void_p, c_void_p, c_void_p),
     "DisposeNewModulePassManger": (None, c_void_p),
     "DisposeNewFunctionPassManger": (None, c_void_p),
-    "buildPerModuleDefaultPipeline": (c_void_p, c_void_p, c_int),
-    "buildFunctionSimplificationPipeline": (c_void_p, c_void_p, c_int),
     "module_AddAlwaysInlinerPass": (None, c_void_p),
     **{name: (None, c_void_p) for name in _ADD},
 }  # fmt: skip

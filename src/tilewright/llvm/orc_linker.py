@@ -66,7 +66,7 @@ def _linker() -> binding.LLJIT:
 @functools.cache
 def conversions() -> binding.ResourceTracker:
     """Float conversions that the code generator calls by name; kept until the process exits."""
-    obj = compile_ir(conversions_ir(), host_target(), level=1).obj
+    obj = compile_ir(conversions_ir(), host_target())
     return _link(obj, CONVERSION_SYMBOLS, [], _CONVERSIONS_LIBRARY)
 
 

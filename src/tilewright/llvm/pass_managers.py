@@ -11,24 +11,14 @@ __all__ = ["FunctionPasses", "ModulePasses", "PassBuilder"]
 
 
 class PassBuilder(Reference):
-    """A pass builder, and LLVM's own pipelines of levels 0 to 3, without vectorisers and
-    unroller."""
+    """A pass builder, without vectorisers and unroller."""
 
-    def __init__(self, machine: Reference, level: int) -> None:
+    def __init__(self, machine: Reference) -> None:
         tuning = Reference(call("CreatePipelineTuningOptions"))
         for what in ("LoopVectorization", "SLPVectorization", "LoopUnrolling"):
             call(f"PTOSet{what}", tuning, False)
         # never freed: the library frees neither builders nor their parts
         super().__init__(call("CreatePassBuilder", machine, tuning), "", machine, tuning)
-        self._level = level
-
-    def whole_pipeline(self) -> ModulePasses:
-        """The whole pipeline of the level, for a module."""
-        return ModulePasses(call("buildPerModuleDefaultPipeline", self, self._level))
-
-    def simplification(self) -> FunctionPasses:
-        """The function simplification of the level."""
-        return FunctionPasses(call("buildFunctionSimplificationPipeline", self, self._level))
 
 
 class _Passes(Reference):
@@ -39,8 +29,8 @@ class _Passes(Reference):
 
     _over: ClassVar[str]
 
-    def __init__(self, pointer: int | None = None) -> None:
-        made = pointer or call(f"CreateNew{self._over}PassManager")
+    def __init__(self) -> None:
+        made = call(f"CreateNew{self._over}PassManager")
         super().__init__(made, f"DisposeNew{self._over}PassManger")
 
     def add(self, *names: str) -> None:

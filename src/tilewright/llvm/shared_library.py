@@ -31,7 +31,7 @@ def link_shared_library(objects: Sequence[bytes]) -> bytes:
     """
     parts = list(objects)
     if any(name.encode() in obj for obj in parts for name in CONVERSION_SYMBOLS):
-        parts.append(compile_ir(conversions_ir(), host_target(), level=1).obj)
+        parts.append(compile_ir(conversions_ir(), host_target()))
     driver = _driver()
     with TemporaryDirectory(prefix="tilewright-") as folder:
         files = [Path(folder) / f"{number}.o" for number in range(len(parts))]

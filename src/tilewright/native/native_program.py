@@ -72,7 +72,7 @@ class NativeProgram:
         cached = _DOCUMENTS.read(name)
         if cached is not None:
             return base64.b64decode(cached["obj"])
-        obj = llvm.compile_ir(text, target, 0, inline=bool(self.definitions)).obj
+        obj = llvm.compile_ir(text, target, optimise=False, inline=bool(self.definitions))
         _DOCUMENTS.write(name, {"obj": base64.b64encode(obj).decode()})
         return obj
 

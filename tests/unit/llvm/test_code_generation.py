@@ -1,4 +1,4 @@
-"""Compiling LLVM IR text: levels, targets, artifacts, and text that LLVM refuses."""
+"""Compiling LLVM IR text: passes, targets, artifacts, and text that LLVM refuses."""
 
 import subprocess
 import sys
@@ -18,6 +18,7 @@ from tilewright.llvm import (
     host_target,
     target_machine,
 )
+from tilewright.llvm.code_generation import optimised
 
 ADD = """
 define i64 @add_and_double(i64 %a, i64 %b) {
@@ -40,20 +41,15 @@ define void @wide(ptr %p) ATTRIBUTES {
 """
 
 
-@pytest.mark.parametrize("level", [0, 1, 2, 3])
-def test_every_level_makes_an_object(level: int) -> None:
-    compiled = compile_ir(ADD, host_target(), level)
-    assert len(compiled.obj) > 100
-    assert "add_and_double" in compiled.asm
-    assert ("alloca" in compiled.llir) == (level == 0)
-
-
-def test_source_is_kept_as_given() -> None:
-    assert compile_ir(ADD, host_target()).source == ADD
+@pytest.mark.parametrize("optimise", [False, True])
+def test_passes_run_on_request(optimise: bool) -> None:
+    assert len(compile_ir(ADD, host_target(), optimise=optimise)) > 100
+    assert "add_and_double" in emit_assembly(ADD, host_target(), optimise=optimise)
+    assert ("alloca" in str(optimised(ADD, host_target(), optimise))) != optimise
 
 
 def test_module_gets_the_layout_of_its_target() -> None:
-    llir = compile_ir(ADD, host_target()).llir
+    llir = str(optimised(ADD, host_target()))
     assert f'target triple = "{host_target().triple}"' in llir
     assert "target datalayout" in llir
 
@@ -177,6 +173,6 @@ def test_products_reach_the_code_generator_as_written():
     text = f"define i64 @product(i64 %x) noinline {body}\ndefine i64 @other(i64 %x) {body}"
     cpu = cpu_named("x86-64-v3")
     assert cpu is not None
-    product, other = compile_ir(text, cpu_target(cpu)).llir.split("define i64 @other")
+    product, other = str(optimised(text, cpu_target(cpu))).split("define i64 @other")
     assert "add i64 %x, 0" in product
     assert "add i64" not in other

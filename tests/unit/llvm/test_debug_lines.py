@@ -87,7 +87,7 @@ def object_of(place: SourceLoc) -> bytes:
     body = "\n".join(code.sections[0])
     head = f"define i64 @kernel(i64 %a, i64 %b) !dbg !{of.function} {{"
     text = "\n".join([head, body, "}", *of.footer(), ""])
-    return compile_ir(text, host_target()).obj
+    return compile_ir(text, host_target())
 
 
 @pytest.mark.skipif(which("objdump") is None, reason="objdump is not installed")

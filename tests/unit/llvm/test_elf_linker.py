@@ -36,8 +36,8 @@ INT = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
 DOUBLE = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)
 
 
-def compiled(text: str, level: int = 2) -> bytes:
-    return compile_ir(text, host_target(), level).obj
+def compiled(text: str, optimise: bool = True) -> bytes:
+    return compile_ir(text, host_target(), optimise=optimise)
 
 
 @pytest.fixture
@@ -123,17 +123,17 @@ def test_constants_and_jump_tables(alone: None) -> None:
     assert [INT(f["f"])(i) for i in range(-1, 10)] == [-1, *(i * i + 7 for i in range(9)), -1]
 
 
-@pytest.mark.parametrize("level", [0, 2])
-def test_calls_inside_and_outside(alone: None, level: int) -> None:
-    f = load_object(compiled(CALLS, level), ["f"])
+@pytest.mark.parametrize("optimise", [False, True])
+def test_calls_inside_and_outside(alone: None, optimise: bool) -> None:
+    f = load_object(compiled(CALLS, optimise), ["f"])
     assert DOUBLE(f["f"])(13.0) == pytest.approx(3 ** (1 / 3) + 3 ** (1 / 9))
 
 
-@pytest.mark.parametrize("level", [0, 2])
-def test_addresses_of_functions_and_data(alone: None, level: int) -> None:
-    f = load_object(compiled(ADDRESSES, level), ["f"])
+@pytest.mark.parametrize("optimise", [False, True])
+def test_addresses_of_functions_and_data(alone: None, optimise: bool) -> None:
+    f = load_object(compiled(ADDRESSES, optimise), ["f"])
     assert [INT(f["f"])(i) for i in (3, 4, 5)] == [-2, -8, 5]
-    g = load_object(compiled(OUTSIDE_DATA, level), ["f"])
+    g = load_object(compiled(OUTSIDE_DATA, optimise), ["f"])
     environ = ctypes.c_void_p.in_dll(ctypes.CDLL(None), "environ").value
     assert INT(g["f"])(0) == environ
 
@@ -218,7 +218,7 @@ def relocations(obj: bytes) -> list[int]:
 
 def test_relocations_that_are_not_known_are_left_to_llvm_and_others_are_right() -> None:
     """Of each kind of relocation that the ABI has: no image, or one where that kind is known."""
-    obj = compiled(CALLS, 0)
+    obj = compiled(CALLS, optimise=False)
     known = set[int]()
     for place in relocations(obj):
         for kind in range(64):
@@ -232,7 +232,7 @@ def test_relocations_that_are_not_known_are_left_to_llvm_and_others_are_right() 
 
 def test_a_target_out_of_reach_is_no_image() -> None:
     """A stub reaches any function of the process; a changed addend reaches what it says or none."""
-    obj = compiled(CALLS, 0)
+    obj = compiled(CALLS, optimise=False)
     image = laid_out(obj, ["f"], lambda name: (1 << 63) + 1)
     assert image is not None and image.at(0x7F0000000000) is not None
     changed = bytearray(obj)
@@ -267,7 +267,7 @@ def test_without_rights_for_pages_llvm_links(refused: str, monkeypatch: pytest.M
 @pytest.mark.parametrize("triple", ["aarch64-unknown-linux-gnu", "x86_64-pc-windows-msvc"])
 def test_other_formats_are_left_to_llvm(triple: str) -> None:
     target = TargetSpec(triple, "generic" if triple[0] == "a" else "x86-64")
-    assert laid_out(compile_ir(IDENTITY, target).obj, ["f"], lambda name: None) is None
+    assert laid_out(compile_ir(IDENTITY, target), ["f"], lambda name: None) is None
 
 
 def test_what_is_missing_is_named_by_llvm() -> None:

@@ -17,7 +17,7 @@ define i64 @answer(i64 %x) {
 
 
 def compile_and_load() -> None:
-    assert load_object(compile_ir(IR, host_target()).obj, ["answer"])["answer"]
+    assert load_object(compile_ir(IR, host_target()), ["answer"])["answer"]
 
 
 def test_calls_of_llvm_wait_for_the_lock() -> None:

@@ -35,7 +35,7 @@ add_type = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 
 
 def compiled(text: str) -> bytes:
-    return compile_ir(text, host_target()).obj
+    return compile_ir(text, host_target())
 
 
 def test_loaded_function_runs() -> None:
@@ -92,7 +92,7 @@ def test_object_from_another_process(tmp_path: Path) -> None:
     script = (
         "import sys; from pathlib import Path\n"
         "from tilewright.llvm import compile_ir, host_target\n"
-        f"Path(sys.argv[1]).write_bytes(compile_ir({ADD!r}, host_target()).obj)\n"
+        f"Path(sys.argv[1]).write_bytes(compile_ir({ADD!r}, host_target()))\n"
     )
     subprocess.run([sys.executable, "-c", script, str(path)], check=True)
     loaded = load_object(path.read_bytes(), ["add"])
@@ -104,7 +104,7 @@ def test_object_that_outlives_its_module_at_exit() -> None:
     script = (
         "import sys, textwrap\n"
         "from tilewright.llvm import compile_ir, host_target, load_object\n"
-        f"textwrap.kept = load_object(compile_ir({ADD!r}, host_target()).obj, ['add'])\n"
+        f"textwrap.kept = load_object(compile_ir({ADD!r}, host_target()), ['add'])\n"
         "sys.kept = textwrap, sys.modules[load_object.__module__]\n"
     )
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
@@ -128,7 +128,7 @@ def converter(source: str, wide: npt.DTypeLike, target: str, narrow: npt.DTypeLi
       ret void
     }}"""
     plain = TargetSpec(host_target().triple, "x86-64")
-    loaded = load_object(compile_ir(text, plain).obj, ["convert"])
+    loaded = load_object(compile_ir(text, plain), ["convert"])
     function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(loaded["convert"])
 
     def convert(values: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ define ptr @f(ptr %self, ptr %args, i64 %count) {
   %result = call ptr @PyLong_FromLongLong(i64 %count)
   ret ptr %result
 }"""
-    code = load_object(compile_ir(text, host_target()).obj, ["f"])
+    code = load_object(compile_ir(text, host_target()), ["f"])
     function = builtin_function("count", code["f"], METH_FASTCALL, 1 << 40, code)
     assert function("a", "b", "c") == 3
     assert function.__self__ == 1 << 40

@@ -68,7 +68,7 @@ def lowered_function(
 
 def machine_code(text: str, context: StageContext) -> bytes:
     """The object file of a kernel in LLVM IR."""
-    return compile_ir(text, cpu_target(target_cpu(context.target))).obj
+    return compile_ir(text, cpu_target(target_cpu(context.target)))
 
 
 def assembly(artifacts: Mapping[str, str | bytes], target: GPUTarget) -> str:

@@ -81,7 +81,7 @@ def compiled(
     parts = cpu.has_avx512 and fma if avx512 is None else avx512
     function = prepared(text, fma, parts, rounds_bf16)
     lowered = lower_function(function, vector_unit(cpu), cpu.function_attributes, contract=fma)
-    obj = compile_ir(lowered.text, host_target()).obj
+    obj = compile_ir(lowered.text, host_target())
     metadata = {"name": lowered.symbol, "scratch_bytes": lowered.scratch_bytes}
     launcher = CpuLauncher(obj, metadata, ["ptr"] * len(function.args))
 

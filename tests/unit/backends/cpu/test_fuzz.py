@@ -104,7 +104,7 @@ def run_compiled(program: TileProgram, way: Way, arrays: list[Data]) -> None:
     lowered = lower_function(
         function, way.unit, way.attributes, way.unit.fma, stream_above=way.stream_above
     )
-    code = load_object(compile_ir(lowered.text, host_target()).obj, [lowered.symbol])
+    code = load_object(compile_ir(lowered.text, host_target()), [lowered.symbol])
     slots = struct.pack(f"<{len(arrays)}Q" + "i4x" * len(sizes) + "Q",
                         *(a.ctypes.data for a in arrays), *sizes, console().address)  # fmt: skip
     extents = np.array((*grid, 1, 1)[:3], np.int32)

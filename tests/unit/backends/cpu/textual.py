@@ -65,7 +65,7 @@ def lowered(text: str, stream_above: int = 0, fetch_above: int = 0) -> LoweredKe
 @lru_cache(maxsize=8)
 def compiled(text: str) -> bytes:
     """The object file; a test runs what it has for several arguments."""
-    return compile_ir(text, host_target()).obj
+    return compile_ir(text, host_target())
 
 
 def run(

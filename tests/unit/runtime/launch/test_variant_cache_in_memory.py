@@ -363,7 +363,7 @@ def test_code_that_runs_stays_where_it_is_when_its_variant_is_dropped(
             until(lambda: in_memory(waits) == {3})
             assert len(waits.variants.kernels.made) == 1
             text = "define i64 @f(i64 %x) {\n ret i64 %x\n}\n"
-            obj = compile_ir(text, host_target(), 0).obj
+            obj = compile_ir(text, host_target(), optimise=False)
             others = [load_object(obj, ["f"]) for _ in range(40)]
         finally:
             flags[1] = 1

@@ -31,7 +31,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> None:
     text = text.replace(INSTRUCTION, COUNTED).replace("@llvm.x86.clflushopt", "@count")
     text = text.replace("declare void @llvm.x86.sse2.mfence()\n", "")
     text = text.replace("  call void @llvm.x86.sse2.mfence()\n", "")
-    obj = compile_ir(text, host_target(), inline=True).obj
+    obj = compile_ir(text, host_target(), inline=True)
     loaded = cache_flush._load(obj)  # pyright: ignore[reportPrivateUsage]
     monkeypatch.setattr(cache_flush, "_loaded", lambda: loaded)
 

@@ -65,7 +65,7 @@ COUNTER = """func @k(%Y: ptr<i32>, %n: i32) {
 def counter_launcher() -> CpuLauncher:
     kernel = lowered(COUNTER)
     metadata: dict[str, object] = {"name": kernel.symbol, "scratch_bytes": kernel.scratch_bytes}
-    obj = compile_ir(kernel.text, host_target()).obj
+    obj = compile_ir(kernel.text, host_target())
     return CpuLauncher(obj, metadata, ["ptr<i32>", "i32"])
 
 

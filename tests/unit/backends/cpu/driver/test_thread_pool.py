@@ -101,7 +101,7 @@ SCRATCH_BYTES = 4096
 
 @functools.cache
 def kernel() -> LoadedObject:
-    return load_object(compile_ir(KERNEL, host_target()).obj, ["kernel"])
+    return load_object(compile_ir(KERNEL, host_target()), ["kernel"])
 
 
 class Launch:
@@ -237,7 +237,7 @@ exit:
 @pytest.mark.parametrize("threads", [2, 3])
 def test_a_thread_that_is_held_up_leaves_its_programs_to_the_others(threads: int) -> None:
     """Its own range holds the next programs, which it cannot run; each has scratch on own pages."""
-    code = load_object(compile_ir(HELD_UP, host_target()).obj, ["held_up"])
+    code = load_object(compile_ir(HELD_UP, host_target()), ["held_up"])
     pool, total = NativePool(threads), CHUNKS_PER_THREAD * threads
     areas, done, seen = (np.zeros(size, np.int64) for size in (total, 1, total))
     args = np.array([areas.ctypes.data, done.ctypes.data, total - 1, seen.ctypes.data])
@@ -315,7 +315,7 @@ def hesitant_pool_object() -> bytes:
         after, count = re.subn(step, hesitant, after, count=1)
         assert count == 1
     text = before + launch + after
-    return compile_ir(text, host_target(effort=0), level=0, inline=True).obj
+    return compile_ir(text, host_target(effort=0), optimise=False, inline=True)
 
 
 def test_a_launch_is_nested_only_in_its_own_thread(monkeypatch: pytest.MonkeyPatch) -> None:

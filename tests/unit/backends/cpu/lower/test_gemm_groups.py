@@ -138,7 +138,7 @@ def launch_by_tiles(text: str, grid: tuple[int, ...], *args: Any) -> None:
     assert re.search("tdpbf16ps|tdpbssd", kernel.text) and GROUPED in kernel.text
     metadata = {"name": kernel.symbol, "scratch_bytes": kernel.scratch_bytes}
     types = [str(a.type) for a in function.args]
-    obj = compile_ir(without_amx(kernel.text), host_target()).obj
+    obj = compile_ir(without_amx(kernel.text), host_target())
     launcher = CpuLauncher(obj, metadata, types, 1)
     words = [x if isinstance(x, int) else x.ctypes.data for x in args]
     launcher.launch((grid[0], grid[1] if len(grid) > 1 else 1, 1), words)

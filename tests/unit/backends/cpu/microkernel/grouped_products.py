@@ -45,7 +45,7 @@ def assert_product(spec: DotSpec, text: str) -> None:
     a = operand(m, k, lda, left, m)
     b = operand(n, k, ldb, right, n) if spec.b_columns else operand(k, n, ldb, right, n)
     c = aligned(np.full((m, ldc), 3, summed))
-    loaded = load_object(compile_ir(text, host_target()).obj, ["run"])
+    loaded = load_object(compile_ir(text, host_target()), ["run"])
     ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(loaded["run"])(
         *(x.ctypes.data for x in (c, a, b))
     )

@@ -71,7 +71,7 @@ def module(spec: DotSpec) -> str:
 @lru_cache(maxsize=2)
 def compiled(spec: DotSpec) -> LoadedObject:
     """Tests ask for products of one kind at several extents, and LLVM takes most of their time."""
-    return load_object(compile_ir(module(spec), host_target()).obj, ["run"])
+    return load_object(compile_ir(module(spec), host_target()), ["run"])
 
 
 def assert_product(

@@ -43,7 +43,7 @@ def product_of(a: Any, b: Any, element: str = "i8", unit: VectorUnit = AMX) -> P
 @key = internal global [{KEY_NUMBERS} x i64] zeroinitializer
 @kept = internal global [{kept_bytes(spec)} x i8] zeroinitializer, align 64
 """
-    loaded = load_object(compile_ir(text, host_target()).obj, ["run"])
+    loaded = load_object(compile_ir(text, host_target()), ["run"])
     kinds = *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 5, *[ctypes.c_bool] * 2
     run = ctypes.CFUNCTYPE(None, *kinds)(loaded["run"])
     size, summed = ROWS * COLUMNS * spec.type.bytes, SUMS.get(element, np.int32)

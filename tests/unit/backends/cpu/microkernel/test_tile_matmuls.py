@@ -133,7 +133,7 @@ def test_whole_kernels_load_one_configuration(left: str, right: str, summed: str
     llvm = without_amx(kernel.text) if emulate else kernel.text
     metadata = {"name": kernel.symbol, "scratch_bytes": kernel.scratch_bytes}
     launcher = CpuLauncher(
-        compile_ir(llvm, host_target()).obj, metadata, [str(a.type) for a in function.args], 1
+        compile_ir(llvm, host_target()), metadata, [str(a.type) for a in function.args], 1
     )
     launcher.launch((1, 1, 1), [x.ctypes.data for x in args])
     np.testing.assert_array_equal(args[2], expected[2])
