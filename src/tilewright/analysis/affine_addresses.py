@@ -133,6 +133,28 @@ def symbols_of(form: Form) -> set[Symbol]:
     return {symbol for monomial, _ in form for symbol in monomial}
 
 
+def constant_strides(form: Form, rank: int) -> list[int | None]:
+    """What the form grows by from one element to the next along each dim; None: by no constant."""
+    strides: list[int | None] = [0] * rank
+    for monomial, coefficient in form:
+        if len(monomial) == 1 and monomial[0].kind is Kind.DIM:
+            dim = cast("int", monomial[0].key)
+            strides[dim] = None if strides[dim] is None else coefficient
+            continue
+        for dim in {dim for symbol in monomial for dim in _dims_of(symbol, rank)}:
+            strides[dim] = None
+    return strides
+
+
+def _dims_of(symbol: Symbol, rank: int) -> Iterable[int]:
+    """The dims along which a symbol differs."""
+    if symbol.kind is Kind.DIM:
+        return [cast("int", symbol.key)]
+    if not symbol.over_tile:
+        return ()
+    return [axis for axis in symbol.axes if axis is not None] or range(rank)
+
+
 class AffineForms:
     """Forms of all integers and addresses of a function; transparent: ops that are identities."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tilewright.analysis import analyze_alignment
+from tilewright.analysis.access_forms import MemoryForms
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.lower import (
     buffers,
@@ -33,6 +34,7 @@ from tilewright.backends.nvidia.lower import (
 from tilewright.backends.nvidia.lower.element_groups import lower_in_groups
 from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering
 from tilewright.backends.nvidia.message_records import PrintedText
+from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.backends.nvidia.role_ops import PRODUCER_WARPS, BlocksOp, RolesOp
 from tilewright.backends.nvidia.tensor_maps import TensorMapSource
 from tilewright.ir import Block, Effect, Function, Op, Trait, ops_with
@@ -123,7 +125,8 @@ def lower_function(
     # Section 0 is the entry, section 1 (BODY) all that follows it.
     code.sections = [[], []]
     facts = analyze_alignment(function)
-    state = GpuLowering(module, code, arch, warps, facts, lower_block, function.args)
+    forms = MemoryForms(function, (ConvertOp,))
+    state = GpuLowering(module, code, arch, warps, facts, forms, lower_block, function.args)
     state.num_ctas = num_ctas
     state.warps_meet = bool(offsets or ops_with(function, _MEETINGS))
     state.offsets = dict(offsets)

@@ -6,12 +6,14 @@ with its own lane and warp numbers. Rules are functions registered with `@loweri
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 from tilewright.analysis import Alignment
+from tilewright.analysis.access_forms import MemoryForms
 from tilewright.backends.lowering_table import LoweringTable
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.layouts.tile_layout import layout_of
@@ -52,6 +54,7 @@ class GpuLowering:
     arch: Arch
     warps: int
     alignments: dict[Value, Alignment]
+    memory: MemoryForms
     lower_block: Callable[[GpuLowering, Block], None]
     parameters: Sequence[Value] = ()
     """Parameters of the kernel."""
@@ -223,13 +226,13 @@ class GpuLowering:
             return base
         if base.text == "0":
             return integer_literal(step)
-        moving = 0
-        for name in (LANE, WARP):
-            for basis in layout.bases(name):
-                moving |= basis[dim]
-        # Without common bits sum and XOR are equal, and a constant summand folds into addresses.
-        instruction = "add nuw nsw" if not moving & step else "xor"
-        return self.code.let_here(f"{instruction} i32 {base}, {step}", "i32")
+        # Bits in which no thread differs are added last: they fold into immediate offsets, and all
+        # instructions that share the rest share its register.
+        moving = moving_bits(layout, dim)
+        for instruction, bits in (("xor", step & moving), ("add nuw nsw", step & ~moving)):
+            if bits:
+                base = self.code.let_here(f"{instruction} i32 {base}, {bits}", "i32")
+        return base
 
     def owner(self, layout: LinearLayout | None) -> Val | None:
         """Whether this thread is the one that writes its elements; None if all are."""
@@ -244,6 +247,13 @@ class GpuLowering:
             test = Val(test.text, "i1", BODY)
             condition = test if condition is None else self.code.binary("and", condition, test)
         return condition
+
+
+@lru_cache(maxsize=256)
+def moving_bits(layout: LinearLayout, dim: int = 0) -> int:
+    """The bits of a coordinate in which threads differ."""
+    bases = (*layout.bases(LANE), *layout.bases(WARP))
+    return reduce(operator.or_, (basis[dim] for basis in bases), 0)
 
 
 @lru_cache(maxsize=256)

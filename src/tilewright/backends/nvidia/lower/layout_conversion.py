@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from tilewright.backends.nvidia.layouts.tile_layout import layout_of
 from tilewright.backends.nvidia.lower.global_memory import VectorShape, fields, vector_shape
-from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering
+from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering, moving_bits
 from tilewright.backends.nvidia.lower.lane_exchange import exchange_lanes
 from tilewright.backends.nvidia.lower.register_packing import Element, pack, unpack
 from tilewright.backends.nvidia.ops import ConvertOp, WarpBarrierOp
@@ -86,19 +86,14 @@ def instruction_address(
     if flipped:
         own = state.code.let_here(f"xor i32 {own}, {flipped}", "i32")
     step = access.address.apply(**{access.address.in_names[0]: index})[0] * element.bytes
+    moving = moving_bits(access.address) * element.bytes | flipped
     moved = own
-    if step:
-        moving = 0
-        for name in (LANE, WARP):
-            for basis in access.address.bases(name):
-                moving |= basis[0] * element.bytes
-        # Swizzled addresses share bits with the step; others are added, which folds into offsets.
-        instruction = "xor" if moving & step else "add nuw nsw"
-        moved = state.code.let_here(f"{instruction} i32 {own}, {step}", "i32")
+    if step & moving:
+        moved = state.code.let_here(f"xor i32 {own}, {step & moving}", "i32")
     start = state.code.let_here(f"add i32 {state.shared}, {moved}", "i32")
-    if not offset:
-        return start
-    return state.code.let_here(f"add i32 {start}, {offset}", "i32")
+    # Bits that no thread changes are added last: immediate offsets of one register.
+    constant = offset + (step & ~moving)
+    return state.code.let_here(f"add i32 {start}, {constant}", "i32") if constant else start
 
 
 def shared_instruction(access: SharedAccess, element: Element, store: bool) -> str:

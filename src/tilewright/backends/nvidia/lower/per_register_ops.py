@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache, partial
 
+from tilewright.analysis.affine_addresses import constant_strides
 from tilewright.backends.nvidia.layouts.layout_propagation import registers_between
 from tilewright.backends.nvidia.layouts.tile_layout import layout_of, register_count
 from tilewright.backends.nvidia.lower.float_quotient import is_approximate, quotient, quotients
@@ -12,6 +13,7 @@ from tilewright.backends.nvidia.lower.gpu_lowering import (
     BODY,
     GpuLowering,
     lowering,
+    moving_bits,
 )
 from tilewright.backends.nvidia.lower.literal_folding import folded
 from tilewright.backends.nvidia.lower.packed_arithmetic import is_packed, lower_packed
@@ -26,7 +28,7 @@ from tilewright.ir.types import (
     shape_of,
     u8,
 )
-from tilewright.layout import LANE, REGISTER, WARP, LinearLayout
+from tilewright.layout import REGISTER, LinearLayout
 from tilewright.llvm import (
     Code,
     Val,
@@ -225,9 +227,9 @@ def _offset(state: GpuLowering, op: OffsetOp) -> None:
     assert isinstance(element, PointerType)
     memory = "i8" if element.element.is_bool else llvm_type(element.element)
     signed = dtype_of(op.operands[1].type).is_signed
-    places = _places_in_runs(state, op)
+    places = _places_by_base(state, op, element.element.bytes)
     emitted: dict[tuple[str, str], Val] = state.emitted_of(op)
-    bases: dict[tuple[str, int], tuple[Val, int]] = state.emitted_of(op)
+    bases: dict[int, tuple[Val, int]] = state.emitted_of(op)
     results: list[Val] = []
     for number, (pointer, offset) in enumerate(
         zip(state.registers_of(op.operands[0]), state.registers_of(op.operands[1]), strict=True)
@@ -235,52 +237,62 @@ def _offset(state: GpuLowering, op: OffsetOp) -> None:
         key = pointer.text, offset.text
         if key not in emitted:
             group, step = places[number]
-            base = bases.get((pointer.text, group))
-            start, index = (
-                (pointer, _wide(state, offset, signed))
-                if base is None
-                else (base[0], integer_literal(step - base[1], "i64"))
-            )
+            base = bases.get(group)
             # Not inbounds: elements that are masked off may point anywhere.
-            text = f"getelementptr {memory}, ptr {start}, i64 {index}"
-            emitted[key] = state.code.let_here(text, "ptr")
-            bases.setdefault((pointer.text, group), (emitted[key], step))
+            address = (
+                f"{memory}, ptr {pointer}, i64 {_wide(state, offset, signed)}"
+                if base is None
+                else f"i8, ptr {base[0]}, i64 {step - base[1]}"
+            )
+            emitted[key] = state.code.let_here(f"getelementptr {address}", "ptr")
+            bases.setdefault(group, (emitted[key], step))
         results.append(emitted[key])
     state.set_registers(op.results[0], results)
 
 
-def _places_in_runs(state: GpuLowering, op: OffsetOp) -> Sequence[tuple[int, int]]:
-    """For each register the run of addresses that it is in, and its place there.
+def _places_by_base(state: GpuLowering, op: OffsetOp, size: int) -> Sequence[tuple[int, int]]:
+    """For each register the first one with this base, and its place there, in bytes.
 
-    Addresses of a run differ by constants. Computed from one offset each, they would be a chain of
-    64-bit arithmetic each, since to LLVM the sum of an offset and a constant may wrap.
+    Addresses have one base if they differ by constants in all threads: along dims with a constant
+    stride, and in runs. Computed from one offset each, they would be a chain of 64-bit arithmetic
+    each, since to LLVM the sum of an offset and a constant may wrap.
     """
-    if not isinstance(op.results[0].type, TileType):
+    address = op.results[0]
+    if not isinstance(address.type, TileType):
         return [(0, 0)]
-    runs = state.alignments[op.results[0]].contiguity
-    dim = max(range(len(runs)), key=runs.__getitem__)
-    places = places_in_runs(layout_of(op.results[0]), dim, runs[dim])
+    strides = constant_strides(state.memory.forms.form(address), len(shape_of(address.type)))
+    runs = state.alignments[address].contiguity
+    known = tuple(
+        (size, run) if stride is None and run > 1 else (stride, extent)
+        for stride, run, extent in zip(strides, runs, shape_of(address.type), strict=True)
+    )
+    places = places_by_base(layout_of(address), known)
     return places if state.vectors is None else places[state.vectors.start :]
 
 
 @lru_cache(maxsize=256)
-def places_in_runs(layout: LinearLayout, dim: int, run: int) -> list[tuple[int, int]]:
-    """(run, coordinate) of each register along a dim, for runs of so many elements.
+def places_by_base(
+    layout: LinearLayout, strides: tuple[tuple[int | None, int], ...]
+) -> list[tuple[int, int]]:
+    """(first register with this base, bytes) of each register, which differ as addresses do.
 
-    Registers of one run differ by a constant in all threads.
+    strides: the bytes from one element to the next along each dim, or None, and how many elements
+    in a row they hold for
     """
-    moving = 0
-    for name in (LANE, WARP):
-        for basis in layout.bases(name):
-            moving |= basis[dim]
-    found: dict[tuple[int, ...], int] = {}
+    first: dict[tuple[int, ...], int] = {}
     places: list[tuple[int, int]] = []
     for register in range(layout.in_size(REGISTER)):
-        coordinates = layout.apply(register=register)
-        step = coordinates[dim]
-        # bits that threads change as well are not added, but XORed
-        key = (*coordinates[:dim], *coordinates[dim + 1 :], step // run, step & moving)
-        places.append((found.setdefault(key, register), step))
+        key: tuple[int, ...] = ()
+        place = 0
+        for dim, coordinate in enumerate(layout.apply(register=register)):
+            stride, run = strides[dim]
+            if stride is None:
+                key = (*key, coordinate)
+                continue
+            # bits that threads change as well are not added, but XORed
+            key = (*key, coordinate // run, coordinate & moving_bits(layout, dim))
+            place += stride * coordinate
+        places.append((first.setdefault(key, register), place))
     return places
 
 

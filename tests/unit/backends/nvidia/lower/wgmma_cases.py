@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tilewright.analysis.access_forms import MemoryForms
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.assemble.nvptx_legality import unlisted
 from tilewright.backends.nvidia.assemble.ptx_emission import emit_ptx
@@ -17,6 +18,7 @@ from tilewright.backends.nvidia.lower.warpgroup_mma import (
     descriptor_word,
     wgmma_block,
 )
+from tilewright.ir import Block, Function
 from tilewright.ir.types import DType, bf16, f8e4m3, f8e5m2, f16, f32, i8, i32, u8
 from tilewright.layout import (
     REGISTER,
@@ -101,7 +103,8 @@ def lowering_state(case: Case) -> GpuLowering:
     module = ModuleText()
     code = Code(module)
     code.sections = [[], []]
-    return GpuLowering(module, code, H100, case.warps, {}, lambda *_: None)
+    forms = MemoryForms(Function("made_by_hand", Block()))
+    return GpuLowering(module, code, H100, case.warps, {}, forms, lambda *_: None)
 
 
 def operands(state: GpuLowering, case: Case, slot: Val) -> tuple[list[Val], Val]:
