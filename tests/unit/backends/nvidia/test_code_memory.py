@@ -215,3 +215,36 @@ def test_addresses_of_a_run_differ_by_constants(dims: int, rows: int) -> None:
     assert count(kernel, "ld.global") == 8
     wide = ("mul.wide", "cvt.s64", "cvt.u64")
     assert sum(count(kernel, name) for name in wide) <= rows
+
+
+@jit
+def add_one_to_rows(x, out, n, STRIDE: tl.constexpr):
+    rows = tl.program_id(0).to(tl.int64) * 64 + tl.arange(0, 64)
+    i = rows[:, None] * STRIDE + tl.arange(0, 64)[None, :]
+    tl.store(out + i, tl.load(x + i, mask=rows[:, None] < n) + 1)
+
+
+def test_rows_with_a_constant_stride_share_one_address() -> None:
+    """Rows differ by constants: one 64-bit address for loads, one for stores, and immediates."""
+    kernel = compiled(add_one_to_rows, "*fp32/16 *fp32/16 i32/16", STRIDE=4096)
+    assert count(kernel, "ld.global") == 8
+    found = re.findall(r"add\.s64 \t%rd\d+, (%rd\d+), (\d+);", kernel.asm["ptx"])
+    assert len({base for base, _ in found}) == 2
+    assert sorted(int(step) for _, step in found) == [
+        (4096 * 8 * 4) * (1 + n // 2) for n in range(14)
+    ]
+
+
+@jit
+def small_dot(x, y, out):
+    i, j = tl.arange(0, 64)[:, None], tl.arange(0, 64)[None, :]
+    z = tl.dot(tl.load(x + i * 64 + j), tl.load(y + i * 64 + j))
+    tl.store(out + i * 64 + j, z)
+
+
+def test_only_swizzled_bits_of_shared_addresses_are_xored() -> None:
+    """Steps along rows of 128 bytes are immediates: few registers hold addresses."""
+    kernel = compiled(small_dot, "*fp16/16 *fp16/16 *fp32/16", capability=80)
+    steps = [int(n) for n in re.findall(r"xor\.b32 \t%r\d+, %r\d+, (\d+);", kernel.asm["ptx"])]
+    assert count(kernel, "ldmatrix") >= 16
+    assert steps and max(steps) < 128
