@@ -236,6 +236,25 @@ def test_blocks_of_doctests_are_run_by_the_test_of_the_essay():
     assert found == ["docs/internals/layouts.md"]  # tests/unit/layout/test_essay.py
 
 
+_POWERS = re.compile(
+    r"(?:extents?|tiles?|blocks?)\b[^.]{0,60}?(?:\b(?:are|be|have)\b|[:|])[^.]{0,20}powers of two",
+    re.IGNORECASE,
+)
+
+
+def claims_of_powers(text: str) -> list[str]:
+    """Sentences that require powers of two of tiles, which may have any extents."""
+    found = [match[0] for match in _POWERS.finditer(text)]
+    return [sentence for sentence in found if not re.search(r"\b(?:not|any)\b", sentence)]
+
+
+def test_no_page_for_users_requires_powers_of_two():
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *GUIDES]
+    assert {p.name: claims_of_powers(p.read_text("utf-8")) for p in pages} == {
+        p.name: [] for p in pages
+    }
+
+
 CHAPTERS = sorted((ROOT / "docs/tutorial").glob("*.md"))
 
 
@@ -391,6 +410,20 @@ def test_blocks_that_need_more_are_left_out():
     assert [(b.language, b.line) for b in found] == [("python", 2), ("python", 5), ("text", 8)]
     assert program(found, frozenset({"torch"})).split() == ["a"]
     assert program(found, frozenset()).split() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Extents of tiles have to be, and have to be powers of two.",
+        "Tiles have powers of two as extents, rows need not;",
+        "at once. Extents are powers of two, and every product",
+        "| block | powers of two, at least 16 bytes in the last dimension |",
+    ],
+)
+def test_a_claim_of_powers_of_two_is_found(text: str):
+    assert len(claims_of_powers(text)) == 1
+    assert claims_of_powers("Extents need not be powers of two.") == []
 
 
 def test_commands_are_read_with_their_output():
