@@ -36,9 +36,10 @@ fuzz-text *arguments:
 bless *paths="tests/golden":
     {{python}} -m pytest --bless {{paths}}
 
-# Write anew what the documents take from the code: settings, ops, the README's tile IR.
+# Write anew what the documents take from the code: settings, ops, the README's tile IR, pictures.
 docs:
     {{python}} scripts/generate_docs.py
+    {{python}} scripts/draw_pictures.py
 
 # Build the documentation site in site/; needs the extra `docs`.
 site:
