@@ -197,18 +197,19 @@ def first_line(value: object) -> str:
 
 
 def error_page(error: type[TilewrightError]) -> str:
-    """The page of one error: its meaning, message, hint, and a mistake with its remedy."""
-    lines = [
-        f"# {error.code}: {summary(error)}",
-        "",
-        f"Class `{error.__name__}`; [all codes](index.md)",
-        "",
-    ]
-    if error.template != "error":
-        lines += ["## Message", "", "```text", error.template, "```", ""]
-    if error.hint_template:
-        lines += ["## Hint", "", "```text", error.hint_template, "```", ""]
-    return "\n".join([*lines, "## Example and remedy", "", sections()[error.code], ""])
+    """The page of one error: its reason, a mistake with its exact message, and the remedy."""
+    lines = [f"# {error.code}: {summary(error).removesuffix('.')}", ""]
+    lines += [f"Class `{error.__name__}`. See [all codes](index.md).", ""]
+    section = sections()[error.code]
+    reason, _, example = section.partition("\n\n")
+    mistake, _, remedy = example.partition("\n\nInstead: ")
+    if not remedy:
+        return "\n".join([*lines, section, ""])
+    lines += ["## Why", "", reason, "", "## A kernel with the mistake", ""]
+    lines += [mistake.replace("\n\n```text\n", "\n\n## Its message\n\n```text\n"), ""]
+    if "## Its message" not in lines[-2]:
+        lines += ["## The message", "", "```text", error.template, "```", ""]
+    return "\n".join([*lines, "## The remedy", "", remedy[0].upper() + remedy[1:], ""])
 
 
 def error_index() -> str:
@@ -217,7 +218,12 @@ def error_index() -> str:
     rows = [f"| [{code}]({code}.md) | {summary(error)} |" for code, error in classes.items()]
     text = inspect.getdoc(importlib.import_module("tilewright.support.errors")) or ""
     table = ["| code | mistake |", "|---|---|", *rows]
-    return "\n".join(["# Error codes", "", text, "", *table, ""])
+    note = (
+        "The programs on the pages have the names `tilewright`, `jit`, `tl`, `np`, and `x`, an "
+        "array of 16 float32. Tests run each and compare its message, but for those that need "
+        "another installation; their pages say so."
+    )
+    return "\n".join(["# Error codes", "", text, "", note, "", *table, ""])
 
 
 # ---- all pages -----------------------------------------------------------------------------------

@@ -71,10 +71,13 @@ def test_a_page_shows_signature_and_description():
     assert len(site_pages.text_of(importlib.import_module("tilewright.language").dot)) > 40
 
 
-def test_an_error_page_has_message_hint_and_example():
+def test_an_error_page_has_a_reason_a_mistake_its_message_and_a_remedy():
     page = site_pages.pages()["errors/TW104.md"]
-    assert "## Message" in page
-    assert "tl.arange(0, n)" in page
+    parts = re.split(r"^## (.*)$", page, flags=re.MULTILINE)
+    assert parts[1::2] == ["Why", "A kernel with the mistake", "Its message", "The remedy"]
+    assert "def kernel(x, n):" in parts[4]
+    assert "hint: pass it as a parameter annotated 'tl.constexpr'" in parts[6]
+    assert "def kernel(x, n: tl.constexpr):" in parts[8]
 
 
 def test_names_of_a_stub_are_those_it_exports():

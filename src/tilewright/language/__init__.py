@@ -1,9 +1,6 @@
-"""The module that users import as `tl`: types, compile-time values, language functions.
+"""The module that users import as `tl`: types, compile-time values, language functions."""
 
-`__all__` has the public names. The other names that this module imports are for the packages of
-Tilewright alone.
-"""
-
+# `__all__` has the public names; only the packages of Tilewright use the others.
 # pyright: reportUnusedImport=false
 
 from typing import NoReturn
