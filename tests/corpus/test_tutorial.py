@@ -35,9 +35,7 @@ def ptx_of_launch(capability: int, size: int, a: str, b: str, **options: str) ->
     """What a launch with contiguous square matrices of fp16 compiles."""
     strides = [size if text.startswith("i32/") else 1 for text in f"{a} {b} {BY_ROWS}".split()]
     arrays = [MockTensor("float16")] * 3
-    call = tutorial_matmul.launch_function.bind(
-        *arrays, *[size] * 3, *strides, **WORDS, EVEN_K=False
-    )
+    call = tutorial_matmul.bind(*arrays, *[size] * 3, *strides, **WORDS, EVEN_K=False)
     return compiled(capability, ASTSource.of(tutorial_matmul, call.signature), **options)
 
 

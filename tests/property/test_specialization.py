@@ -17,13 +17,13 @@ import tilewright.language as tl
 from tilewright.ir.types import DType, f32, i1, i32, i64, u64
 from tilewright.runtime import JITFunction, jit
 from tilewright.runtime.arguments.kernel_parameters import parameters_of
-from tilewright.runtime.arguments.key_rules import rules_of
-from tilewright.runtime.arguments.specialization import (
+from tilewright.runtime.arguments.key_rules import (
     HANDLERS,
     Constant,
     Spec,
     constant_key,
     integer_key,
+    rules_of,
 )
 from tilewright.runtime.launch import DispatchTable
 from tilewright.runtime.launch.bound_call import Binder
@@ -123,7 +123,7 @@ def test_words_unite_no_two_keys(place: int) -> None:
         if words is None:
             left.append(sample)
             continue
-        key = KERNEL.launch_function.bind(*args).key
+        key = KERNEL.bind(*args).key
         assert keys.setdefault(words, key) == key, sample
     assert all(
         isinstance(sample, str) or abs(sample) >= 2**63
@@ -139,10 +139,10 @@ def test_words_unite_no_two_integers(value: int, times: int, step: int) -> None:
     for place in range(4):
         args: list[object] = [2, 2, 2, 2]
         args[place] = value
-        words, key = words_of(*args), KERNEL.launch_function.bind(*args).key
+        words, key = words_of(*args), KERNEL.bind(*args).key
         args[place] = other
         if words is not None and words == words_of(*args):
-            assert KERNEL.launch_function.bind(*args).key == key
+            assert KERNEL.bind(*args).key == key
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])

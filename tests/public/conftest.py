@@ -90,7 +90,7 @@ def emulate(kernel: Any, grid: Any, args: Any, keywords: Any) -> Any:
 
     args, keywords = moved(tuple(args)), {name: moved(k) for name, k in keywords.items()}
     with emulator.accessible(ranges):
-        return kernel.launch_function.launch(grid, *args, **keywords)
+        return kernel.launch_compiled(grid, *args, **keywords)
 
 
 LAUNCHES = {"interpreter": interpret, "emulated": emulate}

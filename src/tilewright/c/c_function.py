@@ -93,7 +93,7 @@ class CFunction(JITFunction):
     def _interpret(self, grid: object, /, *args: object, **kwargs: object) -> None:
         """Launch in the interpreter, which runs the front end's tile IR."""
         with user_boundary:
-            call = self.launch_function.bind(*args, **kwargs)
+            call = self.bind(*args, **kwargs)
             backend = backend_named("cpu")
             options = options_of(backend, call.options)
             source = self.source(self._unspecialized(call.named), "")

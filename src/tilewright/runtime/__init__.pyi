@@ -2,18 +2,18 @@ from tilewright.language import cdiv, ceil_div, next_power_of_2
 from tilewright.runtime import errors, launch_hooks
 from tilewright.runtime.active_driver import ActiveDriver, Driver, driver, driver_class
 from tilewright.runtime.arguments.kernel_parameters import Declared, KernelParam, kernel_parameters
-from tilewright.runtime.arguments.mock_tensor import (
-    MockTensor,
-    TensorWrapper,
-    dtype_of,
-    reinterpret,
-)
-from tilewright.runtime.arguments.specialization import (
+from tilewright.runtime.arguments.key_rules import (
     Spec,
     address_divisor,
     argument_key,
     integer_spec,
     spec,
+)
+from tilewright.runtime.arguments.mock_tensor import (
+    MockTensor,
+    TensorWrapper,
+    dtype_of,
+    reinterpret,
 )
 from tilewright.runtime.async_compile import AsyncCompileMode, FutureKernel, active_mode
 from tilewright.runtime.autotuner import Autotuner, autotune, is_on_host

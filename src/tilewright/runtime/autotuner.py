@@ -10,11 +10,11 @@ from typing import Any, cast
 from tilewright.backends import Backend
 from tilewright.language import TensorDescriptor
 from tilewright.runtime.active_driver import backend_of, driver
-from tilewright.runtime.arguments.specialization import HANDLERS, HOST, Spec
+from tilewright.runtime.arguments.key_rules import HANDLERS, HOST, Spec
 from tilewright.runtime.bench import do_bench, do_bench_cudagraph
 from tilewright.runtime.jit import JITFunction
 from tilewright.runtime.launch.used_globals import GlobalCheck
-from tilewright.runtime.launch.variant import RecordedLaunch
+from tilewright.runtime.launch.variant_cache import RecordedLaunch
 from tilewright.runtime.tuning.array_restore import ArrayState
 from tilewright.runtime.tuning.kernel_wrapper import KernelWrapper, Launchable, check_kernel
 from tilewright.runtime.tuning.measure_configs import Tuning

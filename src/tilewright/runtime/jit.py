@@ -27,20 +27,23 @@ from tilewright.runtime.arguments.kernel_parameters import (
     Selection,
     parameters_of,
 )
-from tilewright.runtime.arguments.key_rules import machine_readable
+from tilewright.runtime.arguments.key_rules import machine_readable, run_time_pairs
 from tilewright.runtime.arguments.mock_tensor import mocked
-from tilewright.runtime.arguments.specialization import run_time_pairs
 from tilewright.runtime.async_compile import active_mode
 from tilewright.runtime.kernel_interface import KernelInterface
-from tilewright.runtime.launch.bound_call import BoundCall
+from tilewright.runtime.launch.bound_call import Binder, BoundCall
 from tilewright.runtime.launch.compile_hooks import CompileSkipped, full_name, read_value
-from tilewright.runtime.launch.launch_function import LaunchFunction
 from tilewright.runtime.launch.prepared_launches import PreparedLaunches
-from tilewright.runtime.launch.variant import LaunchState, RecordedLaunch
-from tilewright.runtime.launch.variant_cache import VariantCache
-from tilewright.runtime.launch_hooks import launch_enter, launch_exit
+from tilewright.runtime.launch.variant_cache import (
+    LaunchState,
+    RecordedLaunch,
+    Variant,
+    VariantCache,
+)
+from tilewright.runtime.launch_hooks import LaunchMetadata, launch_enter, launch_exit
 from tilewright.runtime.replaceable_functions import FunctionText
 from tilewright.support import (
+    Grid,
     HookChain,
     TilewrightWarning,
     attribute_late,
@@ -50,6 +53,7 @@ from tilewright.support import (
     errors,
     grid_for,
     kernel_boundary,
+    normal_grid,
     settings,
     user_boundary,
 )
@@ -146,7 +150,7 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
         the language, NumPy or torch, or `MockTensor`s. Inside an `AsyncCompileMode` the kernel is a
         `FutureKernel`. None: a hook vetoed the compilation."""
         with user_boundary:
-            call = self.launch_function.bind(*args, **keywords)
+            call = self.bind(*args, **keywords)
             # before the first use of the keys, which are derived from the arguments
             call.args = [
                 arg if param.is_constexpr else mocked(arg)
@@ -167,7 +171,7 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
     def launch_values(self, *args: object, grid: object, **keywords: object) -> Hashable:
         """Grid and run-time arguments of a launch, without launching. Launches of the same code
         with equal values do the same."""
-        call = self.launch_function.bind(*args, **keywords)
+        call = self.bind(*args, **keywords)
         values = (value for _, value in run_time_pairs(call.keys, call.values))
         return (grid_for(grid, call.named), *values)
 
@@ -288,13 +292,6 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
 
     # --- launching --------------------------------------------------------------------------------
 
-    @cached_property
-    def launch_function(self) -> LaunchFunction:
-        """Launches from Python; created at the first use, since a module may hold many kernels."""
-        return LaunchFunction(
-            self.__name__, self.params, self.variants, self._describe, self._assigned
-        )
-
     def _launch_first(self, grid: object, /, *args: object, **keywords: object) -> CompiledKernel:
         """Launch before native dispatch exists, and create it at the second launch. A stored
         `kernel[grid]` calls this at later launches."""
@@ -314,8 +311,53 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
         with kernel_boundary if self.interpreted else user_boundary:
             if self.pre_run_hooks:
                 self.pre_run_hooks(*args, **keywords)
-            run: Kernel = self._interpret if self.interpreted else self.launch_function.launch
+            run: Kernel = self._interpret if self.interpreted else self.launch_compiled
             return run(grid, *args, **keywords)
+
+    @cached_property
+    def _binder(self) -> Binder:
+        # at the first use, since a module may hold many kernels
+        return Binder(self.__name__, self.params, self._assigned)
+
+    def bind(self, /, *args: object, **keywords: object) -> BoundCall:
+        """Bind the arguments of a launch. Errors: see `Binder.bind`."""
+        return self._binder.bind(args, keywords)
+
+    def launch_compiled(
+        self, grid: object, /, *args: object, **keywords: object
+    ) -> CompiledKernel | None:
+        """Launch a variant from Python. None: a hook vetoed the compilation of the variant."""
+        call = self._binder.bind(args, keywords)
+        try:
+            variant = self.variants.variant(call)
+        except CompileSkipped:
+            return None
+        extents = grid_for(grid, call.named) if callable(grid) else normal_grid(grid)
+        if launch_enter or launch_exit:
+            self._launch_with_hooks(variant, extents, call)
+        else:
+            self._launch_variant(variant, extents, call)
+        return variant.kernel
+
+    def _launch_with_hooks(self, variant: Variant, extents: Grid, call: BoundCall) -> None:
+        describe = partial(self._describe, variant.kernel, extents, call)
+        metadata = LaunchMetadata(describe, call.host_arrays)
+        launch_enter(metadata)
+        self._launch_variant(variant, extents, call)
+        # not in a `finally`: exit hooks are called only for launches that were made
+        launch_exit(metadata)
+
+    def _launch_variant(self, variant: Variant, extents: Grid, call: BoundCall) -> None:
+        kernel, values = variant.kernel, variant.pick(call.values)
+        if variant.pairs:
+            overlaps = self.variants.overlaps
+            kernel = overlaps.kernel_for(kernel, extents, variant.pick(call.args), values)
+        if variant.checked:
+            launch.launch_checked(kernel, extents, call, values)
+        elif kernel is variant.kernel:
+            variant.launch(extents, values)
+        else:
+            kernel.launcher.launch(extents, values)
 
     def native_dispatch(
         self,
@@ -359,13 +401,13 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
         self, args: Sequence[object], keywords: Mapping[str, object]
     ) -> RecordedLaunch | None:
         """The launch with these arguments and its variant, if that is in memory."""
-        call = self.launch_function.bind(*args, **keywords)
+        call = self.bind(*args, **keywords)
         variant = self.variants.by_key.get(call.key)
         return None if variant is None else RecordedLaunch(call, variant)
 
     def _interpret(self, grid: object, /, *args: object, **keywords: object) -> None:
         """Launch in the interpreter; nothing is compiled."""
-        call = self.launch_function.bind(*args, **keywords)
+        call = self.bind(*args, **keywords)
         launch.run_interpreted(self, grid, call, self._options, self.check)
 
     def _describe(

@@ -3,3 +3,5 @@
 May import the language, the compiler's signatures and backends' manifests; knows nothing of
 launches.
 """
+
+from tilewright.runtime.arguments import host_arrays as host_arrays

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright.ir.types import ARRAY_NAMES, DType, PointerType
-from tilewright.runtime.arguments.specialization import ALIGNMENT, HOST, LOW_BITS, spec
+from tilewright.runtime.arguments.key_rules import ALIGNMENT, HOST, LOW_BITS, spec
 from tilewright.support import errors
 
 DTYPES: dict[str, DType] = {name: dtype for dtype, name in ARRAY_NAMES.items()}

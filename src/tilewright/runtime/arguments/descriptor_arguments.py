@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 from tilewright.compiler import name_of_type
 from tilewright.ir.types import DType, PointerType, i32, i64
 from tilewright.language import Description, TensorDescriptor, check_address, check_launch
-from tilewright.runtime.arguments.specialization import (
+from tilewright.runtime.arguments.key_rules import (
     ALIGNMENT,
     HANDLERS,
     Handled,

@@ -24,7 +24,7 @@ from typing import Any, cast
 from tilewright.backends import DeviceMemory, Streamed, default_backend
 from tilewright.runtime.arguments import dlpack
 from tilewright.runtime.arguments.array_specs import ON_HOST, SPECS_BY_DEVICE
-from tilewright.runtime.arguments.specialization import HOST, Handled, Handler, refuse
+from tilewright.runtime.arguments.key_rules import HOST, Handled, Handler, refuse
 from tilewright.support import errors
 from tilewright.support.asynchronous_exceptions import synchronous
 

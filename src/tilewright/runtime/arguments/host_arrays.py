@@ -13,34 +13,17 @@ from typing import Any
 
 from tilewright.runtime.arguments import device_arrays
 from tilewright.runtime.arguments.array_specs import ON_HOST, SPECS_BY_DEVICE, PointerSpecs
-from tilewright.runtime.arguments.specialization import (
+from tilewright.runtime.arguments.key_rules import (
     HANDLERS,
     LOW_BITS,
     Handled,
     Handler,
     Spec,
+    plain_number,
     spec,
 )
 from tilewright.support import errors, import_late
 from tilewright.support.asynchronous_exceptions import synchronous
-
-
-def plain(value: object) -> object:
-    """A scalar of NumPy as a number of Python; other values unchanged."""
-    numpy = sys.modules.get("numpy")
-    if numpy is not None and isinstance(value, numpy.generic):
-        return _plain_number(value)
-    return value
-
-
-def _plain_number(value: Any) -> object:
-    """A scalar of NumPy as a number of Python. Raises UnsupportedArgument if Python has no such
-    type."""
-    item: object = value.item()
-    if type(item) is type(value):
-        kind = type(value).__name__
-        raise errors.UnsupportedArgument("", kind, "convert it with float() or complex()")
-    return item
 
 
 def _resolve(kind: type[Any]) -> Handler | None:
@@ -49,7 +32,7 @@ def _resolve(kind: type[Any]) -> Handler | None:
     if numpy is not None and issubclass(kind, numpy.ndarray):
         return _numpy_handler()
     if numpy is not None and issubclass(kind, numpy.generic):
-        return lambda value: HANDLERS.key_and_value(_plain_number(value))
+        return lambda value: HANDLERS.key_and_value(plain_number(value))
     if hasattr(kind, "data_ptr") and hasattr(kind, "dtype") and hasattr(kind, "is_cpu"):
         return _of_tensor
     handler = device_arrays.resolve(kind) or device_arrays.by_instance

@@ -10,7 +10,6 @@ from typing import Any, cast
 from tilewright.compiler import find_type
 from tilewright.ir.types import PointerType, Scalar
 from tilewright.language import const, constexpr, dtype
-from tilewright.runtime.arguments.specialization import Handler
 from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 
@@ -27,7 +26,7 @@ class Declared:
 
     type: Scalar
     multiple: int
-    handler: Handler
+    handler: Callable[[Any], tuple[Any, Any]]
 
     def takes_as_is(self, value: object) -> bool:
         """Whether `handler` neither converts an argument nor distinguishes it from others of its

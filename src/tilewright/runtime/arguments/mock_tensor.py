@@ -9,7 +9,7 @@ from typing import Any, cast
 from tilewright.ir.types import DType, PointerType
 from tilewright.language import dtype
 from tilewright.runtime.arguments.array_specs import DTYPES, element_type
-from tilewright.runtime.arguments.specialization import (
+from tilewright.runtime.arguments.key_rules import (
     ALIGNMENT,
     HANDLERS,
     MOCK,

@@ -12,8 +12,8 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, cast
 
+from tilewright.runtime.arguments.key_rules import HANDLERS
 from tilewright.runtime.arguments.memory_spans import Span, spans_of
-from tilewright.runtime.arguments.specialization import HANDLERS
 from tilewright.runtime.bench.clocks import BenchClock
 from tilewright.runtime.launch_hooks import LaunchMetadata, launch_enter
 

@@ -1,14 +1,15 @@
 """From `kernel[grid](...)` to a running grid.
 
-The first launch of a variant goes down these files, and enters each once:
+The first launch of a variant goes down five files:
 
-    runtime/jit.py            `kernel[grid]` calls `JITFunction._launch`
-    launch_function.py        `launch` takes the three steps below
-      bound_call.py           1. arguments -> parameters, key, device, options, signature
-      variant_cache.py        2. key -> variant; if it is new,
-        compiler/compile.py      it is compiled, or read from the disk cache, and
-        variant.py               loaded, with what its further launches need
-      backends/*/driver/      3. the driver's launcher, which is `variant.launch`, runs the grid
+    runtime/jit.py            `kernel[grid]` calls `JITFunction._launch`; `launch_compiled` takes
+                              three steps:
+      bound_call.py           1. arguments -> parameters
+      variant_cache.py        2. `BoundCall.key` -> variant; a new one is compiled, or read from
+                                 the disk cache, by `compile_source`
+        key_rules.py             in `arguments/`: an argument -> its part of the key
+        compiled_kernel.py       in `compiler/`: the driver loads the kernel
+                              3. the driver's launcher, `variant.launch`, runs the grid
 
 From the kernel's second launch on, `JITFunction._launch` is the function of `native_dispatch.py`:
 machine code that finds a cache entry by words that describe the arguments, and calls the driver. A

@@ -13,14 +13,15 @@ from tilewright.ir.types import PointerType, i32
 from tilewright.runtime.active_driver import backend_of, driver
 from tilewright.runtime.arguments.descriptor_arguments import DescriptorKey
 from tilewright.runtime.arguments.kernel_parameters import KernelParam
-from tilewright.runtime.arguments.key_rules import KeyRule, rules_of
-from tilewright.runtime.arguments.specialization import (
+from tilewright.runtime.arguments.key_rules import (
     HOST,
     MOCK,
     Key,
+    KeyRule,
     Spec,
     TupleKey,
     constant_key,
+    rules_of,
     run_time_pairs,
 )
 from tilewright.runtime.launch.launch_options import refuse_unknown, split_keywords

@@ -19,7 +19,7 @@ from tilewright.compiler import CompiledKernel
 from tilewright.eager import as_numpy
 from tilewright.ir.types import PointerType
 from tilewright.runtime.arguments.descriptor_arguments import DescriptorKey
-from tilewright.runtime.arguments.specialization import Key, Spec, TupleKey
+from tilewright.runtime.arguments.key_rules import Key, Spec, TupleKey
 from tilewright.runtime.launch.bound_call import BoundCall
 from tilewright.support import ForkLock, Grid, SourceLoc, TilewrightError
 from tilewright.transforms import CheckSite, CheckTable, Violation, check_table

@@ -14,7 +14,7 @@ from tilewright.analysis import Sum
 from tilewright.backends import DirectLaunch, PackedLaunch
 from tilewright.ir.types import PointerType
 from tilewright.runtime.arguments.descriptor_arguments import DescriptorKey
-from tilewright.runtime.arguments.specialization import Spec
+from tilewright.runtime.arguments.key_rules import Spec
 from tilewright.runtime.launch.bound_call import BoundCall
 from tilewright.runtime.launch.native_dispatch_structures import (
     MAX_ARGUMENTS,
@@ -24,7 +24,7 @@ from tilewright.runtime.launch.native_dispatch_structures import (
 )
 from tilewright.runtime.launch.native_memory import Memory
 from tilewright.runtime.launch.used_globals import GlobalCheck
-from tilewright.runtime.launch.variant import RecordedLaunch, Variant
+from tilewright.runtime.launch.variant_cache import RecordedLaunch, Variant
 
 __all__ = ["Entry", "Source", "argument_sources"]
 

@@ -1,7 +1,7 @@
 """Launches in machine code: the Python side of `native_dispatch_structures`.
 
-A `Dispatcher` is called before `LaunchFunction`: machine code makes the launches whose descriptors
-equal those of an earlier launch, and passes the others to Python (figures: ADR 0065).
+A `Dispatcher` is called first: machine code makes the launches whose descriptors
+equal those of an earlier launch, and passes the others to `JITFunction` (figures: ADR 0065).
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from tilewright.language import DeviceFunction, TensorDescriptor, dtype
 from tilewright.native import METH_FASTCALL, METH_KEYWORDS, builtin_function
 from tilewright.runtime.arguments.descriptor_arguments import DescriptorKey
 from tilewright.runtime.arguments.kernel_parameters import KernelParam
-from tilewright.runtime.arguments.key_rules import rules_of
-from tilewright.runtime.arguments.specialization import TupleKey
+from tilewright.runtime.arguments.key_rules import TupleKey, rules_of
 from tilewright.runtime.launch.bound_call import BoundCall
 from tilewright.runtime.launch.dispatch_entry import Entry, argument_sources
 from tilewright.runtime.launch.native_dispatch_structures import (
@@ -29,7 +28,7 @@ from tilewright.runtime.launch.native_dispatch_structures import (
 )
 from tilewright.runtime.launch.native_memory import Memory, free_position
 from tilewright.runtime.launch.native_types import dispatch_code, known_types
-from tilewright.runtime.launch.variant import LaunchState, RecordedLaunch, Variant
+from tilewright.runtime.launch.variant_cache import LaunchState, RecordedLaunch, Variant
 from tilewright.support import ForkLock, user_boundary
 
 __all__ = ["DispatchTable", "Dispatcher", "Finder", "identities", "is_constant"]

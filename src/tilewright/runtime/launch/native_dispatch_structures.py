@@ -26,9 +26,11 @@ from pathlib import Path
 
 from tilewright.native import OBJECT_LAYOUT, NativeProgram
 from tilewright.runtime.arguments.key_rules import (
+    ALIGNMENT,
     BY_VALUE,
     CONSTEXPR,
     FLOAT,
+    HALF_ALIGNMENT,
     LAYOUT,
     MULTIPLE,
     RANGE,
@@ -36,7 +38,6 @@ from tilewright.runtime.arguments.key_rules import (
     UNALIGNED,
     UNSPECIALIZED,
 )
-from tilewright.runtime.arguments.specialization import ALIGNMENT, HALF_ALIGNMENT
 
 __all__ = [
     "DISPATCH",

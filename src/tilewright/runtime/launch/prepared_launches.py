@@ -25,10 +25,9 @@ from typing import Any
 
 from tilewright.ir.types import PointerType
 from tilewright.runtime import launch
-from tilewright.runtime.arguments.key_rules import CONSTEXPR, LAYOUT
-from tilewright.runtime.arguments.specialization import Spec, TupleKey
+from tilewright.runtime.arguments.key_rules import CONSTEXPR, LAYOUT, Spec, TupleKey
 from tilewright.runtime.launch.used_globals import GlobalCheck
-from tilewright.runtime.launch.variant import LaunchState, RecordedLaunch
+from tilewright.runtime.launch.variant_cache import LaunchState, RecordedLaunch
 from tilewright.support import grid_for
 
 _MAX_SEEN = 1024

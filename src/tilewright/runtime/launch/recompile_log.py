@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from tilewright.compiler import name_of_type
 from tilewright.ir.types import PointerType
-from tilewright.runtime.arguments.specialization import Spec
+from tilewright.runtime.arguments.key_rules import Spec
 from tilewright.support import settings
 
 Keys = Mapping[str, object]

@@ -20,7 +20,7 @@ from tilewright.backends import DeviceMemory, Streamed, backend_named
 from tilewright.runtime import JITFunction, jit
 from tilewright.runtime.arguments import device_arrays, dlpack
 from tilewright.runtime.arguments.kernel_parameters import kernel_parameters
-from tilewright.runtime.arguments.specialization import HANDLERS, Spec
+from tilewright.runtime.arguments.key_rules import HANDLERS, Spec
 from tilewright.runtime.launch import bound_call
 from tilewright.runtime.tuning.array_restore import ArrayState
 from tilewright.support import errors
@@ -579,7 +579,7 @@ def test_host_memory_among_arrays_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> N
 def test_numpy_is_not_needed() -> None:
     code = """
 import sys
-from tilewright.runtime.arguments.specialization import HANDLERS
+from tilewright.runtime.arguments.key_rules import HANDLERS
 import tilewright.runtime
 class Interface:
     __cuda_array_interface__ = {"data": (4096, False), "typestr": "<f4", "version": 2}

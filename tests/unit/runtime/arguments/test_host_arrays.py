@@ -12,7 +12,7 @@ import pytest
 
 from tests.unit.runtime.kernels import add, new_value
 from tilewright.runtime.arguments import host_arrays
-from tilewright.runtime.arguments.specialization import HANDLERS, Handlers, Spec
+from tilewright.runtime.arguments.key_rules import HANDLERS, Handlers, Spec
 from tilewright.support import errors
 
 

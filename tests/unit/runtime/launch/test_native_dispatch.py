@@ -51,13 +51,13 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 def settle(kernel: JITFunction, launch: Callable[[], Any], seen: list[str]) -> None:
     """Launch until machine code does it; further launches by Python go to `seen`."""
-    python = kernel.launch_function.launch
+    python = kernel.launch_compiled
 
     def counted(*args: Any, **words: Any) -> Any:
         seen.append("python")
         return python(*args, **words)
 
-    kernel.launch_function.launch = counted
+    kernel.launch_compiled = counted
     for _ in range(4):
         launch()
     seen.clear()
@@ -132,7 +132,7 @@ def test_integers_choose_the_variant_that_python_chooses() -> None:
         assert kernels.setdefault(n, kernel) is kernel
     python = new_sizes()
     for n in NUMBERS:
-        made = python.launch_function.launch((1,), np.zeros(2, "i8"), n, x)
+        made = python.launch_compiled((1,), np.zeros(2, "i8"), n, x)
         assert made is not None
         assert made.asm["ttir"] == kernels[n].asm["ttir"]
 

@@ -69,13 +69,13 @@ def in_memory(kernel: JITFunction) -> set[object]:
 def count_python(kernel: JITFunction) -> list[object]:
     """The FACTORs of the launches that Python makes from here on."""
     seen: list[object] = []
-    python: Callable[..., Any] = kernel.launch_function.launch
+    python: Callable[..., Any] = kernel.launch_compiled
 
     def counted(*args: Any, **words: Any) -> Any:
         seen.append(words["FACTOR"])
         return python(*args, **words)
 
-    kernel.launch_function.launch = counted
+    kernel.launch_compiled = counted
     return seen
 
 
@@ -462,11 +462,11 @@ def test_a_variant_of_an_overridden_architecture_does_not_stay(
         return own if chosen is None else replace(own, arch=chosen.replace("_", "-"))
 
     def variant() -> Any:
-        call = kernel.launch_function.bind(out, 3, FACTOR=2)
+        call = kernel.bind(out, 3, FACTOR=2)
         vars(call)["backend"] = device
         return kernel.variants.variant(call).kernel
 
-    cpu = kernel.launch_function.bind(out, 3, FACTOR=2).backend
+    cpu = kernel.bind(out, 3, FACTOR=2).backend
     device = replace(cpu, target=target, memory=cast("Any", object()))
     monkeypatch.setenv("TRITON_OVERRIDE_ARCH", "x86_64")
     assert variant().target.arch == "x86-64"

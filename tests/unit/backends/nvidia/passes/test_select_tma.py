@@ -21,7 +21,7 @@ from tilewright.runtime import MockTensor
 
 def reasons(kernel: Any, *args: Any, warps: int = 4, stages: int = 3, **words: Any) -> list[str]:
     """Why each load for products is not promoted at a launch; "" where it is."""
-    signature = kernel.launch_function.bind(*args, **words).signature
+    signature = kernel.bind(*args, **words).signature
     module = ASTSource.of(kernel, signature).lower(FrontendOptions(backend="cuda"))
     front_pipeline(Choices(row_for(90))).run(module)
     SelectMma(warps=warps).run(module.kernel)

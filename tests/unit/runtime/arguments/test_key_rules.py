@@ -12,13 +12,13 @@ import tilewright.language as tl
 from tests.unit.runtime.kernels import add
 from tilewright.ir.types import PointerType, f64, i8, i64
 from tilewright.runtime import MockTensor, TensorWrapper, reinterpret
-from tilewright.runtime.arguments.host_arrays import plain
-from tilewright.runtime.arguments.specialization import (
+from tilewright.runtime.arguments.key_rules import (
     HANDLERS,
     Spec,
     annotated_key,
     constant_key,
     integer_key,
+    plain,
     spec,
 )
 from tilewright.support import errors
