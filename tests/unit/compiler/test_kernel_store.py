@@ -18,6 +18,7 @@ import pytest
 import tilewright
 from tests.unit.compiler.kernels import ADD, add
 from tests.unit.support.damage import TO_A_FILE, TO_AN_INDEX, Damage, random_damage
+from tilewright.backends import backend_named
 from tilewright.compiler import (
     ASTSource,
     CompiledKernel,
@@ -31,6 +32,9 @@ from tilewright.compiler.kernel_store import INDEX
 from tilewright.support import StageText, TilewrightWarning, recording, settings
 from tilewright.support.disk_cache import STAMP, Eviction, OpenFolder
 from tilewright.support.event_stream import ListRecorder
+
+CPU = backend_named("cpu").target()
+"""Named, since a new process on a machine with a GPU compiles for that."""
 
 ENTRY = Entry({"name": "k", "stored": [0]}, {"ttir": "func", "obj": b"\x00\xff"})
 
@@ -259,7 +263,7 @@ def compiled() -> tuple[CompiledKernel, bool]:
     """The kernel, and whether its stages were run."""
     events = ListRecorder()
     with recording(events):
-        kernel = compile(ASTSource(add, ADD, {"BLOCK": 16}))
+        kernel = compile(ASTSource(add, ADD, {"BLOCK": 16}), CPU)
     return kernel, bool(events.of(StageText))
 
 
