@@ -16,7 +16,14 @@ import pytest
 
 import tilewright.language as tl
 from tilewright.runtime import jit
-from tilewright.support import TilewrightWarning, errors
+from tilewright.support import (
+    ListRecorder,
+    StageText,
+    TilewrightWarning,
+    errors,
+    recording,
+    settings,
+)
 
 
 @jit
@@ -376,6 +383,21 @@ def test_an_assertion_without_effect_is_reported_once(
     assert len(caught) == 1
     assert "a device assertion has no effect without debug" in str(caught[0].message)
     assert "hint: set TILEWRIGHT_DEBUG=1, or pass debug=True" in str(caught[0].message)
+
+
+def test_a_kernel_from_the_disk_cache_repeats_its_warnings(tmp_path: Path) -> None:
+    ran: list[bool] = []
+    for _ in range(2):
+        events = ListRecorder()
+        with settings().cache.scope(dir=tmp_path), recording(events):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("default", TilewrightWarning)
+                jit(asserted)[2](np.zeros(1, "f"))
+        ran.append(bool(events.of(StageText)))
+        assert len(caught) == 1
+        assert "a device assertion has no effect without debug" in str(caught[0].message)
+        assert caught[0].lineno == asserted.__code__.co_firstlineno + 1
+    assert ran == [True, False]
 
 
 def test_an_assertion_with_effect_is_not_reported() -> None:

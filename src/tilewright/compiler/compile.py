@@ -34,6 +34,7 @@ from tilewright.support import (
     import_late,
     kernel_hooks,
     settings,
+    show_warnings,
     timed,
     user_boundary,
 )
@@ -154,6 +155,8 @@ def compile_source(
         return work.compiled(store=False)
     cached = None if current.cache.always_compile else work.cached()
     kernel = cached or work.compiled()
+    if cached is not None:
+        show_warnings(getattr(cached.metadata, "warnings", ()))
     if kernel_hooks.listener is not None:
         kernel_hooks.listener(
             src=source,

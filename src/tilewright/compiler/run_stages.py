@@ -29,6 +29,7 @@ from tilewright.support import (
     CompilationSettings,
     StageText,
     TilewrightError,
+    collected_warnings,
     collection_paused,
     current_recorder,
     errors,
@@ -117,8 +118,10 @@ class Run:
         """The first artifact, and the stages after it."""
         source, stages = self.source, self.stages
         if isinstance(source, KernelSource):
-            with timed("frontend"):
+            with timed("frontend"), collected_warnings() as found:
                 module = source.lower(options)
+            if found:
+                self.context.metadata["warnings"] = found
             return self._module(module), stages
         if source.extension in (SOURCE, "tile"):
             return self._module(self._parsed(source.text)), stages

@@ -39,6 +39,7 @@ from .fork_locks import (
 from .garbage_collection import collection_paused
 from .grid import Grid, grid_for, normal_grid
 from .kernel_hooks import HookChain, LaunchMetadata, kernel_hooks
+from .kernel_warnings import collected_warnings, show_warnings
 from .lock_free_property import cached_property
 from .settings_table import (
     BULK_LOADS,
@@ -90,6 +91,7 @@ __all__ = [
     "cached_property",
     "attribute_late",
     "caller_outside",
+    "collected_warnings",
     "collection_paused",
     "current_recorder",
     "environment_flag",
@@ -108,6 +110,7 @@ __all__ = [
     "render",
     "set_environment",
     "settings",
+    "show_warnings",
     "text_of",
     "timed",
     "thread_count",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn, Protocol
@@ -21,13 +20,12 @@ from tilewright.ir import (
 from tilewright.ir.types import Type
 from tilewright.language import DeviceFunction, tensor
 from tilewright.ops import YieldOp
-from tilewright.support import caller_outside
+from tilewright.support import caller_outside, show_warnings
 from tilewright.support.diagnostics import Diagnostic, Severity, SourceLoc, render
 from tilewright.support.errors import (
     BeyondTriton,
     CompilationError,
     NestedTooDeeply,
-    TilewrightWarning,
 )
 
 
@@ -37,16 +35,12 @@ def refuse_extension(options: FrontendOptions, construct: str, loc: SourceLoc | 
         raise BeyondTriton(construct, loc=loc)
 
 
-_warned: dict[Any, Any] = {}
-"""The registry of warnings: the user's module is not the caller here."""
-
-
 def warn_once(message: str, loc: SourceLoc | None, hint: str) -> None:
     """Warn at a location: once for a line, unless Python's filters differ."""
     shown = render(Diagnostic(Severity.WARNING, message, loc, hint=hint))
     # The interpreter has no location: the kernel itself is the caller there.
     file, line = caller_outside() if loc is None else (loc.file, loc.line)
-    warnings.warn_explicit(shown, TilewrightWarning, file, line, registry=_warned)
+    show_warnings([(shown, file, line)])
 
 
 class FunctionCaller(Protocol):
