@@ -128,7 +128,7 @@ class Launcher(Protocol):
     """A loaded kernel, ready to run."""
 
     n_regs: int
-    n_spills: int
+    n_spills: int | None
 
     def launch(self, grid: tuple[int, int, int], values: Sequence[int | float]) -> None:
         """Run over the grid; `values` are addresses and numbers in the order of the parameters."""

@@ -235,8 +235,8 @@ class CompiledKernel:
         return self.launcher.n_regs
 
     @property
-    def n_spills(self) -> int:
-        """Spilled 32-bit words per thread; 0 if the backend has no registers."""
+    def n_spills(self) -> int | None:
+        """Spilled 32-bit words per thread; None on CPUs, where LLVM does not report them."""
         return self.launcher.n_spills
 
     @property

@@ -65,7 +65,7 @@ class CpuLauncher:
     """One loaded kernel. threads: of the pool that runs its grids; 0: all CPUs of this process."""
 
     n_regs = 1
-    n_spills = 0
+    n_spills = None
 
     def __init__(
         self, obj: bytes, metadata: Metadata, parameters: Sequence[str], threads: int = 0
