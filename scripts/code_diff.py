@@ -15,7 +15,8 @@ debug sections and paths are not compared. The exit status is 1 if anything that
 if the sides have no kernel in common.
 
 A commit message with the trailer `Generated-code: unchanged` claims an empty report against its
-parent. `--claims` finds the newest unbroken row of such commits and compares its two ends.
+parent. `--claims` finds the newest unbroken row of such commits and compares its two ends. Where
+the base does not compile, the first commit of the row that does is the base.
 
 Each side runs its own sources in processes of its own, a revision in a worktree that is removed
 afterwards; all use this interpreter's packages, and none the disk cache.
@@ -33,11 +34,10 @@ import sys
 import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -230,6 +230,10 @@ def checkout(revision: str | None) -> Generator[Path]:
             subprocess.run([*git, "remove", "--force", place], check=True)
 
 
+class DoesNotCompile(SystemExit):
+    """A side whose corpus does not compile."""
+
+
 @dataclass(frozen=True)
 class Request:
     """What both sides compile: a part of the corpus, as in `Part`, or what `tests` compile."""
@@ -263,17 +267,34 @@ def code_of(place: Path, request: Request) -> Code:
         ]
         failed = [process for process in running if process.wait()]
         if failed and not request.tests:
-            raise SystemExit(f"the corpus of {place} does not compile")
+            raise DoesNotCompile(f"the corpus of {place} does not compile")
         return read(Path(dumps), str(place))
 
 
-def differences_of(base: str, head: str | None, request: Request) -> tuple[list[Difference], int]:
-    """All differences between two revisions, and the number of kernels that both have."""
-    with ExitStack() as stack, ThreadPoolExecutor(2) as pool:
-        places = [stack.enter_context(checkout(revision)) for revision in (base, head)]
-        sides = list(pool.map(partial(code_of, request=request), places))
-    before, after = ({kernel for kernel, _ in side} for side in sides)
-    return compare(*sides), len(before & after)
+def differences_of(
+    bases: Sequence[str], head: str | None, request: Request
+) -> tuple[list[Difference], int]:
+    """All differences between the first of `bases` that compiles and `head`, and the number of
+    kernels that both have. Errors: DoesNotCompile."""
+
+    def side(revision: str | None) -> Code:
+        with checkout(revision) as place:
+            return code_of(place, request)
+
+    with ThreadPoolExecutor(1) as pool:
+        after = pool.submit(side, head)
+        before = _first_that_compiles(side, bases)
+    kernels = ({kernel for kernel, _ in code} for code in (before, after.result()))
+    return compare(before, after.result()), len(set.intersection(*kernels))
+
+
+def _first_that_compiles(side: Callable[[str], Code], bases: Sequence[str]) -> Code:
+    for base in bases:
+        try:
+            return side(base)
+        except DoesNotCompile:
+            print(f"{base} does not compile")
+    raise DoesNotCompile(f"of {len(bases)} revisions none compiles")
 
 
 def slot_of(revision: str | None, sample: int) -> int:
@@ -324,21 +345,22 @@ def main(texts: Sequence[str] | None = None) -> int:
         index, count, slot = map(int, chosen.part.split("/"))
         dump_corpus(chosen.dump, Part(index, count, chosen.kernels, chosen.sample, slot))
         return 0
-    base, head = chosen.base, chosen.head
+    bases, head = [chosen.base], chosen.head
     if chosen.claims:
         claims = newest_claims(ROOT)
         if claims is None:
             print("no commit carries the trailer Generated-code: unchanged")
             return 0
         print(
-            f"{claims.commits} commits up to {claims.head[:12]} claim to change no generated code"
+            f"{len(claims.commits)} commits up to {claims.head[:12]} claim to change no "
+            "generated code"
         )
-        base, head = claims.base, claims.head
+        bases, head = [claims.base, *claims.commits[:-1]], claims.head
     slot = slot_of(head, chosen.sample)
     if chosen.sample > 1:
         print(f"slot {slot} of {chosen.sample}, by the hash of the commit")
     request = Request(chosen.kernels, chosen.sample, chosen.tests, slot)
-    differences, kernels = differences_of(base, head, request)
+    differences, kernels = differences_of(bases, head, request)
     Console().print(report(differences, kernels))
     for difference in differences:
         if chosen.show in (difference.stage, "all"):

@@ -15,12 +15,16 @@ UNCHANGED = "unchanged"
 class Claims:
     """An unbroken row of commits with the trailer.
 
-    base: the parent of the first; head: the last; commits: how many
+    base: the parent of the first; commits: these commits, the oldest first
     """
 
     base: str
-    head: str
-    commits: int
+    commits: Sequence[str]
+
+    @property
+    def head(self) -> str:
+        """The last commit."""
+        return self.commits[-1]
 
 
 def newest_claims(repository: Path, revision: str = "HEAD") -> Claims | None:
@@ -42,10 +46,11 @@ def _parse(entry: str) -> tuple[str, str, bool]:
 
 
 def _first_row(log: Sequence[tuple[str, str, bool]]) -> Claims | None:
-    head, base, commits = "", "", 0
+    base, commits = "", list[str]()
     for commit, parent, claims in log:
         if claims and parent:
-            head, base, commits = head or commit, parent, commits + 1
+            base = parent
+            commits.append(commit)
         elif commits:
             break
-    return Claims(base, head, commits) if commits else None
+    return Claims(base, commits[::-1]) if commits else None

@@ -40,7 +40,7 @@ ADDITION = "tl.store(out_ptr + offsets, x + y, mask=mask)"
 
 def test_equal_trees_in_different_folders_and_a_longer_docstring_are_equal(tmp_path: Path) -> None:
     head = copy(tmp_path / "head", ELEMENTWISE, '"""', '"""One more line.\n\n')
-    found, kernels = code_diff.differences_of(str(ROOT), head, ADD)
+    found, kernels = code_diff.differences_of([str(ROOT)], head, ADD)
     assert found == []
     assert kernels > 10
 
@@ -173,7 +173,20 @@ def test_the_newest_row_of_claims_is_found(tmp_path: Path) -> None:
     names = subprocess.run(
         ["git", "-C", str(place), "log", "--format=%H"], capture_output=True, text=True, check=True
     ).stdout.split()
-    assert newest_claims(place) == Claims(base=names[3], head=names[1], commits=2)
+    assert newest_claims(place) == Claims(base=names[3], commits=[names[2], names[1]])
+
+
+def test_a_base_that_does_not_compile_gives_way_to_the_first_that_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = copy(tmp_path / "broken", ELEMENTWISE, "import", "no syntax")
+    bases, head = [broken, str(ROOT)], copy(tmp_path / "head")
+    found, kernels = code_diff.differences_of(bases, head, ADD)
+    assert found == []
+    assert kernels > 10
+    assert f"{broken} does not compile" in capsys.readouterr().out
+    with pytest.raises(code_diff.DoesNotCompile):
+        code_diff.differences_of(bases, broken, ADD)
 
 
 def test_a_history_without_claims_has_none(tmp_path: Path) -> None:
