@@ -223,8 +223,8 @@ class MemoryMatmulEmitter:
         if found.a.masks_zeros and found.b.masks_zeros:
             at_end = code.binary("or", at_end, code.compare("icmp eq", *ends))
         past = code.binary("and", length, _i64(memory_step(found.spec) - 1))
-        whole_steps = code.compare("icmp eq", past, _i64(0))
-        to_end = code.binary("and", at_end, whole_steps)
+        no_partial_step = code.compare("icmp eq", past, _i64(0))
+        to_end = code.binary("and", at_end, no_partial_step)
         count = code.binary("sdiv", length, _i64(found.depth))
         if found.together > 1:
             count = code.binary("and", count, _i64(-found.together))

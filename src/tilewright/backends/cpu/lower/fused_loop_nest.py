@@ -4,15 +4,15 @@ In each step all values are evaluated before the first one is written, so that n
 the loads of its step. With reductions, the loops over kept dimensions are outside, the reduced one
 inside.
 
-A nest of stores is clipped where a mask ends it (see loop_clipping.py): whole steps then have no
-mask, neither for their stores nor for their loads, and one step with the mask handles the rest.
+A nest of stores is clipped where a mask ends it (see loop_clipping.py): an unmasked main loop,
+whose loads and stores have no mask, and a masked tail.
 
-    for (i = 0; i < active & -32; i += 32)  whole step       perhaps non-temporal
+    for (i = 0; i < active & -32; i += 32)  unmasked step    perhaps non-temporal
     for (; i < active; i += 32)             masked step      at most one
 
 The same holds for a reduction, whose steps beyond the mask run as without clipping, and for a nest
 that computes a loop-carried tile. A masked store that misses the caches takes up to four times as
-long as a whole one. The figures are in ADR 0033.
+long as an unmasked one. The figures are in ADR 0033.
 """
 
 from __future__ import annotations
@@ -130,17 +130,18 @@ class _NestEmitter:
         for dim in reversed(range(len(shape))):
             if shape[dim] == 1 and len(shape) > 1:
                 continue
-            cost = 0.0 if len(shape) == 1 else self._probe(dim)
+            cost = 0.0 if len(shape) == 1 else self._instructions_per_element(dim)
             if cost < best_cost:
                 best, best_cost = dim, cost
         return best, lanes_along(self.state, self.nest, best)
 
     def cost(self, inside: bool = False) -> float:
         """Cost of the chosen step per element. inside: where the masks of its stores hold"""
-        return self._probe(self.vector_dim, inside)
+        return self._instructions_per_element(self.vector_dim, inside)
 
-    def _probe(self, dim: int, inside: bool = False) -> float:
-        """Instructions per element with lanes along `dim`, a gather counting as its lanes."""
+    def _instructions_per_element(self, dim: int, inside: bool = False) -> float:
+        """The instructions of a step with lanes along `dim` by its elements; a gather counts as its
+        lanes. inside: see `cost`"""
         width = lanes_along(self.state, self.nest, dim)
         # Emitted into a module that is discarded: the instructions are only counted.
         code = Code(ModuleText())
@@ -306,13 +307,13 @@ class _NestEmitter:
         """The innermost loop itself, from `first` on."""
         extent, active = self.nest.shape[dim], self._active_extent(dim, coords, step)
         count, start = None if active is None else active.elements, first
-        if active is not None and dim == self.vector_dim and self._whole_steps_pay():
-            start = self._steps_before_cut(dim, coords, active, first)
+        if active is not None and dim == self.vector_dim and self._unmasked_steps_pay():
+            start = self._unmasked_steps_of_values(dim, coords, active, first)
         elif active is None and dim == self.vector_dim:
             if self.carries and extent >= MIN_STEPS_TO_CLIP * step:
                 holding = holding_extent(self.state, self.nest, dim, coords)
                 if holding is not None:
-                    start = self._steps_before_cut(dim, coords, holding, first)
+                    start = self._unmasked_steps_of_values(dim, coords, holding, first)
             else:
                 start = self._fetching_steps(dim, coords, integer_literal(extent), first)
         opened, kept = self._reducing_steps(
@@ -343,37 +344,37 @@ class _NestEmitter:
             accumulator.leave(opened)
         return opened, [replace(x, base=b) for x, b in zip(lanes, opened.outlets, strict=True)]
 
-    def _whole_steps_pay(self) -> bool:
-        """Whether reductions are clipped: not where they prefetch the next program's loads, so that
-        their own were prefetched, and compute little.
+    def _unmasked_steps_pay(self) -> bool:
+        """Whether a reduction gets an unmasked main loop: not where it prefetches the loads of the
+        next program, so that its own were prefetched, and computes little.
 
-        Those wait for memory, and for a shorter time without masks. Other loads the CPU prefetches
-        by itself, but not under a mask (figures in ADR 0033).
+        Such a reduction waits for memory, and an unmasked loop makes it slower. Other loads the CPU
+        prefetches by itself, but not under a mask (figures in ADR 0033).
         """
         inputs = [value for op in self.reduces for value in op.inputs]
         computes = any(recompute_cost(value, load=0) >= EXPENSIVE for value in inputs)
         fetches = any(not prefetch.for_store for prefetch in self.nest.prefetches)
         return bool(inputs) and (computes or not fetches)
 
-    def _steps_before_cut(
+    def _unmasked_steps_of_values(
         self, dim: int, coords: dict[int, Lanes], active: ActiveExtent, first: int
     ) -> Val:
-        """The steps before the one that a mask clips, which have no mask; returns where the next
-        one begins."""
-        whole = self.code.binary("and", active.holding, integer_literal(-self.width))
-        start = self._fetching_steps(dim, coords, whole, first, active.condition)
-        steps = loop(self.code, whole, self.width, start)
+        """The unmasked main loop of a reduction or a loop-carried tile; returns the index of the
+        next step."""
+        unmasked = self.code.binary("and", active.holding, integer_literal(-self.width))
+        start = self._fetching_steps(dim, coords, unmasked, first, active.condition)
+        steps = loop(self.code, unmasked, self.width, start)
         self._reducing_steps(dim, coords, steps, active.condition)
         if not first:
-            return whole
-        return self.code.intrinsic("umax", "i32", whole, integer_literal(first))
+            return unmasked
+        return self.code.intrinsic("umax", "i32", unmasked, integer_literal(first))
 
     def _fetching_steps(
         self, dim: int, coords: dict[int, Lanes], end: Val, first: int,
         condition: IndexedValue | None = None,
     ) -> int | Val:  # fmt: skip
         """The steps that prefetch for later ones: none, or all of them where the grid touches
-        enough memory; returns where the next one begins."""
+        enough memory; returns the index of the next step."""
         if self.fetches or self.ahead is None or not self.ahead.loads:
             return first
         self.state.fetching_nests += 1
@@ -396,22 +397,22 @@ class _NestEmitter:
     # -- stores alone -----------------------------------------------------------------------------
 
     def _store_steps(self, dim: int, coords: dict[int, Lanes]) -> None:
-        """The innermost loop: whole steps, and one that the mask clips."""
+        """The innermost loop of a nest of stores: an unmasked main loop and a masked tail."""
         extent, width = self.nest.shape[dim], self.width
         # A tile of less than a full step is not worth another copy of its code.
         full = width == full_width(self.state, self.nest)
         active = self._active_extent(dim, coords, width, 1 if full else MIN_STEPS_TO_CLIP)
         if active is None:
-            self._whole_steps(dim, coords, partial(loop, self.code, extent, width), None)
+            self._unmasked_store_steps(dim, coords, partial(loop, self.code, extent, width), None)
             return
-        whole = self.code.binary("and", active.holding, integer_literal(-width))
-        opened = partial(steps_between, self.code, _ZERO, whole, width)
-        self._whole_steps(dim, coords, opened, active.condition)
+        unmasked = self.code.binary("and", active.holding, integer_literal(-width))
+        opened = partial(steps_between, self.code, _ZERO, unmasked, width)
+        self._unmasked_store_steps(dim, coords, opened, active.condition)
         if width > 1:
-            with steps_between(self.code, whole, active.elements, width) as index:
+            with steps_between(self.code, unmasked, active.elements, width) as index:
                 self._step(dim, coords, self._coord(dim, index))
 
-    def _whole_steps(
+    def _unmasked_store_steps(
         self,
         dim: int,
         coords: dict[int, Lanes],

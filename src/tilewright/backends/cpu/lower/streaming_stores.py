@@ -2,8 +2,8 @@
 
 Where a grid touches more memory than the caches hold, an ordinary store first reads the line that
 it then overwrites. A non-temporal store does not, but it costs where the output would still be in
-the cache for its reader. So the whole steps of a nest of stores (`fused_loop_nest.py`) are emitted
-twice, and the program selects:
+the cache for its reader. So the unmasked steps of a nest of stores (`fused_loop_nest.py`) are
+emitted twice, and the program selects:
 
     br (grid touches more than the caches hold), streaming steps, ordinary steps
 
@@ -39,7 +39,7 @@ _MIN_OPS_OF_COMPUTE_BOUND = 256
 
 
 def nest_may_stream(state: CpuLowering, nest: LoopNest) -> bool:
-    """Whether the stores of a nest of stores may be non-temporal in whole steps."""
+    """Whether the stores of a nest of stores may be non-temporal in unmasked steps."""
     stores = [s for s in nest.sinks if isinstance(s, StoreOp)]
     return (
         may_stream(state)
