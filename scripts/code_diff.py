@@ -284,8 +284,9 @@ def differences_of(
     with ThreadPoolExecutor(1) as pool:
         after = pool.submit(side, head)
         before = _first_that_compiles(side, bases)
-    kernels = ({kernel for kernel, _ in code} for code in (before, after.result()))
-    return compare(before, after.result()), len(set.intersection(*kernels))
+    sides = before, after.result()
+    kernels, others = ({kernel for kernel, _ in code} for code in sides)
+    return compare(*sides), len(kernels & others)
 
 
 def _first_that_compiles(side: Callable[[str], Code], bases: Sequence[str]) -> Code:
