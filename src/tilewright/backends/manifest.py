@@ -128,7 +128,11 @@ class Launcher(Protocol):
     """A loaded kernel, ready to run."""
 
     n_regs: int
-    n_spills: int | None
+
+    @property
+    def n_spills(self) -> int | None:
+        """Spilled 32-bit words per thread; None if they are not counted."""
+        ...
 
     def launch(self, grid: tuple[int, int, int], values: Sequence[int | float]) -> None:
         """Run over the grid; `values` are addresses and numbers in the order of the parameters."""

@@ -3,6 +3,8 @@
 Errors are raised by `from tilewright.support import errors` and `raise errors.ShapeMismatch(...)`.
 """
 
+# pyright: reportUnusedImport=false
+
 from .check_kinds import CHECK_KINDS, checks_of
 from .diagnostics import Diagnostic, Severity, SourceLines, SourceLoc, render
 from .error_boundary import (
@@ -55,65 +57,3 @@ from .settings_table import Compilation as CompilationSettings
 from .source_text import SourceFile, SourceText, text_of
 from .usable_cpus import thread_count, usable_cpus
 from .user_callbacks import call_user_function
-
-__all__ = [
-    "CHECK_KINDS",
-    "checks_of",
-    "CacheSettings",
-    "CompilationSettings",
-    "Diagnostic",
-    "Event",
-    "ForkLock",
-    "Grid",
-    "HookChain",
-    "KernelBoundary",
-    "LaunchMetadata",
-    "ListRecorder",
-    "OverlapWarning",
-    "PassEnded",
-    "PassStarted",
-    "Recorder",
-    "RuleFired",
-    "Settings",
-    "Severity",
-    "SourceFile",
-    "SourceLines",
-    "SourceLoc",
-    "SourceText",
-    "StageText",
-    "TeeRecorder",
-    "TilewrightError",
-    "TilewrightWarning",
-    "Timing",
-    "UserBoundary",
-    "VariantAdded",
-    "call_user_function",
-    "cached_property",
-    "attribute_late",
-    "caller_outside",
-    "collected_warnings",
-    "collection_paused",
-    "current_recorder",
-    "environment_flag",
-    "environment_text",
-    "environment_with",
-    "fork_waits",
-    "function_late",
-    "grid_for",
-    "hold_across_forks",
-    "BULK_LOADS",
-    "import_late",
-    "kernel_boundary",
-    "kernel_hooks",
-    "normal_grid",
-    "recording",
-    "render",
-    "set_environment",
-    "settings",
-    "show_warnings",
-    "text_of",
-    "timed",
-    "thread_count",
-    "usable_cpus",
-    "user_boundary",
-]

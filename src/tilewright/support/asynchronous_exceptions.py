@@ -21,8 +21,6 @@ from inspect import CO_VARARGS
 from types import FrameType, TracebackType
 from typing import TypeVar, overload
 
-__all__ = ["is_asynchronous", "suppress", "synchronous"]
-
 E = TypeVar("E", bound=BaseException)
 
 

@@ -17,8 +17,6 @@ from typing import Any, NamedTuple, cast
 from tilewright.support.init_at_first_use import InitAtFirstUse
 from tilewright.support.lock_free_property import cached_property
 
-__all__ = ["dataclass"]
-
 _OWN = "__declared_fields__"
 _NOT_GIVEN = object()
 

@@ -24,15 +24,6 @@ from typing import Any, ClassVar
 from tilewright.support.asynchronous_exceptions import suppress
 from tilewright.support.operating_system import at_fork
 
-__all__ = [
-    "ForkLock",
-    "attribute_late",
-    "fork_waits",
-    "function_late",
-    "hold_across_forks",
-    "import_late",
-]
-
 Guard = AbstractContextManager[object]
 
 

@@ -15,8 +15,6 @@ from functools import wraps
 from threading import Thread, local
 from typing import ParamSpec, TypeVar
 
-__all__ = ["nested", "on_fresh_stack"]
-
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 

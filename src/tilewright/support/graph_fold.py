@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import TypeVar
 
-__all__ = ["fold"]
-
 Item = TypeVar("Item", bound=Hashable)
 Result = TypeVar("Result")
 

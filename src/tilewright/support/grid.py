@@ -10,8 +10,6 @@ from tilewright.support.user_callbacks import call_user_function
 
 from . import errors
 
-__all__ = ["Grid", "grid_for", "normal_grid"]
-
 Grid = tuple[int, int, int]
 
 MAX_EXTENT = 0x7FFFFFFF

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["InitAtFirstUse"]
-
 
 class InitAtFirstUse:
     """The `__init__` of a class until it is looked up: then what `write` makes of the class."""

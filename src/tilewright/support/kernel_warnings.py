@@ -14,8 +14,6 @@ from typing import Any
 
 from tilewright.support.errors import TilewrightWarning
 
-__all__ = ["KernelWarning", "collected_warnings", "show_warnings"]
-
 KernelWarning = tuple[str, str, int]
 """The text of a warning, the file and the line that it is about."""
 

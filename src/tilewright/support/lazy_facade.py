@@ -23,8 +23,6 @@ from typing import Any
 
 from tilewright.support.fork_locks import import_late
 
-__all__ = ["load_at_first_use"]
-
 _IMPORT_SYSTEM = "<frozen importlib._bootstrap>"
 _IMPORT = re.compile(r"^from (\S+) import (?:\(([^)]*)\)|(.+))$", re.MULTILINE)
 _NAME = re.compile(r"(\w+)(?: as (\w+))?\s*(?:,|$)")

@@ -13,22 +13,6 @@ import os
 import sys
 from collections.abc import Callable
 
-__all__ = [
-    "BY_FOLDER",
-    "FOLDER",
-    "HAS_NATIVE_THREADS",
-    "IS_LINUX",
-    "IS_LINUX_X86_64",
-    "IS_MACOS",
-    "IS_WINDOWS",
-    "NO_LINK",
-    "NO_WAIT",
-    "READ",
-    "affinity",
-    "at_fork",
-    "user_number",
-]
-
 IS_LINUX = sys.platform == "linux"
 IS_MACOS = sys.platform == "darwin"
 IS_WINDOWS = os.name == "nt"

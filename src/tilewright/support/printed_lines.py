@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import struct
 
-__all__ = ["PRINT_KINDS", "normal_prefix", "printed_line"]
-
 PRINT_KINDS = ("int", "uint", "float", "pointer", "text")
 """The class of a printed element."""
 

@@ -18,8 +18,6 @@ from weakref import WeakKeyDictionary
 
 from tilewright.support.asynchronous_exceptions import synchronous
 
-__all__ = ["SourceFile", "SourceText", "text_of"]
-
 
 class SourceText:
     """The lines of a file at one time.

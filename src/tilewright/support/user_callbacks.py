@@ -7,8 +7,6 @@ from typing import TypeVar
 
 from tilewright.support import errors
 
-__all__ = ["call_user_function"]
-
 T = TypeVar("T")
 
 

@@ -21,19 +21,6 @@ from tilewright.triton_alias import knobs
 from tilewright.triton_alias.argument_paths import path_key
 from tilewright.triton_alias.torch_version import triton_key
 
-__all__ = [
-    "CacheManager",
-    "FileCacheManager",
-    "RedisRemoteCacheBackend",
-    "RemoteCacheBackend",
-    "RemoteCacheManager",
-    "get_cache_key",
-    "get_cache_manager",
-    "get_dump_manager",
-    "get_override_manager",
-    "make_so_cache_key",
-]
-
 
 def _group_file(filename: str) -> str:
     return f"__grp__{filename}"

@@ -25,27 +25,6 @@ from tilewright.support import (
 )
 from tilewright.support.asynchronous_exceptions import synchronous
 
-__all__ = [
-    "Chain",
-    "Env",
-    "Hook",
-    "Shared",
-    "activate",
-    "base_knobs",
-    "env",
-    "env_base",
-    "env_bool",
-    "env_class",
-    "env_int",
-    "env_opt_bool",
-    "env_opt_str",
-    "env_str",
-    "env_str_callable_default",
-    "propagation",
-    "setenv",
-    "toenv",
-]
-
 
 class Env:
     """Assigned to a knob: use the value of the environment."""

@@ -14,8 +14,6 @@ from typing import cast
 from tilewright.support import SourceText
 from tilewright.support.asynchronous_exceptions import synchronous
 
-__all__ = ["lines_of_code"]
-
 _KIND = 0x04 | 0x08 | 0x20 | 0x80 | 0x200
 """`co_flags`: CO_VARARGS, CO_VARKEYWORDS, CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR."""
 _NAMES = ("co_qualname", "co_names", "co_varnames", "co_freevars", "co_cellvars")

@@ -6,8 +6,6 @@ import ast
 from functools import cache
 from typing import cast
 
-__all__ = ["parts_of"]
-
 
 def parts_of(node: ast.AST) -> list[ast.AST]:
     """As `ast.iter_child_nodes`, in its order, without operators and contexts (`ast.Load`), which

@@ -8,8 +8,6 @@ from typing import Any
 from tilewright.runtime.arguments.mock_tensor import TensorWrapper
 from tilewright.support.data_class import dataclass
 
-__all__ = ["Span", "StridedMemory", "memory_of", "spans_of"]
-
 Span = tuple[int, int]
 """Address and number of bytes."""
 

@@ -17,8 +17,6 @@ from tilewright.runtime.arguments.memory_spans import Span, spans_of
 from tilewright.runtime.bench.clocks import BenchClock
 from tilewright.runtime.launch_hooks import LaunchMetadata, launch_enter
 
-__all__ = ["Flushing"]
-
 
 class _DropsMemory(Protocol):
     """A clock of a device whose caches can drop memory by address."""

@@ -13,8 +13,6 @@ from tilewright.frontend.python import ArgSpec
 from tilewright.language import dtype, unwrap
 from tilewright.support.data_class import dataclass
 
-__all__ = ["CompileSkipped", "JitFunctionInfo", "Variation", "full_name", "read_value"]
-
 Hook = Callable[..., Any]
 
 

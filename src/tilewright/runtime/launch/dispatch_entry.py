@@ -26,8 +26,6 @@ from tilewright.runtime.launch.native_memory import Memory
 from tilewright.runtime.launch.used_globals import GlobalCheck
 from tilewright.runtime.launch.variant_cache import RecordedLaunch, Variant
 
-__all__ = ["Entry", "Source", "argument_sources"]
-
 _WORD = (1 << 64) - 1
 
 Launch = Callable[..., Any]

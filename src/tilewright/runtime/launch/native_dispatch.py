@@ -31,8 +31,6 @@ from tilewright.runtime.launch.native_types import dispatch_code, known_types
 from tilewright.runtime.launch.variant_cache import LaunchState, RecordedLaunch, Variant
 from tilewright.support import ForkLock, user_boundary
 
-__all__ = ["DispatchTable", "Dispatcher", "Finder", "identities", "is_constant"]
-
 _MAX_ENTRIES = 4 * SLOTS
 """Maximal number of cache entries of a kernel; after that, Python makes launches without one."""
 _MAX_FAILURES = 16

@@ -39,20 +39,6 @@ from tilewright.runtime.arguments.key_rules import (
     UNSPECIALIZED,
 )
 
-__all__ = [
-    "DISPATCH",
-    "DISPATCH_SYMBOL",
-    "MAX_ARGUMENTS",
-    "PROBES",
-    "SLOTS",
-    "SLOT_KINDS",
-    "TENSOR_TYPES",
-    "CacheEntry",
-    "DispatchRecord",
-    "KnownObjects",
-    "OverlapPair",
-]
-
 DISPATCH_SYMBOL = "tw_dispatch"
 MAX_ARGUMENTS = 64
 """Maximal number of items that describe a launch; Python makes launches with more."""

@@ -9,8 +9,6 @@ from dataclasses import field
 from tilewright.runtime.launch.native_dispatch_structures import PROBES
 from tilewright.support.data_class import dataclass
 
-__all__ = ["Memory", "Table", "free_position"]
-
 Table = list[int] | ctypes.Array[ctypes.c_uint64]
 
 

@@ -21,8 +21,6 @@ from tilewright.runtime.launch.native_dispatch_structures import (
 from tilewright.runtime.launch.native_memory import Memory
 from tilewright.support import user_boundary
 
-__all__ = ["dispatch_code", "known_types"]
-
 _DESCRIPTOR_FIELDS = ("base", "shape", "strides", "block_shape", "padding")
 
 

@@ -17,8 +17,6 @@ from tilewright.runtime.tuning.tuning_config import Config, labels_of
 from tilewright.support import TilewrightWarning
 from tilewright.support.data_class import dataclass
 
-__all__ = ["Tuning"]
-
 
 @dataclass
 class Tuning:

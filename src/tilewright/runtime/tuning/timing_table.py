@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 
 from tilewright.support.data_class import dataclass
 
-__all__ = ["TimingRow", "timing_lines", "timing_rows"]
-
 _BETWEEN = re.compile(r", (?=[A-Za-z_]\w*: )")
 """The separator of `name: value` pairs; values may have commas."""
 

@@ -19,8 +19,6 @@ from tilewright.support import TilewrightError, errors, usable_cpus
 from tilewright.support.asynchronous_exceptions import suppress, synchronous
 from tilewright.support.data_class import dataclass
 
-__all__ = ["QUANTILES", "Trial"]
-
 QUANTILES = (0.5, 0.2, 0.8)
 """Quantiles of the measured times of a configuration: the first decides."""
 

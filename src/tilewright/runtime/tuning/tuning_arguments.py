@@ -10,18 +10,6 @@ from tilewright.support import call_user_function, errors
 from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 
-__all__ = [
-    "Bench",
-    "Hooks",
-    "PostHook",
-    "PreHook",
-    "call_hook_of",
-    "configs_of",
-    "measured_by",
-    "name_of",
-    "names_of",
-]
-
 
 class Bench(Protocol):
     """Measurement of a call: milliseconds at each quantile."""

@@ -13,6 +13,8 @@ The size of all kinds together is bounded (`eviction`). The folder may contain f
 which are never deleted (`own_files`).
 """
 
+# pyright: reportUnusedImport=false
+
 from .checksummed_json import sealed, unsealed
 from .eviction import MEGABYTE, STAMP, Eviction, clear, wrote
 from .folder_trust import cache_folder, in_cache_folder
@@ -20,24 +22,3 @@ from .json_documents import Documents
 from .own_files import CRASH_HEAD, INDEX
 from .transient_failures import is_transient, is_unreadable
 from .whole_files import OpenFolder, remove, replace_folder, write_file
-
-__all__ = [
-    "CRASH_HEAD",
-    "INDEX",
-    "MEGABYTE",
-    "STAMP",
-    "Documents",
-    "Eviction",
-    "OpenFolder",
-    "cache_folder",
-    "clear",
-    "in_cache_folder",
-    "is_transient",
-    "is_unreadable",
-    "remove",
-    "replace_folder",
-    "sealed",
-    "unsealed",
-    "write_file",
-    "wrote",
-]

@@ -7,8 +7,6 @@ import json
 from collections.abc import Mapping
 from typing import Any, cast
 
-__all__ = ["sealed", "unsealed"]
-
 _HEAD = b'{"sha256": "'
 _AFTER = b'", '
 _DIGEST = 64

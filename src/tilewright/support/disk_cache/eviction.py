@@ -17,8 +17,6 @@ from tilewright.support.disk_cache.own_files import KINDS, OwnItem, own_items
 from tilewright.support.disk_cache.whole_files import is_temporary, remove
 from tilewright.support.settings_table import settings
 
-__all__ = ["MEGABYTE", "STAMP", "Eviction", "clear", "wrote"]
-
 STAMP = ".scanned"
 """A file whose modification time is that of the latest scan of the cache's size."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-__all__ = ["FailPoints", "fail_point"]
-
 
 class FailPoints:
     """hook: called with the name of each reached point; None outside of tests"""

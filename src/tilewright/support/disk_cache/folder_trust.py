@@ -15,8 +15,6 @@ from tilewright.support.errors import TilewrightWarning
 from tilewright.support.operating_system import user_number
 from tilewright.support.settings_table import settings
 
-__all__ = ["OWNER_ONLY", "cache_folder", "distrust", "in_cache_folder"]
-
 OWNER_ONLY = 0o700
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _TRIES = 5

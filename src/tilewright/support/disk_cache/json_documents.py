@@ -17,8 +17,6 @@ from tilewright.support.disk_cache.transient_failures import is_transient, is_un
 from tilewright.support.disk_cache.whole_files import OpenFolder, remove, write_file
 from tilewright.support.errors import TilewrightWarning
 
-__all__ = ["Documents"]
-
 _NAME = "document"
 """The first member of a document, which `own_files` checks."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 
-__all__ = ["file_name"]
-
 _MAX_CHARACTERS = 150
 """Maximum length of a name that is used unchanged; file systems limit names to 255 bytes."""
 

@@ -26,8 +26,6 @@ from tilewright.support.disk_cache.whole_files import is_temporary
 from tilewright.support.operating_system import NO_LINK, NO_WAIT, READ
 from tilewright.support.settings_table import settings
 
-__all__ = ["CRASH_HEAD", "INDEX", "KINDS", "OwnItem", "own_items"]
-
 INDEX = "kernel.json"
 """The file of a kernel's entry that contains its key."""
 

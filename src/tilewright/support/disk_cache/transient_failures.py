@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import errno
 
-__all__ = ["is_transient", "is_unreadable"]
-
 # ESTALE: a network file system's handle of a file that another machine has replaced
 _PASSING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.ESTALE)
 

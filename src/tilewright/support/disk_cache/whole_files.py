@@ -19,16 +19,6 @@ from tilewright.support.disk_cache.fail_points import fail_point
 from tilewright.support.disk_cache.folder_trust import OWNER_ONLY, distrust
 from tilewright.support.operating_system import BY_FOLDER, FOLDER, NO_LINK, NO_WAIT, READ
 
-__all__ = [
-    "OpenFolder",
-    "is_temporary",
-    "remove",
-    "replace_folder",
-    "synchronized_folder",
-    "temporary_beside",
-    "write_file",
-]
-
 _FILE_MODE = 0o600
 # READ & ~O_RDONLY: the flags of READ without its access mode; O_EXCL rejects a name in use
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | (READ & ~os.O_RDONLY) | NO_LINK

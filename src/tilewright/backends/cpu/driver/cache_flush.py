@@ -15,8 +15,6 @@ from tilewright.backends.cpu.driver.thread_pool import shared_pool
 from tilewright.llvm import LoadedObject, host_cpu, load_object
 from tilewright.native import NativeProgram
 
-__all__ = ["CACHE_FLUSH", "drop_lines"]
-
 _LINE = 64
 """Bytes of a cache line of every x86 CPU with the instruction."""
 _SMALLEST_BLOCK = 1 << 16

@@ -5,8 +5,6 @@ import os
 
 from tilewright.support.asynchronous_exceptions import synchronous
 
-__all__ = ["last_level_cache_bytes", "own_cache_bytes"]
-
 _CACHES = "/sys/devices/system/cpu/cpu0/cache"
 _USUAL_CACHE_BYTES = 32 << 20
 _USUAL_OWN_CACHE_BYTES = 1 << 20

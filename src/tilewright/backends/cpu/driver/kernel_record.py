@@ -3,8 +3,6 @@
 import ctypes
 from collections.abc import Sequence
 
-__all__ = ["KernelRecord", "LaunchRecord", "kernel_record"]
-
 
 class KernelRecord(ctypes.Structure):
     """A loaded kernel; it, and the memory it points to, must live as long as the kernel may run."""

@@ -43,8 +43,6 @@ from tilewright.native import METH_FASTCALL, NativeProgram, builtin_function
 from tilewright.support import ForkLock, operating_system, settings, thread_count
 from tilewright.support.asynchronous_exceptions import synchronous
 
-__all__ = ["Grid", "NativePool", "Pool", "PythonPool", "pool_object", "shared_pool"]
-
 Grid = tuple[int, int, int]
 
 SPIN_MICROSECONDS = 40.0

@@ -33,17 +33,6 @@ from tilewright.backends.cpu.driver.kernel_record import KernelRecord, LaunchRec
 from tilewright.native import NativeProgram, constant
 from tilewright.support import operating_system
 
-__all__ = [
-    "CHUNKS_PER_THREAD",
-    "MAX_THREADS",
-    "NESTED",
-    "NO_MEMORY",
-    "RAISED",
-    "WAITED",
-    "LatestKernels",
-    "pool_program",
-]
-
 # Fixes the length of the tables of tickets and slots below.
 MAX_THREADS = 1024
 # More chunks level out uneven threads better, fewer cost fewer compare-and-swaps.

@@ -16,8 +16,6 @@ from tilewright.ir import Op, Value
 from tilewright.ir.types import TileType, dtype_of, element_of, shape_of
 from tilewright.ops import LoadOp, ReduceOp, StoreOp
 
-__all__ = ["loop_rows", "op_rows"]
-
 _READ_IN_PLACE = "read in place by the micro-kernel"
 _PACKED = "packed into panels by the micro-kernel"
 

@@ -18,8 +18,6 @@ from tilewright.ir import Function, Module
 from tilewright.llvm import TargetCpu
 from tilewright.support import settings, thread_count
 
-__all__ = ["explain_kernel"]
-
 
 def explain_kernel(module: Module, context: StageContext, sizes: LaunchSizes | None) -> Explanation:
     """See `Backend.explain`. Lowers the module again, which is changed, with a record."""

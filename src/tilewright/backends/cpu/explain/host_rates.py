@@ -19,8 +19,6 @@ from tilewright.backends.launch_work import LaunchWork
 from tilewright.ir.types import all_dtypes
 from tilewright.llvm import TargetCpu
 
-__all__ = ["host_bound"]
-
 _UNITS = 2
 """FMA units of a core: of Intel's and AMD's server cores, and of Arm's with 128 bits or more."""
 

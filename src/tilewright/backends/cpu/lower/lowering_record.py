@@ -15,8 +15,6 @@ from tilewright.backends.cpu.microkernel import DotSpec
 from tilewright.ir import Op, Value
 from tilewright.support.data_class import dataclass
 
-__all__ = ["AccessForm", "DotForm", "LoweringRecord", "NestForm"]
-
 
 @dataclass(frozen=True, slots=True)
 class AccessForm:

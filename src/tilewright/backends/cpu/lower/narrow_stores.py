@@ -20,8 +20,6 @@ from __future__ import annotations
 
 from tilewright.llvm import Code, Val
 
-__all__ = ["hide_origin"]
-
 _NARROW = {"i8": 8, "i16": 16, "half": 16, "bfloat": 16, "i32": 32}
 """Bits of the elements that a truncation may give. None gives floats of 32 and 64 bits, and no
 number is wider than 64 bits."""

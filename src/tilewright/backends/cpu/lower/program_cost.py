@@ -21,8 +21,6 @@ from tilewright.ops import (
     StoreOp,
 )
 
-__all__ = ["programs_alone"]
-
 _WORTH_WAKING = 1 << 14
 """Instructions above which waking a second thread pays: half of their time exceeds the wake-up."""
 

@@ -31,8 +31,6 @@ from tilewright.ops import (
 )
 from tilewright.support.data_class import dataclass
 
-__all__ = ["ProgramOrder", "program_order"]
-
 _WAITS_OR_SHOWS = {Effect.BARRIER, Effect.OBSERVE}
 _KEEPS_ORDER = AtomicOp | AtomicCasOp | WhileOp | DotOp
 """Ops that may wait for the programs before; and dots, whose micro-kernels share operands."""

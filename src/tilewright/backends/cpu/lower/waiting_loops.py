@@ -28,8 +28,6 @@ from tilewright.ops import (
     WhileOp,
 )
 
-__all__ = ["run_together", "spin_loops"]
-
 _NO_READS = frozenset({"max", "min", "and", "xchg", "store"})
 _EVERY_AXIS = frozenset({0, 1, 2})
 

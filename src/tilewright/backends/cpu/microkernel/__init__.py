@@ -26,6 +26,8 @@ The choices (figures in ADR 0033):
 * Columns outside, rows inside; the other order is as fast.
 """
 
+# pyright: reportUnusedImport=false
+
 from .register_blocking import (
     AVX2,
     AVX512,
@@ -49,27 +51,3 @@ from .register_blocking import (
     preferred_strides,
     vector_unit,
 )
-
-__all__ = [
-    "AVX2",
-    "AVX512",
-    "CACHE_LINE",
-    "GENERIC",
-    "KEY_NUMBERS",
-    "NEON",
-    "PANEL_ROWS",
-    "TILE_CONFIGURATION",
-    "TILE_ROWS",
-    "TILE_ROW_BYTES",
-    "DotSpec",
-    "Strides",
-    "VectorUnit",
-    "are_whole_panels",
-    "kept_bytes",
-    "memory_depth",
-    "memory_step",
-    "packs_columns",
-    "panel_shape",
-    "preferred_strides",
-    "vector_unit",
-]
