@@ -32,7 +32,6 @@ from tilewright.ops import (
     ExpandDimsOp,
     ForOp,
     HintOp,
-    IfOp,
     ItemOp,
     JoinOp,
     MaxOp,
@@ -53,6 +52,7 @@ from tilewright.ops import (
     SubOp,
     TransposeOp,
     XorOp,
+    incoming_values,
 )
 
 MOST_TILES = 1 << 20
@@ -107,12 +107,11 @@ class _Walk:
 
     def _computed(self, value: Value) -> IntegerRange | None:
         op = value.op
+        if sources := incoming_values(value):
+            sides = [self.of(source) for source in sources]
+            return None if None in sides else _either(op, cast("list[IntegerRange]", sides))
         if op is None:
             return self._argument(value)
-        if isinstance(op, IfOp):
-            return self._branches(op, op.results.index(value))
-        if isinstance(op, ForOp):
-            return self._carried(op, op.results.index(value))
         rule = _RULES.get(type(op))
         if rule is None:
             return None
@@ -130,10 +129,6 @@ class _Walk:
             return self.of_grid(op)
         return self.of_grid(op) if isinstance(op, _GRID) else rule(op, x)
 
-    def _branches(self, op: IfOp, number: int) -> IntegerRange | None:
-        sides = [self.of(region.terminator.operands[number]) for region in op.regions]
-        return None if None in sides else _either(op, cast("list[IntegerRange]", sides))
-
     def _argument(self, value: Value) -> IntegerRange | None:
         """The range of a kernel's argument, or of a loop's index."""
         owner = value.owner.owner if isinstance(value.owner, Block) else None
@@ -141,18 +136,10 @@ class _Walk:
             return IntegerRange(0, _max_of(value))
         if not isinstance(owner, ForOp):
             return None
-        if value is not owner.index:
-            return self._carried(owner, owner.carried.index(value))
         lower, upper = self.of(owner.lower), self.of(owner.upper)
         if lower is None or upper is None:
             return None
         return self.of_index(owner, lower, upper)
-
-    def _carried(self, loop: ForOp, number: int) -> IntegerRange | None:
-        """The range of a loop-carried value: of its initial value, and of the yielded value for any
-        number."""
-        sides = [self.of(v) for v in (loop.inits[number], loop.body.terminator.operands[number])]
-        return None if None in sides else _either(loop, cast("list[IntegerRange]", sides))
 
     def of_index(self, loop: ForOp, lower: IntegerRange, upper: IntegerRange) -> IntegerRange:
         """The range of a loop's index, from those of its bounds."""
@@ -192,12 +179,6 @@ class _TileWalk(_Walk):
             if dividend is not None and dividend.low >= 0:
                 return IntegerRange(0, dividend.high)
         return super()._by_rule(op, rule, x)
-
-    def _carried(self, loop: ForOp, number: int) -> IntegerRange | None:
-        """The range of a loop-carried value: of its initial value, and of the yielded value for any
-        number."""
-        sides = [self.of(v) for v in (loop.inits[number], loop.body.terminator.operands[number])]
-        return None if None in sides else _either(loop, cast("list[IntegerRange]", sides))
 
     def of_index(self, loop: ForOp, lower: IntegerRange, upper: IntegerRange) -> IntegerRange:
         found = super().of_index(loop, lower, upper)
@@ -272,8 +253,8 @@ def _same(_: Op, x: Sequence[IntegerRange]) -> IntegerRange:
     return x[0]
 
 
-def _either(_: Op, x: Sequence[IntegerRange]) -> IntegerRange:
-    return IntegerRange(min(x[0].low, x[1].low), max(x[0].high, x[1].high))
+def _either(_: Op | None, x: Sequence[IntegerRange]) -> IntegerRange:
+    return IntegerRange(min(r.low for r in x), max(r.high for r in x))
 
 
 def _sum(_: Op, x: Sequence[IntegerRange]) -> IntegerRange:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from tilewright.ir import Block, Function, Op, Trait, Value
 from tilewright.ir.types import PointerType, element_of
-from tilewright.ops import CatOp, ForOp, IfOp, JoinOp, SelectOp, WhileOp
+from tilewright.ops import CatOp, JoinOp, SelectOp, incoming_values
 
 MAY_OVERLAP = "may_overlap"
 """The attribute of a function whose pointer arguments may be parts of one array."""
@@ -53,16 +53,15 @@ def roots(value: Value, cache: dict[Value, frozenset[Value]] | None = None) -> f
 
 def _sources(value: Value) -> Sequence[Value]:
     """The values from which an address is computed; none for a root."""
-    op = value.op
-    if op is None:
-        return _argument_sources(value)
-    if isinstance(op, IfOp):
-        return [region.terminator.operands[value.index] for region in op.regions]
-    if isinstance(op, ForOp):
-        return (op.inits[value.index], op.body.terminator.operands[value.index])
-    if isinstance(op, WhileOp):
-        return (op.before.terminator.operands[1 + value.index],)
-    return () if Trait.PURE not in op.traits else _operand_sources(op)
+    if sources := incoming_values(value):
+        return sources
+    if value.op is not None:
+        return () if Trait.PURE not in value.op.traits else _operand_sources(value.op)
+    block = value.owner
+    function = block.owner if isinstance(block, Block) else None
+    if isinstance(function, Function) and function.attrs.get(MAY_OVERLAP):
+        return _representative(function, value)
+    return ()
 
 
 def _operand_sources(op: Op) -> Sequence[Value]:
@@ -74,23 +73,6 @@ def _operand_sources(op: Op) -> Sequence[Value]:
         return op.operands[:1]
     wide = (v for v in op.operands if element_of(v.type).bits == _ADDRESS_BITS)
     return [v for v in wide if v.op is None or v.op.operands]  # a constant is not a root
-
-
-def _argument_sources(value: Value) -> Sequence[Value]:
-    """The initial and the yielded value of a loop-carried value; none for a parameter."""
-    block = value.owner
-    assert isinstance(block, Block)
-    owner = block.owner
-    if isinstance(owner, ForOp) and value.index > 0:
-        at = value.index - 1
-        return (owner.inits[at], block.terminator.operands[at])
-    if isinstance(owner, WhileOp):
-        if block is owner.body:
-            return (owner.before.terminator.operands[1 + value.index],)
-        return (owner.inits[value.index], owner.body.terminator.operands[value.index])
-    if isinstance(owner, Function) and owner.attrs.get(MAY_OVERLAP):
-        return _representative(owner, value)
-    return ()
 
 
 def _representative(function: Function, value: Value) -> Sequence[Value]:

@@ -35,7 +35,7 @@ from tilewright.frontend.semantics.loop_bounds import (
     inclusive_bounds,
     index_dtype,
     integer_bounds,
-    is_positive,
+    is_positive_step,
     range_bounds,
 )
 from tilewright.frontend.semantics.numeric_operators import (

@@ -151,7 +151,7 @@ def range_bounds(ctx: Context, start: Bound, end: Bound, step: Bound) -> LoopBou
             return descending_bounds(ctx, dtype, start, end, -step)
         return ascending_bounds(ctx, dtype, start, end, step)
     # An unsigned step that is not 0 goes up; 0 itself is stopped by `check_step`.
-    if not _is_unsigned(step) and not is_positive(step.handle):
+    if not _is_unsigned(step) and not is_positive_step(step.handle):
         return _bounds_of_unknown_step(ctx, dtype, start, end, step.handle)
     return ascending_bounds(ctx, dtype, start, end, step)
 
@@ -161,7 +161,7 @@ def check_step(ctx: Context, step: Bound) -> None:
     if isinstance(step, int):
         if step == 0:
             ctx.fail(errors.InvalidValue, "range", "step", "a number other than 0", 0)
-    elif not is_positive(step.handle):
+    elif not is_positive_step(step.handle):
         zero = constant(ctx, 0, step.handle.type)
         ctx.emitter.emit(AssertOp(ctx.ne(step.handle, zero), ZERO_STEP))
 
@@ -266,9 +266,10 @@ class _Positive(NamedTuple):
     may_wrap: bool
 
 
-def is_positive(value: Value) -> bool:
-    """Whether a number is positive if sums and products of positive numbers do not wrap.
+def is_positive_step(value: Value) -> bool:
+    """Whether a step is positive if sums and products of positive numbers do not wrap.
 
+    Unlike `analysis.integer_range`, for which a sum that may overflow is any number.
     `tl.assume(value > 0)` in the block that computes it has the same effect.
     """
     return _positive(value, _DEPTH) is not None

@@ -37,7 +37,7 @@ from tilewright.backends.cpu.lower.loop_clipping import (
 )
 from tilewright.backends.cpu.lower.loop_sections import Loop, loop, steps_between
 from tilewright.backends.cpu.lower.prefetch import Prefetcher, RunAhead
-from tilewright.backends.cpu.lower.shared_conditions import shared_condition
+from tilewright.backends.cpu.lower.row_conditions import row_condition
 from tilewright.backends.cpu.lower.step_width import full_width, lanes_along
 from tilewright.backends.cpu.lower.streaming_stores import nest_may_stream, nontemporal_hint
 from tilewright.backends.cpu.lower.usual_indices import usual_variant
@@ -208,7 +208,7 @@ class _NestEmitter:
     def _by_shared_condition(self, coords: dict[int, Lanes]) -> None:
         """The inner loops, without the mask that all their lanes share where it holds.
 
-        Some CPUs do not prefetch masked loads (see shared_conditions.py).
+        Some CPUs do not prefetch masked loads (see row_conditions.py).
         """
         self_contained = all(buffer is not None for _, buffer in self.results)
         # A nest that stores what another has read finds it in the cache, with masks or not, and is
@@ -216,7 +216,7 @@ class _NestEmitter:
         again = bool(self.stores and self.nest.prefetches)
         # nor in the few remaining iterations of a loop, which are not worth the code
         possible = self_contained and not again and self.state.done_from_memory is None
-        condition = shared_condition(self.nest, coords) if possible else None
+        condition = row_condition(self.nest, coords) if possible else None
         if condition is None:
             self._inner_loops(coords)
             return

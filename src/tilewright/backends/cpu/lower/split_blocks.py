@@ -1,4 +1,4 @@
-"""Splits long straight-line code into basic blocks, and long sequences of loops into stretches.
+"""Splits long straight-line code into basic blocks, and separates loops of long sequences.
 
 LLVM's scheduler and instruction selection compare every access to memory of a block with those
 before it, in quadratic time (figures in ADR 0033). LLVM joins blocks that follow each other, so a
@@ -52,7 +52,7 @@ def split_long_block(state: CpuLowering) -> None:
     state.split_section, state.split_line = section, len(section)
 
 
-def split_loop_rows(state: CpuLowering, starts: Sequence[Val]) -> Sequence[Val]:
+def separate_loops(state: CpuLowering, starts: Sequence[Val]) -> Sequence[Val]:
     """Begin a block with two predecessors before every LOOPS-th loop.
 
     Returns the initial values of the loop as phis: LLVM would find them from the loops above.

@@ -20,7 +20,7 @@ from tilewright.backends.cpu.lower.lowering_record import DotForm
 from tilewright.backends.cpu.lower.matmuls_from_memory import MemoryMatmul, memory_matmul
 from tilewright.backends.cpu.lower.memory_order import reads_columns
 from tilewright.backends.cpu.lower.non_fusible import copy_into, microkernel_function
-from tilewright.backends.cpu.lower.split_blocks import split_loop_rows
+from tilewright.backends.cpu.lower.split_blocks import separate_loops
 from tilewright.backends.cpu.lower.vector_access import Buffer
 from tilewright.backends.cpu.microkernel import DotSpec
 from tilewright.backends.cpu.program_waits import LEAVE
@@ -242,10 +242,10 @@ def _may_wrap(loop: ForOp) -> bool:
     return bound - 1 + step.value > highest
 
 
-def _part(state: CpuLowering, carried: Sequence[_Carried]) -> None:
-    """Split a block at a loop; see split_blocks.py."""
+def _split_before_loop(state: CpuLowering, carried: Sequence[_Carried]) -> None:
+    """Split the block before a loop; see split_blocks.py."""
     integers = [slot for slot in carried if slot.init.type.startswith("i")]
-    starts = split_loop_rows(state, [slot.init for slot in integers])
+    starts = separate_loops(state, [slot.init for slot in integers])
     for slot, start in zip(integers, starts, strict=True):
         slot.init = start
 
@@ -277,7 +277,7 @@ def lower_for(state: CpuLowering, op: ForOp) -> None:
         lower = _multiply_whole_iterations(
             state, matmul, carried, lower, upper, accumulators, whole
         )
-    _part(state, carried)
+    _split_before_loop(state, carried)
     before, head, body, latch, done = (code.label(n) for n in
                                        ("before", "head", "body", "latch", "done"))  # fmt: skip
     for line in (f"br label %{before}", f"{before}:"):
@@ -354,7 +354,7 @@ def lower_while(state: CpuLowering, op: WhileOp) -> None:
     code = state.code
     passed, yielded = _yielded(op.before)[1:], _yielded(op.body)
     carried = [_carry(state, init, in_place=False) for init in op.inits]
-    _part(state, carried)
+    _split_before_loop(state, carried)
     before, head, body, latch, done = (code.label(n) for n in
                                        ("before", "head", "body", "latch", "done"))  # fmt: skip
     for line in (f"br label %{before}", f"{before}:", f"br label %{head}", f"{head}:"):
@@ -368,7 +368,7 @@ def lower_while(state: CpuLowering, op: WhileOp) -> None:
         code.line(f"br i1 {go}, label %{body}, label %{done}")
         code.line(f"{body}:")
         if op in state.waits:
-            _leave_in_vain(state, state.waits.index(op))
+            _exit_after_timeout(state, state.waits.index(op))
         _reserve(state, carried, yielded)
         state.lower_block(state, op.body)
         _leave(state, carried, yielded)
@@ -379,7 +379,7 @@ def lower_while(state: CpuLowering, op: WhileOp) -> None:
     _head(state, position, _phis(carried, before, latch))
 
 
-def _leave_in_vain(state: CpuLowering, number: int) -> None:
+def _exit_after_timeout(state: CpuLowering, number: int) -> None:
     """End the program if it has waited for too long; see waiting_loops.py."""
     code = state.code
     leave, stay = code.label("leave"), code.label("stay")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import reduce
 
 from tilewright.analysis import Form, Way
-from tilewright.backends.nvidia.passes._form_values import form_value, is_computable
+from tilewright.backends.nvidia.passes._materialize_forms import is_computable, materialize
 from tilewright.ir import Builder, Op, Value
 
 
@@ -40,4 +40,4 @@ class LaunchConditions:
 
 def _holds(builder: Builder, form: Form, loop: Op) -> Value:
     """Whether a form is not negative."""
-    return builder.ge(form_value(builder, form, loop), 0)
+    return builder.ge(materialize(builder, form, loop), 0)

@@ -29,14 +29,14 @@ _LEAST_INNER = 4
 """With fewer elements along K, FMAs are as fast."""
 
 
-def can_be_padded(op: DotOp) -> bool:
+def is_worth_padding(op: DotOp) -> bool:
     """Whether the operands are narrow numbers, which only tensor cores compute fast."""
     dtype = dtype_of(op.a.type)
     return dtype.bits <= 16 and shape_of(op.a.type)[-1] >= _LEAST_INNER
 
 
 def padded_dot(op: DotOp, builder: Builder) -> Value:
-    """The dot, computed by one as large as an instruction; the operands `can_be_padded`."""
+    """The dot, computed by one as large as an instruction; it `is_worth_padding`."""
     *_, m, k = shape_of(op.a.type)
     n = shape_of(op.type)[-1]
     least = smallest_mma(dtype_of(op.a.type), k)

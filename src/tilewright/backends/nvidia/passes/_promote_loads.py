@@ -44,7 +44,11 @@ from tilewright.analysis import (
     strided_block,
 )
 from tilewright.backends.nvidia.passes._discarded_elements import is_discarded
-from tilewright.backends.nvidia.passes._form_values import dominates, form_value, is_computable
+from tilewright.backends.nvidia.passes._materialize_forms import (
+    dominates,
+    is_computable,
+    materialize,
+)
 from tilewright.backends.nvidia.passes._tma_loads import TmaLoads, bulk_buffer
 from tilewright.backends.nvidia.schedule.schedule_loop import STORES, is_zero
 from tilewright.backends.nvidia.tensor_map_sources import load_map
@@ -295,7 +299,7 @@ class _LoadPromotion:
         """The first index of a block, as i32."""
         if (number := self._scalar(form, load)) is not None:
             return number if isinstance(number, Value) else build.constant(number, i32)
-        index = form_value(build, form, load)
+        index = materialize(build, form, load)
         if not _is_small_count(form):
             index = build.min(index, LAST_INDEX)
         return build.cast(index, i32)

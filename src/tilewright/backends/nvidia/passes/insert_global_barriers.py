@@ -97,11 +97,11 @@ class InsertGlobalBarriers(Pass, name="nvidia-insert-global-barriers"):
     """Insert barriers between accesses of threads to the same global memory."""
 
     def run(self, function: Function) -> bool:
-        return _Order(function).run()
+        return _BarrierInsertion(function).run()
 
 
-class _Order:
-    """The insertion of barriers into one function."""
+class _BarrierInsertion:
+    """The insertion into one function."""
 
     def __init__(self, function: Function) -> None:
         self.function = function

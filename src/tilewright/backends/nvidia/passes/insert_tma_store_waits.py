@@ -80,7 +80,7 @@ class InsertTmaStoreWaits(Pass, name="nvidia-insert-tma-store-waits"):
     def run(self, function: Function) -> bool:
         if not any(isinstance(op, _BulkStore) for op in function.walk()):
             return False
-        order = _Order()
+        order = _WaitInsertion()
         end = order.block(function.body, _State())
         for op, complete in order.waits.items():
             builder = Builder.at(op)
@@ -93,7 +93,7 @@ class InsertTmaStoreWaits(Pass, name="nvidia-insert-tma-store-waits"):
         return True
 
 
-class _Order:
+class _WaitInsertion:
     """The walk. waits: ops that need a wait before them, and whether for complete stores; fences:
     ops that need a fence before them. Both only grow."""
 
@@ -141,7 +141,7 @@ class _Order:
         return replace(state, stored=state.stored | starts) if is_store else state
 
     def _store(self, op: _BulkStore, state: _State) -> _State:
-        complete = any(_meets(pending, op) for pending in state.pending)
+        complete = any(_must_be_ordered(pending, op) for pending in state.pending)
         if state.reads or complete or op in self.waits:
             state = self._wait(op, state, complete)
         if roots(op.pointer) & state.stored:
@@ -163,7 +163,7 @@ def _accessed(op: Op) -> Value | None:
     return op.pointer if isinstance(op, _Memory) else None
 
 
-def _meets(pending: _Pending, op: _BulkStore) -> bool:
+def _must_be_ordered(pending: _Pending, op: _BulkStore) -> bool:
     """Whether the order of two stores matters."""
     if not roots(pending.op.pointer) & roots(op.pointer):
         return False

@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from tilewright.backends.nvidia.arch import Arch, row_for
 from tilewright.backends.nvidia.layouts.mma_layouts import find_fragment
 from tilewright.backends.nvidia.ops import FmaDotOp
-from tilewright.backends.nvidia.passes._pad_dots import can_be_padded, padded_dot
+from tilewright.backends.nvidia.passes._pad_dots import is_worth_padding, padded_dot
 from tilewright.ir import Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import DType, bf16, dtype_of, f16, f32, i32, shape_of
 from tilewright.ops import (
@@ -83,7 +83,7 @@ def _legalized(op: DotOp, builder: Builder, arch: Arch) -> Value | None:
         return _legal_value(wide, builder, arch)
     fits, has_type = _fits(op), _has_type(kinds[0], arch)
     # Before the fallback to FMA, which for narrow types costs more than padding.
-    if has_type and not fits and can_be_padded(op):
+    if has_type and not fits and is_worth_padding(op):
         return padded_dot(op, builder)
     if fma_reason(op, arch):
         return _by_fma(op, builder, kinds[2])

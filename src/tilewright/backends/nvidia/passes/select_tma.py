@@ -6,8 +6,9 @@
 
 Candidates are marked (lower_non_tma_descriptors.py); affine pointer loads of wgmma operands become
 descriptor loads (_promote_loads.py). TMA issues loads that only wgmma reads (_tma_loads.py), and
-stores of dots (_tma_stores.py). `select` returns the reason for each load that TMA does not issue,
-which `kernel.explain()` prints.
+stores of tiles that dots compute: accumulator fragments go through shared memory in any case, other
+tiles have a layout in which threads store wide lines themselves. `select` returns the reason for
+each access that TMA does not issue, which `kernel.explain()` prints.
 """
 
 from __future__ import annotations
@@ -15,11 +16,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from tilewright.backends.nvidia.buffer_ops import WgmmaOp
 from tilewright.backends.nvidia.passes._promote_loads import promote_loads
 from tilewright.backends.nvidia.passes._tma_loads import TmaLoads
-from tilewright.backends.nvidia.passes._tma_stores import NOT_MADE_BY_DOT, is_made_by_dot
-from tilewright.ir import Function, Pass
-from tilewright.ops import DescriptorLoadOp, DescriptorStoreOp
+from tilewright.ir import Function, Pass, Value
+from tilewright.ir.types import TileType
+from tilewright.ops import (
+    DescriptorLoadOp,
+    DescriptorStoreOp,
+    DotOp,
+    LoadOp,
+    ReduceOp,
+    ScanOp,
+    incoming_values,
+)
 from tilewright.support import SourceLoc
 from tilewright.support.data_class import dataclass
 from tilewright.transforms import LowerDescriptors, remove_dead
@@ -65,6 +75,8 @@ class TmaSelection(NamedTuple):
     reasons: Mapping[SourceLoc | None, str]
 
 
+NOT_MADE_BY_DOT = "threads store whole lines of a tile that no dot computes"
+
 _Access = DescriptorLoadOp | DescriptorStoreOp
 
 
@@ -78,4 +90,20 @@ def _store_obstacles(function: Function) -> dict[DescriptorStoreOp, str]:
     """For each marked store the reason why TMA does not issue it. Reductions are not among them:
     threads would combine elements one by one."""
     stores = (op for op in function.walk() if isinstance(op, DescriptorStoreOp) and op.bulk)
-    return {op: "" if is_made_by_dot(op.stored) else NOT_MADE_BY_DOT for op in stores}
+    return {op: "" if _is_made_by_dot(op.stored) else NOT_MADE_BY_DOT for op in stores}
+
+
+def _is_made_by_dot(tile: Value) -> bool:
+    """Whether a tile is computed from a dot, element by element."""
+    seen, stack = set[Value](), [tile]
+    while stack:
+        value = stack.pop()
+        if value in seen or not isinstance(value.type, TileType):
+            continue
+        seen.add(value)
+        if isinstance(value.op, DotOp | WgmmaOp):
+            return True
+        stack += incoming_values(value)
+        if value.op is not None and not isinstance(value.op, LoadOp | ReduceOp | ScanOp):
+            stack += value.op.operands
+    return False

@@ -134,7 +134,7 @@ def ring_groups(schedules: Sequence[LoopSchedule]) -> list[list[LoopSchedule]]:
     groups: list[list[LoopSchedule]] = []
     for schedule in schedules:
         tiles = _tiles(schedule)
-        fitting = (g for g in groups if _tiles(g[0]) == tiles and not _meets(schedule, g))
+        fitting = (g for g in groups if _tiles(g[0]) == tiles and not _is_nested_with(schedule, g))
         group = next(fitting, None)
         if group is None:
             groups.append([schedule])
@@ -157,7 +157,7 @@ def _tiles(schedule: LoopSchedule) -> list[tuple[bool, BufferType]]:
     ]
 
 
-def _meets(schedule: LoopSchedule, group: Sequence[LoopSchedule]) -> bool:
+def _is_nested_with(schedule: LoopSchedule, group: Sequence[LoopSchedule]) -> bool:
     """Whether a loop is nested in one of a group, or contains one."""
     loops = [(schedule.loop, other.loop) for other in group]
     return any(inner in (one, other) for one, other in loops for inner in _nested(one, other))

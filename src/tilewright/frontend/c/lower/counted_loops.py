@@ -166,7 +166,7 @@ def _check_step(
 ) -> None:
     """Stop the launch where a loop with a run-time step would not terminate."""
     start, limit, step = parts
-    if semantics.is_positive(step.handle):
+    if semantics.is_positive_step(step.handle):
         return
     dtype = type_of(index)
     first, last = (semantics.cast_to(ctx, part, dtype) for part in (start, limit))

@@ -22,7 +22,7 @@ def is_computable(form: Form, before: Op) -> bool:
     return all(_scalar(symbol, before) for monomial, _ in form for symbol in monomial)
 
 
-def form_value(builder: Builder, form: Form, before: Op) -> Value:
+def materialize(builder: Builder, form: Form, before: Op) -> Value:
     """The value of a form, from scalars that are defined before an op."""
     terms = [_term(builder, monomial, factor, before) for monomial, factor in form]
     return reduce(builder.add, terms or [builder.constant(0, i64)])

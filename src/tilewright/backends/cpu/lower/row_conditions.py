@@ -22,7 +22,7 @@ _MOST_VALUES = 256
 """Limit of the values that are searched; only generated code has more."""
 
 
-def shared_condition(nest: LoopNest, coords: Mapping[int, Lanes]) -> IndexedValue | None:
+def row_condition(nest: LoopNest, coords: Mapping[int, Lanes]) -> IndexedValue | None:
     """A comparison in the mask of a load that depends only on the dims whose loops are open.
 
     coords: of these dims

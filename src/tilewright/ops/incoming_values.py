@@ -1,0 +1,28 @@
+"""The values that flow into a value at loops and branches, as into a phi of LLVM.
+
+%r = cf.for ... %init (%i, %x) { ... cf.yield %y }        into %r and %x: %init, %y
+%s = cf.if %c { cf.yield %a } { cf.yield %b }             into %s: %a, %b
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilewright.ir import Block, Value
+from tilewright.ops.control import ForOp, IfOp, WhileOp
+
+
+def incoming_values(value: Value) -> Sequence[Value]:
+    """The values that a result of a loop or branch, or a carried value, takes; none for others."""
+    owner = value.owner
+    if isinstance(owner, IfOp):
+        return [block.terminator.operands[value.index] for block in owner.regions]
+    loop = owner.owner if isinstance(owner, Block) else owner
+    if isinstance(loop, ForOp):
+        slot = value.index - 1 if owner is loop.body else value.index  # argument 0 is the index
+        return () if slot < 0 else (loop.inits[slot], loop.body.terminator.operands[slot])
+    if not isinstance(loop, WhileOp):
+        return ()
+    if owner is loop.before:
+        return (loop.inits[value.index], loop.body.terminator.operands[value.index])
+    return (loop.before.terminator.operands[1 + value.index],)
