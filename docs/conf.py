@@ -22,7 +22,24 @@ source_suffix = {".md": "markdown"}
 html_theme = "furo"
 html_title = f"Tilewright {release}"
 # The contents in the sidebar would be a quarter of these pages; they link their index instead.
-html_sidebars = {"generated/**": ["sidebar/brand.html", "sidebar/search.html"]}
+html_sidebars = {
+    "generated/**": ["sidebar/brand.html", "sidebar/search.html", "sidebar/reference.html"]
+}
+html_context = {
+    "reference_pages": [
+        ("index", "Start"),
+        ("generated/api/tilewright.language", "tilewright.language (tl)"),
+        ("generated/api/tilewright", "tilewright"),
+        ("generated/api/tilewright.testing", "tilewright.testing"),
+        ("generated/errors/index", "Error codes"),
+        ("libdevice", "Library functions"),
+        ("settings", "Settings"),
+    ]
+}
+html_static_path = ["static"]
+html_css_files = ["tilewright.css"]
+html_search_scorer = str(Path(__file__).with_name("static") / "search_scorer.js")
+html_show_copyright = False
 html_copy_source = False
 html_show_sourcelink = False
 myst_heading_anchors = 4

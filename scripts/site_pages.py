@@ -199,7 +199,8 @@ def first_line(value: object) -> str:
 def error_page(error: type[TilewrightError]) -> str:
     """The page of one error: its reason, a mistake with its exact message, and the remedy."""
     lines = [f"# {error.code}: {summary(error).removesuffix('.')}", ""]
-    lines += [f"Class `{error.__name__}`. See [all codes](index.md).", ""]
+    lines += [f"{_FENCE}{{py:exception}} tilewright.errors.{error.__name__}", _FENCE, ""]
+    lines += ["[All codes](index.md)", ""]
     section = sections()[error.code]
     reason, _, example = section.partition("\n\n")
     mistake, _, remedy = example.partition("\n\nInstead: ")

@@ -1,20 +1,20 @@
-"""The documentation site: it builds without warnings, and documents every public name and code."""
+"""The documentation site: it builds without warnings, documents every public name and code, and has
+no broken link.
+"""
 
 import importlib
-import os
 import re
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from scripts import site_pages
-from tests.architecture.gates import ROOT
+from tests.site_build import broken_links, build_site
 from tilewright.tools.explain_error_command import error_classes
 
 LIMIT_MB = 10
-
+needs_sphinx = pytest.mark.dev("sphinx", "myst_parser", "furo")
 
 _REMOTE = re.compile(
     r'<(?:script|img|iframe)[^>]*\ssrc="(?:https?:)?//'
@@ -22,21 +22,13 @@ _REMOTE = re.compile(
 )
 
 
-def build(folder: Path) -> Path:
-    """The site, built in a folder without warnings."""
-    done = subprocess.run(
-        [sys.executable, "-m", "sphinx", "-q", "-n", "-W", "--keep-going",
-         "-d", str(folder / "trees"), str(ROOT / "docs"), str(folder / "html")],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), *sys.path])},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return folder / "html"
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    yield build_site(tmp_path_factory.mktemp("site"))
 
 
-@pytest.mark.dev("sphinx", "myst_parser", "furo")
-def test_the_site_has_a_page_for_each_name_and_code_and_needs_no_network(tmp_path: Path):
-    site = build(tmp_path)
+@needs_sphinx
+def test_the_site_has_a_page_for_each_name_and_code_and_needs_no_network(site: Path):
     expected = {f"generated/errors/{code}" for code in error_classes()} | {
         f"generated/api/{module}.{name}"
         for module in site_pages.MODULES
@@ -48,11 +40,32 @@ def test_the_site_has_a_page_for_each_name_and_code_and_needs_no_network(tmp_pat
         if path.stem not in ("index", "tilewright")
     }
     assert found == expected
-    index = (site / "searchindex.js").read_text("utf-8")
-    assert [page for page in expected if f'"{page}"' not in index] == []
     size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
     assert size < LIMIT_MB * 1_000_000
     assert [p.name for p in site.rglob("*.html") if _REMOTE.search(p.read_text("utf-8"))] == []
+
+
+@needs_sphinx
+def test_links_of_the_site_lead_to_pages_and_anchors(site: Path):
+    assert broken_links(site) == []
+
+
+@needs_sphinx
+def test_the_inventory_has_each_name_and_each_error(site: Path):
+    inventory = importlib.import_module("sphinx.util.inventory").InventoryFile
+    found = inventory.loads((site / "objects.inv").read_bytes(), uri="").data
+    names = {name for kind, entries in found.items() if kind.startswith("py:") for name in entries}
+    language = site_pages.public_names("tilewright.language")
+    modules = {"core", "extra", "math", "random", "standard", "target_info"}
+    assert {f"tl.{name}" for name in language if name not in modules} <= names
+    assert {f"tilewright.errors.{error.__name__}" for error in error_classes().values()} <= names
+    assert found["py:function"]["tl.dot"].uri.startswith("generated/api/tilewright.language.dot")
+
+
+def test_a_broken_link_and_a_broken_anchor_are_found(tmp_path: Path):
+    (tmp_path / "a.html").write_text('<p id="here"><a href="#here"><a href="b.html#x"><a href="c">')
+    (tmp_path / "b.html").write_text('<a href="a.html#here"><a href="https://example.org/#y">')
+    assert sorted(broken_links(tmp_path)) == ["a.html -> b.html#x", "a.html -> c"]
 
 
 @pytest.mark.parametrize("module", site_pages.MODULES)
