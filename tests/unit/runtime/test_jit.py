@@ -282,13 +282,14 @@ def test_options_of_other_devices_are_accepted() -> None:
     assert value[1](out, 2, extern_libs={"a": "b"}).metadata.extern_libs == (("a", "b"),)
 
 
-def test_a_constexpr_parameter_named_as_an_option_sets_it_too() -> None:
+def test_a_constexpr_parameter_named_as_an_option_sets_it_by_keyword() -> None:
     @jit
     def kernel(out, num_warps: tl.constexpr):
         tl.store(out, num_warps)
 
     out = np.zeros(1, "f")
     assert kernel[1](out, num_warps=8).metadata.num_warps == 8
+    assert kernel[1](out, 8).metadata.num_warps == 4, "by position it does not, nor in Triton"
     assert out[0] == 8
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from inspect import Parameter
 from typing import Any, cast
 
-from tilewright.backends import Backend
+from tilewright.backends import Backend, CommonOptions
 from tilewright.frontend.python import ArgSpec, KernelSignature, descriptor_spec
 from tilewright.ir.types import PointerType, i32
 from tilewright.runtime.active_driver import backend_of, driver
@@ -140,14 +140,7 @@ class BoundCall:
     @cached_property
     def _split(self) -> tuple[dict[str, Any], dict[str, object]]:
         names = self.backend.options.names()
-        options, meta = split_keywords(self.kernel, self.all_params, self.keywords, names)
-        for param, arg in zip(self.params, self.args, strict=True):
-            if param.is_constexpr and param.name in names and arg is not None:
-                # `split_keywords` is passed keywords only, but a constexpr parameter that has the
-                # name
-                # of an option sets the option as well
-                options[param.name] = arg
-        return options, meta
+        return split_keywords(self.kernel, self.all_params, self.keywords, names)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -191,6 +184,9 @@ class Binder:
             for place, param in enumerate(self._named)
             if param.kind is not by_position
         }
+        # as in Triton: given by keyword they set the option, given by position they do not
+        constants = {param.name for param in self._named if param.is_constexpr}
+        self._both = constants & CommonOptions.names()
         self._defaults: list[object] = [
             param.default if param.has_default else _MISSING for param in self._named
         ]
@@ -222,7 +218,7 @@ class Binder:
         self, values: list[object], count: int, keywords: Mapping[str, object]
     ) -> dict[str, object]:
         """Store keyword arguments in `values`, whose first `count` are given by position; return
-        the keywords that are no parameters."""
+        the keywords that are no parameters, and those that name an option as well."""
         others: dict[str, object] = {}
         for name, value in keywords.items():
             place = self._places.get(name)
@@ -233,6 +229,8 @@ class Binder:
                 raise TypeError(text)
             else:
                 values[place] = value
+                if name in self._both:
+                    others[name] = value
         return others
 
     def _refuse_missing(self, values: Sequence[object], others: Mapping[str, object]) -> None:

@@ -50,7 +50,6 @@ def split_keywords(
 ) -> tuple[dict[str, Any], dict[str, object]]:
     """Options of the backend, and the entries of the kernel's `**META`; IGNORED are dropped.
 
-    A constexpr parameter with the name of an option sets the option as well; the caller adds it.
     Errors: RefusedKeyword, UnknownArgument.
     """
     has_meta = any(param.is_keywords for param in params)
