@@ -57,9 +57,17 @@ def setup(app: Sphinx) -> None:
         # Sphinx's own cache, as large as the site, is no part of it.
         app.doctreedir = app.srcdir / "generated/.doctrees"
     app.connect("source-read", _leave_out_of_the_sidebar)
+    app.connect("build-finished", _write_llms_text)
 
 
 def _leave_out_of_the_sidebar(_app: Sphinx, page: str, text: list[str]) -> None:
     """Mark decision records, which the table of `adr/README` links, as `site_pages` does names."""
     if page.startswith("adr/0"):
         text[0] = site_pages.ORPHAN + text[0]
+
+
+def _write_llms_text(app: Sphinx, problem: Exception | None) -> None:
+    """Write `llms.txt` beside the start page."""
+    if problem is None:
+        titles = {page: title.astext() for page, title in app.env.titles.items()}
+        (app.outdir / "llms.txt").write_text(site_pages.llms_text(titles), "utf-8")

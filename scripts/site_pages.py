@@ -126,11 +126,14 @@ def signature(value: object) -> str:
 
 
 def described_text(value: object) -> str:
-    """A value's description, with names of parameters marked, and errors linked."""
+    """A value's description, with a list of parameters, and links to errors."""
     text = text_of(value)
-    for name in _parameters(value):
-        text = re.sub(rf"(^|[;.:] |\n){name}: ", rf"\1**{name}**: ", text)
-    return _ERROR_NAME.sub(lambda found: _error_link(found[0]), text)
+    names = "|".join(map(re.escape, _parameters(value)))
+    if names:
+        start = rf"(?:^|;[ \n]|(?<=[.:])[ \n]|\n)((?:{names})(?:(?:,\s| and )(?:{names}))*): "
+        text = re.sub(start, r"\n\n* **\1**: ", text)
+    text = re.sub(r"(?:^|(?<=[.:])[ \n]|\n)Errors: ", "\n\n**Errors**: ", text)
+    return _ERROR_NAME.sub(lambda found: _error_link(found[0]), text).strip()
 
 
 def _parameters(value: object) -> list[str]:
@@ -250,3 +253,21 @@ def write(folder: Path = FOLDER) -> None:
         if not path.exists() or path.read_text("utf-8") != text:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, "utf-8")
+
+
+def llms_text(titles: dict[str, str]) -> str:
+    """`llms.txt` of the site: its pages with their titles, by folder, for programs that read."""
+    lines = ["# Tilewright", "", "> " + " ".join(tilewright_summary().split()), ""]
+    folders: dict[str, list[str]] = {}
+    for page, title in sorted(titles.items()):
+        folders.setdefault(page.rpartition("/")[0] or "start", []).append(
+            f"- [{title}]({page}.html)"
+        )
+    for folder, rows in folders.items():
+        lines += [f"## {folder.removeprefix('generated/')}", "", *rows, ""]
+    return "\n".join(lines)
+
+
+def tilewright_summary() -> str:
+    """The first paragraph of the start page."""
+    return (ROOT / "docs/index.md").read_text("utf-8").split("\n\n")[1]

@@ -62,6 +62,17 @@ def test_the_inventory_has_each_name_and_each_error(site: Path):
     assert found["py:function"]["tl.dot"].uri.startswith("generated/api/tilewright.language.dot")
 
 
+@needs_sphinx
+def test_llms_txt_lists_the_pages(site: Path):
+    lines = (site / "llms.txt").read_text("utf-8").splitlines()
+    assert lines[0] == "# Tilewright"
+    assert lines[2].startswith("> A language and compiler")
+    assert "- [tl.dot](generated/api/tilewright.language.dot.html)" in lines
+    links = [line.rpartition("(")[2].removesuffix(")") for line in lines if line.startswith("- ")]
+    assert [link for link in links if not (site / link).exists()] == []
+    assert len(links) > 400
+
+
 def test_a_broken_link_and_a_broken_anchor_are_found(tmp_path: Path):
     (tmp_path / "a.html").write_text('<p id="here"><a href="#here"><a href="b.html#x"><a href="c">')
     (tmp_path / "b.html").write_text('<a href="a.html#here"><a href="https://example.org/#y">')
