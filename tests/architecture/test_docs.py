@@ -270,9 +270,13 @@ def test_each_chapter_ends_with_a_link_to_the_next(chapter: Path):
         assert linked(last) == [following.name]
 
 
+_BLOCK = re.compile(r"^(`{3,}).*?^\1$", re.MULTILINE | re.DOTALL)
+
+
 def linked(text: str) -> list[str]:
-    """The targets of the links of a text."""
-    return [inline or reference for inline, reference in _LINK.findall(text)]
+    """The targets of the links of a page, outside of its blocks: `kernel[(1,)](x)` is code."""
+    found = _LINK.findall(_BLOCK.sub("", text))
+    return [inline or reference for inline, reference in found]
 
 
 INDEX = ROOT / "docs/index.md"
@@ -309,8 +313,7 @@ def test_every_page_is_reached_from_the_index_by_few_links():
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_links_lead_to_files(path: Path):
     ours = re.compile(configuration()["project"]["urls"]["Homepage"] + "/(?:blob|tree)/main/(.*)")
-    for inline, reference in _LINK.findall(path.read_text("utf-8")):
-        link = inline or reference
+    for link in linked(path.read_text("utf-8")):
         absolute = ours.fullmatch(link)
         if absolute is not None:
             assert (ROOT / absolute[1].partition("#")[0]).exists(), link
@@ -424,6 +427,11 @@ def test_blocks_that_need_more_are_left_out():
 def test_a_claim_of_powers_of_two_is_found(text: str):
     assert len(claims_of_powers(text)) == 1
     assert claims_of_powers("Extents need not be powers of two.") == []
+
+
+def test_links_are_found_outside_of_blocks():
+    page = "[a](b.md)\n\n```python\nkernel[(1,)](out)\n```\n\n[c]: d.md\n"
+    assert linked(page) == ["b.md", "d.md"]
 
 
 def test_commands_are_read_with_their_output():
