@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.backends.cpu.driver.cache_flush import CACHE_FLUSH
+from tilewright.backends.cpu.driver.sampler import SAMPLER
 from tilewright.backends.cpu.driver.thread_pool_program import pool_program
 from tilewright.backends.nvidia.driver.launch_structures import LAUNCH, LAUNCH_HALF
 from tilewright.native import NativeProgram
@@ -43,6 +44,7 @@ UNWINDING_FLAGS = ("-fexceptions", "-funwind-tables")
 
 PROGRAMS = (
     CACHE_FLUSH,
+    SAMPLER,
     pool_program("x86_64"),
     LAUNCH,
     LAUNCH_HALF,

@@ -15,6 +15,7 @@ from tilewright import ir
 from tilewright.backends.explanation import Explanation, LaunchSizes
 from tilewright.support import (
     BULK_LOADS,
+    KernelProfiler,
     attribute_late,
     collection_paused,
     errors,
@@ -246,7 +247,8 @@ class Backend:
     `CommonOptions`; architectures: names of other machines to generate code for, as
     `GPUTarget.arch`; launch_metadata: names of the metadata that launches read; None: all of it;
     op_modules: modules that define the ops of its stages, for texts of tile IR; prepare: work that
-    would repeat in each compiling process, done before they are forked; must not use the device
+    would repeat in each compiling process, done before they are forked; must not use the device;
+    profiler(symbol -> "file:line" of kernels, which launches fill) -> observes kernels that run
     """
 
     name: str
@@ -268,6 +270,7 @@ class Backend:
     op_modules: tuple[str, ...] = ()
     explain: Callable[[ir.Module, StageContext, LaunchSizes | None], Explanation] | None = None
     prepare: Callable[[], None] = _nothing
+    profiler: Callable[[Mapping[str, str]], KernelProfiler] | None = None
 
     def __post_init__(self) -> None:
         names = [stage.extension for stage in self.stages]

@@ -30,6 +30,7 @@ from .ir_emitter import (
     vector_of,
     zero_of,
 )
+from .line_tables import LineTable, line_table
 from .object_loader import LoadedObject, load_object
 from .scalar_instructions import (
     constant,
@@ -46,6 +47,7 @@ __all__ = [
     "LINE_DIRECTIVES",
     "LINE_TABLES",
     "LLVM_FLOATS",
+    "LineTable",
     "Code",
     "DebugLines",
     "LlvmError",
@@ -67,6 +69,7 @@ __all__ = [
     "integer_literal",
     "is_long",
     "leave_out_passes",
+    "line_table",
     "link_shared_library",
     "llvm_type",
     "llvm_version",

@@ -20,6 +20,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import NamedTuple
 
+from tilewright.llvm.elf_file import (
+    NOBITS,
+    RELA,
+    RELOCATION,
+    Section,
+    Symbol,
+    Unsupported,
+    machine_of,
+    sections_of,
+    symbols_of,
+)
 from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 
@@ -28,18 +39,8 @@ __all__ = ["Image", "laid_out"]
 Lookup = Callable[[str], int | None]
 """Address of a function of this process; None if there is none of that name."""
 
-_MAGIC = b"\x7fELF\x02\x01"  # 64 bits, low bytes first
-# e_type, e_machine, e_shoff, e_shentsize, e_shnum, e_shstrndx
-_HEADER = struct.Struct("<16xHH20xQ10xHHH")
-# sh_name, type, flags, addr, offset, size, link, info, addralign, entsize
-_SECTION = struct.Struct("<IIQQQQIIQQ")
-# st_name, info, other, shndx, value, size
-_SYMBOL = struct.Struct("<IBBHQQ")
-# r_offset, r_info, r_addend
-_RELOCATION = struct.Struct("<QQq")
-
-_RELOCATABLE, _X86_64 = 1, 62
-_PROGBITS, _SYMTAB, _RELA, _NOBITS, _NOTE = 1, 2, 4, 8, 7
+_X86_64 = 62
+_PROGBITS, _NOTE = 1, 7
 _WRITE, _ALLOC, _EXECUTABLE, _TLS = 1, 2, 4, 0x400
 _UNDEFINED, _FIRST_SPECIAL = 0, 0xFF00
 
@@ -53,32 +54,6 @@ _STUB_BYTES, _ADDRESS_BYTES = 16, 8
 _PAGE_BYTES = 4096
 _LARGEST = 1 << 30
 """Bytes of an image, within the reach of relative relocations."""
-
-
-class _Unsupported(Exception):
-    """The object needs LLVM's linker."""
-
-
-@dataclass(slots=True)
-class _Section:
-    index: int
-    name: str
-    kind: int
-    flags: int
-    data: bytes
-    size: int
-    align: int
-    link: int
-    info: int
-    offset: int = 0
-    """Offset in the image."""
-
-
-# Tuples, since an object of the thread pool has hundreds of both.
-class _Symbol(NamedTuple):
-    name: str
-    section: int
-    value: int
 
 
 class _Relocation(NamedTuple):
@@ -98,8 +73,8 @@ class Image:
     size: int
     code_bytes: int
     exports: dict[str, int]
-    _sections: list[_Section]
-    _symbols: list[_Symbol]
+    _sections: list[Section]
+    _symbols: list[Symbol]
     _relocations: list[_Relocation]
     _stubs: Mapping[str, int]
     _slots: Mapping[int, int]
@@ -125,12 +100,12 @@ class Image:
                     continue
                 distance = self._target(kind, symbol, base) + addend - (base + offset)
                 struct.pack_into("<q" if kind == _RELATIVE_64 else "<i", image, offset, distance)
-        except (struct.error, _Unsupported):  # out of range
+        except (struct.error, Unsupported):  # out of range
             return None
         return bytes(image)
 
     def _address(self, index: int, base: int) -> int:
-        name, section, value = self._symbols[index]
+        name, section, value, _ = self._symbols[index]
         if section == _UNDEFINED:
             return self._outside[name]
         return base + self._section_offsets[section] + value
@@ -139,7 +114,7 @@ class Image:
         """The target address of a relative relocation."""
         if kind in _ADDRESS_OF:
             return base + self._slots[symbol]
-        name, section, _ = self._symbols[symbol]
+        name, section = self._symbols[symbol][:2]
         if kind == _CALL_32 and section == _UNDEFINED:
             return base + self._stubs[name]
         return self._address(symbol, base)
@@ -150,15 +125,17 @@ def laid_out(obj: bytes, symbols: Sequence[str], lookup: Lookup) -> Image | None
     files are."""
     try:
         return _laid_out(obj, symbols, lookup)
-    except synchronous(_Unsupported, struct.error, IndexError, KeyError, ValueError):
+    except synchronous(Unsupported, struct.error, IndexError, KeyError, ValueError):
         return None
 
 
 def _laid_out(obj: bytes, exported: Sequence[str], lookup: Lookup) -> Image:
-    sections = _sections_of(obj)
+    if machine_of(obj) != _X86_64:
+        raise Unsupported
+    sections = sections_of(obj)
     loaded = _loaded(sections)
     end = _placed([s for s in loaded.values() if not _is_variables(s)], 0)
-    symbols = _symbols_of(sections)
+    symbols = symbols_of(sections)
     relocations = list(_relocations_of(sections, loaded, symbols))
     outside: dict[str, int] = {}
     stubs: dict[str, int] = {}
@@ -166,7 +143,7 @@ def _laid_out(obj: bytes, exported: Sequence[str], lookup: Lookup) -> Image:
     # All stubs, then all slots: both tables stay aligned to the size of their entries.
     end = -end % _STUB_BYTES + end
     for _, kind, index, _ in relocations:
-        name, section, _ = symbols[index]
+        name, section = symbols[index][:2]
         if section != _UNDEFINED:
             continue
         if name not in outside:
@@ -183,7 +160,7 @@ def _laid_out(obj: bytes, exported: Sequence[str], lookup: Lookup) -> Image:
     defined = {s.name: loaded[s.section].offset + s.value for s in symbols if s.section in loaded}
     exports = {name: defined[name] for name in exported}
     if not all(offset < end for offset in exports.values()):
-        raise _Unsupported
+        raise Unsupported
     return Image(
         end, code_bytes, exports, [*loaded.values()], symbols, relocations, stubs, slots, outside
     )
@@ -192,48 +169,11 @@ def _laid_out(obj: bytes, exported: Sequence[str], lookup: Lookup) -> Image:
 def _found(name: str, lookup: Lookup) -> int:
     address = lookup(name)
     if address is None:
-        raise _Unsupported
+        raise Unsupported
     return address
 
 
-def _sections_of(obj: bytes) -> list[_Section]:
-    if not obj.startswith(_MAGIC):
-        raise _Unsupported
-    header: tuple[int, ...] = _HEADER.unpack_from(obj)
-    kind, machine, table, size, count, names = header
-    if (kind, machine, size) != (_RELOCATABLE, _X86_64, _SECTION.size):
-        raise _Unsupported
-    starts: Sequence[int] = range(table, table + count * _SECTION.size, _SECTION.size)
-    rows: list[tuple[int, ...]] = [_SECTION.unpack_from(obj, start) for start in starts]
-    strings = _part(obj, rows[names][4], rows[names][5])
-    return [
-        _Section(
-            index,
-            _text(strings, row[0]),
-            row[1],
-            row[2],
-            b"" if row[1] == _NOBITS else _part(obj, row[4], row[5]),
-            row[5],
-            max(row[8], 1),
-            row[6],
-            row[7],
-        )
-        for index, row in enumerate(rows)
-    ]
-
-
-def _part(obj: bytes, start: int, size: int) -> bytes:
-    # A slice would be cut short without an error.
-    if start + size > len(obj):
-        raise _Unsupported
-    return obj[start : start + size]
-
-
-def _text(strings: bytes, start: int) -> str:
-    return strings[start : strings.index(b"\0", start)].decode() if start < len(strings) else ""
-
-
-def _loaded(sections: Sequence[_Section]) -> dict[int, _Section]:
+def _loaded(sections: Sequence[Section]) -> dict[int, Section]:
     """The sections needed at run time, code first."""
     kept = [s for s in sections if s.flags & _ALLOC and s.kind != _NOTE and s.name != ".eh_frame"]
     for section in kept:
@@ -242,48 +182,38 @@ def _loaded(sections: Sequence[_Section]) -> dict[int, _Section]:
         # Writable sections do no harm while they are empty.
         known = section.kind == _PROGBITS or _is_variables(section)
         if not known or section.flags & _TLS or (section.data and not constant):
-            raise _Unsupported
+            raise Unsupported
     kept.sort(key=lambda section: not section.flags & _EXECUTABLE)
     return {section.index: section for section in kept}
 
 
-def _is_variables(section: _Section) -> bool:
-    return section.kind == _NOBITS and bool(section.flags & _WRITE)
+def _is_variables(section: Section) -> bool:
+    return section.kind == NOBITS and bool(section.flags & _WRITE)
 
 
-def _placed(sections: Sequence[_Section], end: int) -> int:
+def _placed(sections: Sequence[Section], end: int) -> int:
     """Assign each section its offset, from `end` on; returns the end of the last one."""
     for section in sections:
         # A range starts at a page: no stricter alignment can be kept.
         if section.align > _PAGE_BYTES:
-            raise _Unsupported
+            raise Unsupported
         section.offset = -end % section.align + end
         end = section.offset + section.size
     if end > _LARGEST:
-        raise _Unsupported
+        raise Unsupported
     return end
 
 
-def _symbols_of(sections: Sequence[_Section]) -> list[_Symbol]:
-    # A second table raises ValueError, which `laid_out` catches.
-    (table,) = [section for section in sections if section.kind == _SYMTAB] or [None]
-    if table is None:
-        raise _Unsupported
-    strings = sections[table.link].data
-    rows = _SYMBOL.iter_unpack(table.data)
-    return [_Symbol(_text(strings, row[0]), row[3], row[4]) for row in rows]
-
-
 def _relocations_of(
-    sections: Sequence[_Section], loaded: Mapping[int, _Section], symbols: Sequence[_Symbol]
+    sections: Sequence[Section], loaded: Mapping[int, Section], symbols: Sequence[Symbol]
 ) -> list[_Relocation]:
     relocations: list[_Relocation] = []
     for section in sections:
-        target = loaded.get(section.info) if section.kind == _RELA else None
+        target = loaded.get(section.info) if section.kind == RELA else None
         if target is None:
             continue
         size = len(target.data)
-        for offset, info, addend in _RELOCATION.iter_unpack(section.data):
+        for offset, info, addend in RELOCATION.iter_unpack(section.data):
             kind: int = info & 0xFFFFFFFF
             index: int = info >> 32
             _check(kind, symbols[index].section, loaded, size - offset)
@@ -291,7 +221,7 @@ def _relocations_of(
     return relocations
 
 
-def _check(kind: int, section: int, loaded: Mapping[int, _Section], left: int) -> None:
+def _check(kind: int, section: int, loaded: Mapping[int, Section], left: int) -> None:
     """Raise for an unknown relocation, or one against a section that is not loaded.
 
     section: of its symbol; left: bytes from its field to the end of the relocated section.
@@ -299,7 +229,7 @@ def _check(kind: int, section: int, loaded: Mapping[int, _Section], left: int) -
     outside = section == _UNDEFINED
     is_near = kind in (_RELATIVE_32, _RELATIVE_64)
     if kind not in _KNOWN or (outside and is_near) or not (outside or section in loaded):
-        raise _Unsupported
+        raise Unsupported
     # The field must be within its section: a damaged file must not write elsewhere.
     if left < (8 if kind in (_ABSOLUTE_64, _RELATIVE_64) else 4):
-        raise _Unsupported
+        raise Unsupported

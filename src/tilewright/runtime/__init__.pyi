@@ -38,6 +38,7 @@ from tilewright.runtime.launch_hooks import (
     launch_exit,
     profiled_launches,
 )
+from tilewright.runtime.launch_trace import LaunchTrace
 from tilewright.runtime.replaceable_functions import ConstexprFunction, FunctionText
 from tilewright.runtime.scratch_allocator import set_allocator
 from tilewright.runtime.tuning.heuristics import Heuristics, heuristics
@@ -68,6 +69,7 @@ __all__ = [
     "KernelWrapper",
     "KeptTimings",
     "LaunchMetadata",
+    "LaunchTrace",
     "MockTensor",
     "NotAvailableError",
     "Spec",

@@ -41,6 +41,7 @@ from .fork_locks import (
 from .garbage_collection import collection_paused
 from .grid import Grid, grid_for, normal_grid
 from .kernel_hooks import HookChain, LaunchMetadata, kernel_hooks
+from .kernel_profile import DeviceEvent, KernelProfiler, LineCost
 from .kernel_warnings import collected_warnings, show_warnings
 from .lock_free_property import cached_property
 from .settings_table import (

@@ -497,6 +497,14 @@ class Cpu(Group):
         doc="Handle SIGSEGV, SIGBUS, SIGABRT, SIGILL and SIGFPE from the first launch on, to name "
         "on stderr the kernel that crashes the process, or those that were launched last.",
     )
+    perf = Setting(
+        False,
+        _flag,
+        "TILEWRIGHT_PERF",
+        expected=_FLAG,
+        doc="Describe each loaded kernel in `/tmp/perf-PID.map` and `jit-PID.dump`, by which "
+        "Linux's `perf` shows names and lines of kernels.",
+    )
 
 
 class Cuda(Group):

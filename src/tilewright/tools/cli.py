@@ -29,6 +29,7 @@ from tilewright.tools import (
     explain_error_command,
     opt_command,
     pipeline_command,
+    profile_command,
     run_command,
     run_script_command,
     tuning_command,
@@ -79,6 +80,7 @@ COMMANDS = tuple(
             "run a script in which `import triton` imports Tilewright",
             run_script_command,
         ),
+        ("profile", "run a script, and show which lines of kernels cost most", profile_command),
         (
             "as-triton",
             "install Tilewright by the name of Triton",

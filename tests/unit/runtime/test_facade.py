@@ -12,6 +12,7 @@ import pytest
 
 import tilewright
 import tilewright.language
+from scripts.site_pages import stub_names
 
 HEAVY = ("numpy", "ml_dtypes", "llvmlite", "rich", "torch")
 UNUSED = (
@@ -91,7 +92,7 @@ def test_unknown_names() -> None:
 
 def test_the_types_name_what_is_loaded() -> None:
     stub = Path(tilewright.__file__).with_suffix(".pyi").read_text()
-    named = {a or b for a, b in re.findall(r"import (\w+) as \1|^(\w+): ", stub, re.MULTILINE)}
+    named = set(stub_names(stub))
     places: dict[str, str] = vars(tilewright)["_PLACES"]
     assert set(places) <= named
     for name in named | {"TritonError"}:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gc
 import json
+import sys
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -354,9 +356,9 @@ def test_launches_in_a_block_are_in_torch_s_profile() -> None:
                     kernel[(1,)](x, out, 5, 8)
         return {event.key for event in profile.key_averages()}
 
-    name = kernel.__name__
-    assert name not in names(profiled=False)
-    assert name in names(profiled=True)
+    title = f"{kernel.__name__} ({__file__}:{kernel.fn.__code__.co_firstlineno})"
+    assert title not in names(profiled=False)
+    assert title in names(profiled=True)
     assert not launch_enter
     assert not launch_exit
 
@@ -379,4 +381,38 @@ def test_launches_in_a_block_are_ranges_of_nvtx(monkeypatch: pytest.MonkeyPatch)
     with profiled_launches():
         kernel[(1,)](x, out, 5, 8)
     kernel[(1,)](x, out, 5, 8)
-    assert told == [f"begin {kernel.__name__}", f"end {kernel.__name__}"]
+    title = f"{kernel.__name__} ({__file__}:{kernel.fn.__code__.co_firstlineno})"
+    assert told == [f"begin {title}", f"end {title}"]
+
+
+def test_ranges_of_the_package_nvtx_need_no_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+
+    @contextmanager
+    def annotate(message: str) -> Generator[None]:
+        told.append(f"begin {message}")
+        yield
+        told.append("end")
+
+    nvtx = ModuleType("nvtx")
+    vars(nvtx)["annotate"] = annotate
+    monkeypatch.setitem(sys.modules, "nvtx", nvtx)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    kernel = new_kernel()
+    with profiled_launches():
+        launch(kernel)
+        launch(kernel)
+    launch(kernel)
+    title = f"begin {kernel.__name__} ({__file__}:{kernel.fn.__code__.co_firstlineno})"
+    assert told == [title, "end", title, "end"]
+    assert not launch_enter
+
+
+def test_without_torch_and_nvtx_ranges_say_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "nvtx", None)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(errors.ToolMissing, match=r"tilewright\[profile\]"), profiled_launches():
+        pass
+    assert not launch_enter

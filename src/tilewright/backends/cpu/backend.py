@@ -107,6 +107,7 @@ def _stage(name: str) -> Callable[..., Any]:
 BACKEND = Backend(
     name="cpu",
     options=CpuOptions,
+    profiler=function_late("tilewright.backends.cpu.driver.line_profiler:LineProfiler"),
     stages=(
         Stage("ttir", _stage("prepared"), _stage("parsed"), _stage("passes_of")),
         Stage("llir", _stage("lowered"), _same),

@@ -99,6 +99,7 @@ def _stage(name: str) -> Callable[..., Any]:
 BACKEND = Backend(
     name="cuda",
     options=NvidiaOptions,
+    profiler=function_late("tilewright.backends.nvidia.driver.activity_profiler:ActivityProfiler"),
     stages=(
         Stage("ttir", _stage("prepared"), _stage("parsed"), _stage("passes_of")),
         Stage("ttgir", _stage("laid_out"), _stage("parsed_with_layouts")),

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from tilewright.backends.cpu.driver.cpu_messages import console
 from tilewright.backends.cpu.driver.kernel_record import LaunchRecord, kernel_record
+from tilewright.backends.cpu.driver.loaded_code import LoadedCode, announce, code_listeners
 from tilewright.backends.cpu.driver.thread_pool import NativePool, Pool, WaitedInVain, shared_pool
 from tilewright.backends.cpu.driver.thread_pool_program import MAX_THREADS
 from tilewright.backends.cpu.program_waits import ALL_AT_ONCE
@@ -80,6 +81,8 @@ class CpuLauncher:
         alone = cast("int", metadata.get("alone", 0))
         self._waits = cast("Sequence[Any]", metadata.get("waits", ()))
         code = self._code[self._name]
+        if code_listeners or settings().cpu.perf:
+            announce(LoadedCode(self._name, str(metadata.get("location", "")), code, obj))
         self._record = kernel_record(code, title, names, kinds, alone, bool(self._waits))
         self._scratch = cast("int", metadata["scratch_bytes"])
         self._codes = [_code(p) for p in parameters]

@@ -69,9 +69,9 @@ _NO_PLACEMENT = {
 """Functions that fail, where the system does not place threads."""
 
 _MACOS = operating_system.IS_MACOS
-_FAULTS = ("SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV", "SIGSYS")
-"""Faults of a kernel must still reach the thread that caused them; all other signals belong to
-Python's main thread."""
+_OPEN = ("SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV", "SIGSYS", "SIGPROF")
+"""Faults of a kernel must still reach the thread that caused them, and samples of a profiler the
+thread that runs; all other signals belong to Python's main thread."""
 
 
 class Ticket(ctypes.Structure):
@@ -162,10 +162,10 @@ def pool_program(arch: str, is_linux: bool = operating_system.IS_LINUX) -> Nativ
 
 
 def _blocked_signals() -> str:
-    """A sigset_t with every signal but the faults, as the elements of an LLVM array."""
+    """A sigset_t with every signal but those of `_OPEN`, as the elements of an LLVM array."""
     # glibc and musl have 1024 bits; macOS reads the first 32.
     bits = (1 << 1024) - 1
-    for name in _FAULTS:
+    for name in _OPEN:
         number = getattr(signal, name, None)
         if number is not None:
             # Signals count from 1, bits from 0.

@@ -24,12 +24,13 @@
 
 enum { TICK_MICROSECONDS = 50000, QUIET_TICKS = 40 };
 
-// A sigset_t with every signal but faults, and SIG_SETMASK; defined when the program is loaded.
+// A sigset_t with every signal but faults and SIGPROF, and SIG_SETMASK; defined when the program is
+// loaded.
 alignas(16) extern const char blocked_signals[128];
 extern const int32_t sig_setmask;
 
-// Start a detached thread that receives no signals but the faults that it causes itself: all others
-// are for Python's main thread. Returns 0 or an error of pthread_create.
+// Start a detached thread that receives no signals but the faults that it causes itself, and
+// SIGPROF: all others are for Python's main thread. Returns 0 or an error of pthread_create.
 static int start_thread(void *(*function)(void *), void *argument) {
     uint64_t thread;
     alignas(16) char previous[128];
