@@ -310,15 +310,3 @@ class _Search:
         first, last = -(-first // coefficient), last // coefficient
         first = first if start is None else max(first, start)
         return range(first, (last if stop is None else min(last, stop)) + 1)
-
-
-__all__ = [
-    "Access",
-    "Relation",
-    "apart",
-    "apart_in_arrays",
-    "differs_by_program",
-    "is_injective",
-    "is_program_number",
-    "is_same",
-]

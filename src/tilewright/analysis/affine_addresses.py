@@ -529,18 +529,3 @@ def _width(value: Value) -> int:
     if isinstance(element, PointerType):
         return 64
     return 0 if element.is_float else element.bits
-
-
-__all__ = [
-    "AffineForms",
-    "Form",
-    "Kind",
-    "Monomial",
-    "Symbol",
-    "added",
-    "as_constant",
-    "constant",
-    "multiplied",
-    "substituted",
-    "symbols_of",
-]

@@ -196,6 +196,3 @@ def _is_within(factor: Form, unit: object, size: int) -> bool:
 
 def _length(bounds: LoopRange, more: Form) -> Form:
     return added(added(bounds.upper, bounds.lower, -1), more)
-
-
-__all__ = ["Advance", "Limit", "LoopRange", "Way"]

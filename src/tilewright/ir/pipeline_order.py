@@ -21,8 +21,6 @@ from tilewright.ir.verifier import Contract
 from tilewright.support.data_class import dataclass
 from tilewright.support.errors import InternalCompilerError
 
-__all__ = ["Property", "require_order"]
-
 
 @dataclass(frozen=True, slots=True)
 class Property:

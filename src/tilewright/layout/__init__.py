@@ -3,6 +3,8 @@
 It has no IR. Start with the docstring of `linear_layout`, which has a 4 x 4 example.
 """
 
+# pyright: reportUnusedImport=false
+
 from tilewright.layout.conversion_plan import (
     ConversionPlan,
     Identity,
@@ -51,49 +53,3 @@ from tilewright.layout.wgmma_descriptor import (
     wgmma_operand,
     wgmma_shared_layout,
 )
-
-__all__ = [
-    "BLOCK",
-    "FRAGMENTS",
-    "LANE",
-    "OFFSET",
-    "REGISTER",
-    "SWIZZLE_BYTES",
-    "WARP",
-    "ConversionPlan",
-    "Fragment",
-    "Identity",
-    "LaneMap",
-    "LinearLayout",
-    "MatrixForm",
-    "RegisterPermute",
-    "SharedAccess",
-    "SharedMemory",
-    "ShuffleRound",
-    "Shuffles",
-    "SharedConversion",
-    "WarpShuffle",
-    "WgmmaOperand",
-    "blocked",
-    "contiguous_registers",
-    "fit",
-    "grid",
-    "log2",
-    "matrix_addresses",
-    "matrix_form",
-    "operand_layout",
-    "plan",
-    "plan_shared_conversion",
-    "render",
-    "render_shared",
-    "result_layout",
-    "plan_shared_access",
-    "shared_row_major",
-    "shared_swizzled",
-    "shared_xor",
-    "slice_of",
-    "tile_dims",
-    "wgmma_fragment",
-    "wgmma_operand",
-    "wgmma_shared_layout",
-]

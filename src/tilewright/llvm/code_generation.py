@@ -34,15 +34,6 @@ from tilewright.llvm.target_machines import (
 )
 from tilewright.support.asynchronous_exceptions import synchronous
 
-__all__ = [
-    "LlvmError",
-    "compile_ir",
-    "emit_assembly",
-    "is_long",
-    "leave_out_passes",
-    "optimised",
-]
-
 LONG_FUNCTION = 8000
 """Lines of IR from which passes of superlinear time are left out; only generated kernels are that
 long."""

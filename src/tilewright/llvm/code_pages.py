@@ -13,8 +13,6 @@ import mmap
 from collections import deque
 from typing import cast
 
-__all__ = ["ExecutablePages", "executable_pages"]
-
 _RESERVED = 1 << 20
 """Bytes of a range; larger pieces get a separate one."""
 _NONE, _READ, _WRITE, _EXECUTE = 0, 1, 2, 4

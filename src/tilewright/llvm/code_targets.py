@@ -12,18 +12,6 @@ from tilewright.llvm.tile_permission import may_use_tiles
 from tilewright.support import operating_system
 from tilewright.support.data_class import dataclass
 
-__all__ = [
-    "CPU_NAMES",
-    "TargetCpu",
-    "TargetSpec",
-    "cpu_named",
-    "cpu_target",
-    "host_cpu",
-    "host_target",
-    "llvm_version",
-    "width_attributes",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class TargetSpec:

@@ -18,8 +18,6 @@ import os
 from tilewright.ir import Function
 from tilewright.support import SourceLoc, settings
 
-__all__ = ["LINE_DIRECTIVES", "LINE_TABLES", "DebugLines", "metadata_string"]
-
 LINE_DIRECTIVES = "DebugDirectivesOnly"
 LINE_TABLES = "LineTablesOnly"
 

@@ -12,8 +12,6 @@ from tilewright.support import import_late, operating_system
 from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.disk_cache import Documents
 
-__all__ = ["DetectedHost", "detected_host"]
-
 _CPU_FILE = "/proc/cpuinfo"
 _HEAD_BYTES = 8192
 """Enough for the first CPU; the file has an entry for each."""

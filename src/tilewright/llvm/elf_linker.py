@@ -34,8 +34,6 @@ from tilewright.llvm.elf_file import (
 from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 
-__all__ = ["Image", "laid_out"]
-
 Lookup = Callable[[str], int | None]
 """Address of a function of this process; None if there is none of that name."""
 

@@ -17,9 +17,6 @@ from functools import partial
 from tilewright.ir.types import DType, bf16, f16, f32, f64
 from tilewright.llvm.ir_emitter import Code, ModuleText, Val, integer_literal, llvm_type
 
-__all__ = ["conversions_ir"]
-
-
 _NARROWING = {
     "__truncdfhf2": (f64, f16),
     "__truncsfhf2": (f32, f16),

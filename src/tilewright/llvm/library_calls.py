@@ -25,16 +25,6 @@ from llvmlite.utils import get_library_name
 from tilewright.llvm.llvm_lock import LLVM_LOCK
 from tilewright.support import operating_system
 
-__all__ = [
-    "SIGNATURES",
-    "Reference",
-    "call",
-    "filled_text",
-    "library_path",
-    "optional_text",
-    "text_at",
-]
-
 _OUT = POINTER(c_void_p)  # to a text, which the caller frees
 _PASSES = ("SROA", "InstCombine", "SimplifyCFG", "NewGVN")
 _ADD = [f"{kind}_Add{name}Pass" for kind in ("module", "function") for name in _PASSES]

@@ -6,8 +6,6 @@ finds LLVM in the middle of another thread's compilation.
 
 from tilewright.support import ForkLock, hold_across_forks
 
-__all__ = ["LLVM_LOCK"]
-
 LLVM_LOCK = ForkLock()
 """Reentrant. Hold it around calls that a fork or another thread must not interrupt."""
 

@@ -19,8 +19,6 @@ from tilewright.llvm.code_pages import executable_pages
 from tilewright.llvm.elf_linker import laid_out
 from tilewright.support import fork_waits, import_late, operating_system
 
-__all__ = ["CONVERSION_SYMBOLS", "LoadedObject", "load_object"]
-
 CONVERSION_SYMBOLS = (
     "__truncdfhf2",
     "__truncsfhf2",

@@ -20,8 +20,6 @@ from tilewright.llvm.target_machines import machine_options, register_targets
 from tilewright.support import hold_across_forks, operating_system
 from tilewright.support.asynchronous_exceptions import synchronous
 
-__all__ = ["conversions", "linked"]
-
 _CONVERSIONS_LIBRARY = "tilewright.conversions"
 _numbers = itertools.count()
 

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 from tilewright.llvm.library_calls import Reference, call, filled_text, optional_text, text_at
 
-__all__ = ["Function", "ParsedModule"]
-
 
 class Function:
     """A function of a module, which the caller must keep alive.

@@ -7,8 +7,6 @@ from typing import ClassVar
 from tilewright.llvm.library_calls import Reference, call
 from tilewright.llvm.parsed_module import Function, ParsedModule
 
-__all__ = ["FunctionPasses", "ModulePasses", "PassBuilder"]
-
 
 class PassBuilder(Reference):
     """A pass builder, without vectorisers and unroller."""

@@ -18,8 +18,6 @@ from tilewright.llvm.float_conversions import conversions_ir
 from tilewright.llvm.object_loader import CONVERSION_SYMBOLS
 from tilewright.support import environment_text, errors
 
-__all__ = ["link_shared_library"]
-
 _DRIVERS = ("c++", "g++", "clang++", "cc", "gcc", "clang")
 
 

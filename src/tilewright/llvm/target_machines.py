@@ -9,8 +9,6 @@ from tilewright.llvm.library_calls import Reference, call, filled_text, optional
 from tilewright.llvm.llvm_lock import LLVM_LOCK
 from tilewright.llvm.parsed_module import ParsedModule
 
-__all__ = ["TargetMachine", "data_layout", "set_option", "target_machine"]
-
 
 def set_option(option: str) -> None:
     """Set one of LLVM's options, for the whole process."""

@@ -12,8 +12,6 @@ import functools
 
 from tilewright.support import operating_system
 
-__all__ = ["may_use_tiles"]
-
 _ARCH_PRCTL = 158  # the system call of x86-64
 _REQUEST_PERMISSION = 0x1023
 _TILE_DATA = 18

@@ -15,8 +15,6 @@ from tilewright.llvm import TargetSpec
 from tilewright.support import errors
 from tilewright.support.data_class import dataclass
 
-__all__ = ["ARCHITECTURES", "TRIPLE", "Arch", "MmaForm", "row_for"]
-
 TRIPLE = "nvptx64-nvidia-cuda"
 _KB = 1024
 

@@ -6,8 +6,6 @@ from tilewright.ir import Op
 from tilewright.ir.types import dtype_of, f32
 from tilewright.ops import DivOp, RemOp
 
-__all__ = ["RARE", "has_branch"]
-
 RARE = "arith.rare"
 
 

@@ -5,17 +5,6 @@ from __future__ import annotations
 from tilewright.ir import Op
 from tilewright.ir.types import BufferType, TileType, Type, element_of, shape_of
 
-__all__ = [
-    "axis_problem",
-    "bits_problem",
-    "buffer_problem",
-    "first_problem",
-    "held_problem",
-    "other_tile",
-    "part_problem",
-    "dot_problem",
-]
-
 
 def first_problem(*problems: str | None) -> str | None:
     """The first problem, if any."""

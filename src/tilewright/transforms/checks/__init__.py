@@ -7,6 +7,8 @@ race_shadow          the last programs that used each element
 instrument_accesses  the pass
 """
 
+# pyright: reportUnusedImport=false
+
 from tilewright.transforms.checks import check_table
 from tilewright.transforms.checks.check_table import (
     CheckSite,
@@ -14,5 +16,3 @@ from tilewright.transforms.checks.check_table import (
     Violation,
 )
 from tilewright.transforms.checks.instrument_accesses import InstrumentAccesses
-
-__all__ = ["CheckSite", "CheckTable", "InstrumentAccesses", "Violation", "check_table"]

@@ -4,6 +4,8 @@ Each backend chooses the rules that it applies: elementary functions, casts, ari
 small floats, storage of types as their bits. `FloatArithmetic` builds them.
 """
 
+# pyright: reportUnusedImport=false
+
 from tilewright.transforms.expand.apply_expansions import Expansion, expand
 from tilewright.transforms.expand.cast_expansions import expand_cast, is_native_cast
 from tilewright.transforms.expand.elementary_functions import (
@@ -24,25 +26,3 @@ from tilewright.transforms.expand.widen_floats import (
     widen_print,
     widen_sign,
 )
-
-__all__ = [
-    "EXPANSIONS",
-    "FloatArithmetic",
-    "Expansion",
-    "converted",
-    "expand",
-    "expand_cast",
-    "expand_math",
-    "expand_sort",
-    "float_bits",
-    "is_native_cast",
-    "is_small_float",
-    "load_expansion_ops",
-    "missing_instruction",
-    "store_as_bits",
-    "widen_dot",
-    "widen_elementwise",
-    "widen_extremum",
-    "widen_print",
-    "widen_sign",
-]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tilewright.ir import Op
 
-__all__ = ["missing_instruction"]
-
 # by name: the classes are imported only where an expansion emits one
 _AVX512 = ("arith.exponent", "arith.significand", "arith.scale", "arith.lookup")
 _AVX512_BF16 = "arith.round_normal_to_bf16"

@@ -15,8 +15,6 @@ import re
 
 from tilewright.support.data_class import dataclass
 
-__all__ = ["add_call_chains"]
-
 _LOCATION = re.compile(
     r"^!(\d+) = distinct !DILocation\(line: (\d+), column: (\d+), scope: !(\d+)"
     r"(?:, inlinedAt: !(\d+))?\)$",

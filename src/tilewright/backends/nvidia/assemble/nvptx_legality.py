@@ -16,8 +16,6 @@ from tilewright.ir.types import bf16, f16, f32, f64, i8, i16, i32, i64
 from tilewright.llvm import llvm_type
 from tilewright.support.data_class import dataclass
 
-__all__ = ["INTRINSICS", "Intrinsic", "unlisted"]
-
 
 @dataclass(frozen=True, slots=True)
 class Intrinsic:

@@ -29,8 +29,6 @@ from tilewright.support import ForkLock, errors, operating_system
 from tilewright.support.asynchronous_exceptions import suppress, synchronous
 from tilewright.support.data_class import dataclass
 
-__all__ = ["emit_ptx", "emit_ptx_isolated", "serve"]
-
 TIMEOUT_SECONDS = 120.0  # of one text; then the child is killed
 _END_SECONDS = 2.0  # for the child to exit after the end of its input
 _LENGTH = struct.Struct("<Q")  # of a message, in front of it

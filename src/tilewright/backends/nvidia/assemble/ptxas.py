@@ -15,22 +15,6 @@ from pathlib import Path
 from tilewright.support import environment_with, errors, settings
 from tilewright.support.data_class import dataclass
 
-__all__ = [
-    "Assembled",
-    "Report",
-    "assemble",
-    "explain_failure",
-    "find_disassembler",
-    "find_ptxas",
-    "find_tool",
-    "has_ptxas",
-    "has_lines",
-    "parse_report",
-    "ptxas_stamp",
-    "sass",
-    "version",
-]
-
 _TIMEOUT_SECONDS = 600
 _LARGE_PAGES = "glibc.malloc.hugetlb=1:glibc.malloc.top_pad=33554432"
 """For ptxas, which spends a tenth of its time on page faults: 99 ms of processor time become 89 for

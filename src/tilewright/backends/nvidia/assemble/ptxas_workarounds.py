@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["work_around_ptxas"]
-
 _REGISTER = r"[%\w]+"
 _NEGATION = re.compile(rf"\bneg\.s16(\s+{_REGISTER},\s*{_REGISTER});")
 # A constant first operand other than 0 cannot make the subtraction a negation.

@@ -38,15 +38,6 @@ from tilewright.support import ForkLock, cached_property, errors, fork_waits, op
 from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 
-__all__ = [
-    "Device",
-    "Driver",
-    "FunctionFacts",
-    "Pointer",
-    "driver",
-    "unavailable_reason",
-]
-
 T = TypeVar("T")
 
 _VERSION = 12_000  # of the interface of the functions that are called by address

@@ -7,17 +7,6 @@ from collections.abc import Sequence
 from tilewright.support.data_class import dataclass
 from tilewright.support.errors import BackendError, KernelRunError, LaunchError
 
-__all__ = [
-    "ArrayRefused",
-    "CudaAfterFork",
-    "CudaCallFailed",
-    "KernelFault",
-    "LaunchRefused",
-    "faulted",
-    "is_fault",
-    "refused",
-]
-
 
 @dataclass(eq=False)
 class CudaCallFailed(BackendError, RuntimeError):

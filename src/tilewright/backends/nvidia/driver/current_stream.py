@@ -12,8 +12,6 @@ from typing import Protocol, cast
 
 from tilewright.backends.nvidia.driver.cuda_driver import driver
 
-__all__ = ["device_and_stream", "stream_of", "torch_queries"]
-
 DeviceAndStream = Callable[[], tuple[int, int]]
 Queries = tuple[Callable[[], int], Callable[[int], int]]
 

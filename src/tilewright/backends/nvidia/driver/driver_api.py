@@ -12,8 +12,6 @@ from typing import Protocol, SupportsInt, cast
 
 from tilewright.support import errors, import_late
 
-__all__ = ["BACKEND", "DriverApi", "Handle", "Status", "load_api"]
-
 BACKEND = "cuda"
 
 Status = SupportsInt

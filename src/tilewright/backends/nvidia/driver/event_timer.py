@@ -7,8 +7,6 @@ import weakref
 from tilewright.backends.nvidia.driver.cuda_driver import Driver, driver
 from tilewright.backends.nvidia.driver.current_stream import device_and_stream
 
-__all__ = ["CudaEventTimer", "DeviceMemory"]
-
 _FLUSH_FACTOR = 4
 """The cache is flushed by writing this many times its size."""
 

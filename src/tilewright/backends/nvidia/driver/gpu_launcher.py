@@ -28,8 +28,6 @@ from tilewright.backends.nvidia.tensor_maps import PlainSource, TensorMapSource
 from tilewright.support import ForkLock, errors
 from tilewright.support.data_class import dataclass
 
-__all__ = ["NvidiaLauncher", "launch_shape", "synchronize"]
-
 _INVALID_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT
 _STATIC_LIMIT = 48 * 1024
 """Bytes of shared memory of a program that need no request."""

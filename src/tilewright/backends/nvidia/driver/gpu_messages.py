@@ -23,11 +23,6 @@ from tilewright.backends.nvidia.message_records import (
 from tilewright.support import errors
 from tilewright.support.printed_lines import PRINT_KINDS, printed_line
 
-__all__ = [
-    "Console",
-    "FailureRecord",
-]
-
 Read = Callable[[str, int], bytes]
 Clear = Callable[[str, int], None]
 

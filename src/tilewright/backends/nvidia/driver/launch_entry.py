@@ -30,16 +30,6 @@ from tilewright.backends.nvidia.driver.launch_structures import (
 from tilewright.native import METH_FASTCALL, builtin_function
 from tilewright.support.data_class import dataclass
 
-__all__ = [
-    "Entry",
-    "Handlers",
-    "LaunchLog",
-    "LaunchShape",
-    "LoggedLaunch",
-    "PageTable",
-    "make_entry",
-]
-
 
 class Entry(Protocol):
     """A callable made by `make_entry`."""

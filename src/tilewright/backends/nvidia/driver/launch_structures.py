@@ -32,29 +32,6 @@ from pathlib import Path
 from tilewright.llvm import LoadedObject
 from tilewright.native import OBJECT_LAYOUT, NativeProgram
 
-__all__ = [
-    "CONSTEXPR",
-    "LAUNCH",
-    "LAUNCH_HALF",
-    "LAUNCH_SYMBOL",
-    "LEADING",
-    "LOG_ENTRIES",
-    "MAP_BYTES",
-    "MAP_ENTRIES",
-    "MAP_PROBES",
-    "MAP_WORDS",
-    "PAGES",
-    "LaunchConfig",
-    "LaunchRecord",
-    "LogEntry",
-    "LogMemory",
-    "MapEntry",
-    "MapTable",
-    "Parameter",
-    "launch_code",
-    "parameter",
-]
-
 PAGES = 1 << 15
 _PAGE_BITS = 12  # an entry of the table is for 4 KB
 LOG_ENTRIES = 64

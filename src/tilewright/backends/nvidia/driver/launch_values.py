@@ -7,8 +7,6 @@ from typing import Any
 
 from tilewright.support import errors
 
-__all__ = ["address_of", "slot_value"]
-
 
 def slot_value(kind: str, name: str, value: object) -> int:
     """The slot of a number that the machine code does not convert. kind: i1, i8 ... f64.

@@ -20,8 +20,6 @@ from tilewright.backends.manifest import DeviceMemory, Streamed
 from tilewright.backends.nvidia.driver.cuda_driver import Driver, Pointer, driver
 from tilewright.backends.nvidia.driver.current_stream import device_and_stream, stream_of
 
-__all__ = ["MEMORY", "chosen_stream", "joined"]
-
 
 def chosen_stream(pointers: Sequence[object], device: int, stream: int) -> tuple[int, int]:
     """Device and stream of a launch: those of all arrays, otherwise the current ones."""

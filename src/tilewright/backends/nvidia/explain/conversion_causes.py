@@ -42,8 +42,6 @@ from tilewright.ops import (
     YieldOp,
 )
 
-__all__ = ["conversion_cause"]
-
 _MOST_FOLLOWED = 256
 """Values that are followed in search of an op; most chains are short."""
 

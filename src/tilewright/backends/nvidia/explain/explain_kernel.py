@@ -19,8 +19,6 @@ from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.ir import Function, Module
 from tilewright.ops import DotOp
 
-__all__ = ["explain_kernel"]
-
 
 def explain_kernel(module: Module, context: StageContext, sizes: LaunchSizes | None) -> Explanation:
     """See `Backend.explain`. Runs the passes again on the module, which is changed: a stored kernel

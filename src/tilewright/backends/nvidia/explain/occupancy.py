@@ -9,8 +9,6 @@ from __future__ import annotations
 from tilewright.backends.explanation import Resources
 from tilewright.backends.nvidia.arch import Arch
 
-__all__ = ["resources_of"]
-
 _SHARED_UNIT = 128
 
 

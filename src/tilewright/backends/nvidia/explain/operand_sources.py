@@ -39,8 +39,6 @@ from tilewright.layout import SharedAccess, WarpShuffle
 from tilewright.ops import DotOp, ForOp, IfOp, LoadOp
 from tilewright.support.data_class import dataclass
 
-__all__ = ["OperandSource", "operand_source", "reads_of"]
-
 _PASSED_ON = (PartOp, ConvertOp, WgmmaWaitOp)
 """Ops whose first operand has the elements of the result."""
 

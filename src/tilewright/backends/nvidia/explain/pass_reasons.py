@@ -20,8 +20,6 @@ from tilewright.ops import DotOp, ForOp
 from tilewright.support import SourceLoc
 from tilewright.support.data_class import dataclass
 
-__all__ = ["PassReasons", "pass_reasons"]
-
 _NO_ROLES = "maxnreg or num_ctas leaves no producer warp"
 
 

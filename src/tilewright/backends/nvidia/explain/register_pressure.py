@@ -17,8 +17,6 @@ from tilewright.ir import Block, Function, Op, Value
 from tilewright.ir.types import DType, TileType, element_of
 from tilewright.support.data_class import dataclass
 
-__all__ = ["Pressure", "register_pressure"]
-
 _INDEX_BITS = 32
 
 _NAMED = 4

@@ -16,8 +16,6 @@ from tilewright.backends.nvidia.driver.cuda_errors import CudaAfterFork, CudaCal
 from tilewright.ir import Function
 from tilewright.support.data_class import dataclass
 
-__all__ = ["bound_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Chip:

@@ -214,10 +214,3 @@ def _asm_results(
     type_ = register if count == 1 else f"{{ {', '.join([register] * count)} }}"
     got = state.asm(text, constraints, type_, *operands)
     return fields(state, got, count, register)
-
-
-__all__ = [
-    "load_vector",
-    "read_group",
-    "write_shared",
-]

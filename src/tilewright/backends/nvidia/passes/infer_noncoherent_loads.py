@@ -74,6 +74,3 @@ def _read_only_arguments(function: Function) -> frozenset[Value]:
         for argument in arguments
         if argument not in written and all(frozenset((argument, w)) in apart for w in written)
     )
-
-
-__all__ = ["InferNoncoherentLoads"]
