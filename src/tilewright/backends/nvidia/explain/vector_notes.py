@@ -9,6 +9,7 @@ from tilewright.backends.nvidia.layouts.access_vectors import VectorRun, vector_
 from tilewright.ir import Block, Function, Value
 from tilewright.ir.types import PointerType, TileType, element_of
 from tilewright.ops import ForOp, LoadOp, StoreOp, pointee
+from tilewright.support.reachable import reachable
 
 Facts = dict[Value, Alignment]
 
@@ -60,16 +61,10 @@ def _blamed(value: Value, facts: Facts, size: int, widest: int) -> str:
     """The arguments of the kernel on which an address or a mask depends without a known multiple of
     a vector: pointers in bytes, numbers in elements."""
     names: dict[str, int] = {}
-    stack, seen = [value], set[Value]()
-    while stack:
-        value = stack.pop()
-        if value in seen:
-            continue
-        seen.add(value)
-        stack += value.op.operands if value.op is not None else _inits(value)
-        wanted = widest * size if isinstance(element_of(value.type), PointerType) else widest
-        if _is_parameter(value) and facts[value].every < wanted:
-            names[value.name] = facts[value].every
+    for source in reachable([value], _sources):
+        wanted = widest * size if isinstance(element_of(source.type), PointerType) else widest
+        if _is_parameter(source) and facts[source].every < wanted:
+            names[source.name] = facts[source].every
     known = [f"{name} as a multiple of {every}" for name, every in sorted(names.items())]
     return f" ({', '.join(known)})" if known else ""
 
@@ -78,8 +73,10 @@ def _is_parameter(value: Value) -> bool:
     return isinstance(value.owner, Block) and isinstance(value.owner.owner, Function)
 
 
-def _inits(value: Value) -> list[Value]:
-    """The initial values of a carried value."""
+def _sources(value: Value) -> list[Value]:
+    """The operands of a value, or the initial values of a carried one."""
+    if value.op is not None:
+        return value.op.operands
     loop = value.owner.owner if isinstance(value.owner, Block) else None
     # Argument 0 is the index.
     return [loop.inits[value.index - 1]] if isinstance(loop, ForOp) and value.index else []

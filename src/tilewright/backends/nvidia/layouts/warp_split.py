@@ -33,6 +33,7 @@ from tilewright.backends.nvidia.ops import FmaDotOp
 from tilewright.ir import Function, Op, Value
 from tilewright.ir.types import shape_of
 from tilewright.ops import DotOp, ForOp, IfOp, ReduceOp, ScanOp, WhileOp
+from tilewright.support.reachable import reachable
 
 WORTH = 0.9
 """The part of the cost of square shares that others may have: costs are estimates, and square parts
@@ -143,16 +144,9 @@ class _Search:
 
 def _dependents(values: Sequence[Value]) -> set[Value]:
     """The values, and all that are computed from them."""
-    reached: set[Value] = set()
-    stack = list(values)
-    while stack:
-        value = stack.pop()
-        # Loops carry values back: each is visited once.
-        if value not in reached:
-            reached.add(value)
-            for user in value.uses:
-                stack += _carriers(user, value)
-    return reached
+    return set(
+        reachable(values, lambda value: (x for user in value.uses for x in _carriers(user, value)))
+    )
 
 
 def _carriers(user: Op, value: Value) -> Sequence[Value]:

@@ -24,7 +24,7 @@ it costs time (figures in ADR 0046).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 
 from tilewright.analysis import analyze_alignment
@@ -41,6 +41,7 @@ from tilewright.ir import Block, Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import DType, element_of
 from tilewright.ops import DescriptorLoadOp, ForOp
 from tilewright.support.data_class import dataclass
+from tilewright.support.reachable import reachable
 
 _SECTOR_BYTES = 32
 """The unit in which L2 sends."""
@@ -112,7 +113,7 @@ def _is_numbered_ahead(programs: ForOp) -> bool:
         op = value.op
         return () if op is None or op.regions or op.parent is not programs.body else op.operands
 
-    return programs.index in _closure(programs.body.terminator.operands, needed)
+    return programs.index in reachable(programs.body.terminator.operands, needed)
 
 
 def _is_in_step(copy: BulkCopyOp, programs: ForOp) -> bool:
@@ -123,7 +124,7 @@ def _is_in_step(copy: BulkCopyOp, programs: ForOp) -> bool:
         return loop is programs
     # With programs of unequal length, blocks are at different steps.
     bounds = loop.lower, loop.upper, loop.step
-    return programs.index not in _closure(bounds, lambda value: _needed_in(value, programs))
+    return programs.index not in reachable(bounds, lambda value: _needed_in(value, programs))
 
 
 def _begin_between_sectors(function: Function, copies: Sequence[BulkCopyOp]) -> bool:
@@ -172,13 +173,13 @@ class _Neighbour:
 
     def _used(self, load: DescriptorLoadOp, loop: ForOp) -> list[Value]:
         """The values around a loop that a load in it uses, and that depend on the program id."""
-        found = _closure(load.operands, lambda value: _needed_inside(value, loop))
+        found = reachable(load.operands, lambda value: _needed_inside(value, loop))
         outer = [value for value in found if not _needed_inside(value, loop)]
         return [value for value in outer if self._own in self._computing(value)]
 
-    def _computing(self, value: Value) -> list[Value]:
+    def _computing(self, value: Value) -> Iterator[Value]:
         """A value, with those of the loop over programs from which it is computed."""
-        return _closure([value], self._needed)
+        return reachable([value], self._needed)
 
     def _needed(self, value: Value) -> Sequence[Value]:
         return _needed_in(value, self._programs)
@@ -190,18 +191,6 @@ class _Neighbour:
             if all(result not in self._of_other for result in op.results):
                 Builder.after(op).emit(op.clone(self._of_other))
         return self._of_other[value]
-
-
-def _closure(values: Iterable[Value], needed: Callable[[Value], Sequence[Value]]) -> list[Value]:
-    """Transitive closure of the values that some values need."""
-    found: dict[Value, None] = {}
-    pending = list(values)
-    while pending:
-        value = pending.pop()
-        if value not in found:
-            found[value] = None
-            pending += needed(value)
-    return list(found)
 
 
 def _needed_in(value: Value, programs: ForOp) -> Sequence[Value]:

@@ -40,6 +40,7 @@ from tilewright.layout import wgmma_shared_layout
 from tilewright.ops import DescriptorLoadOp, DotOp, ForOp, LoadOp, TransposeOp
 from tilewright.support import SourceLoc
 from tilewright.support.data_class import dataclass
+from tilewright.support.reachable import reachable
 
 Facts = dict[Value, Alignment]
 
@@ -281,12 +282,11 @@ def _contiguous_dim(value: Value, k_dim: int, facts: Facts) -> int:
 
 def _element_sources(value: Value) -> Iterator[Value]:
     """A tile, and the tiles from which it is computed element by element."""
-    shape, seen, stack = shape_of(value.type), set[Value](), [value]
-    while stack:
-        source = stack.pop()
-        if source in seen or shape_of(source.type) != shape:
-            continue
-        seen.add(source)
-        yield source
-        if source.op is not None and Trait.ELEMENTWISE in source.op.traits:
-            stack += reversed(source.op.operands)
+
+    def sources(tile: Value) -> Iterator[Value]:
+        if tile.op is not None and Trait.ELEMENTWISE in tile.op.traits:
+            for operand in reversed(tile.op.operands):
+                if shape_of(operand.type) == shape_of(value.type):
+                    yield operand
+
+    return reachable([value], sources)

@@ -32,6 +32,7 @@ from tilewright.ops import (
 )
 from tilewright.support import SourceLoc
 from tilewright.support.data_class import dataclass
+from tilewright.support.reachable import reachable
 from tilewright.transforms import LowerDescriptors, remove_dead
 
 
@@ -95,15 +96,10 @@ def _store_obstacles(function: Function) -> dict[DescriptorStoreOp, str]:
 
 def _is_made_by_dot(tile: Value) -> bool:
     """Whether a tile is computed from a dot, element by element."""
-    seen, stack = set[Value](), [tile]
-    while stack:
-        value = stack.pop()
-        if value in seen or not isinstance(value.type, TileType):
-            continue
-        seen.add(value)
-        if isinstance(value.op, DotOp | WgmmaOp):
-            return True
-        stack += incoming_values(value)
-        if value.op is not None and not isinstance(value.op, LoadOp | ReduceOp | ScanOp):
-            stack += value.op.operands
-    return False
+
+    def sources(value: Value) -> list[Value]:
+        passes = value.op is not None and not isinstance(value.op, LoadOp | ReduceOp | ScanOp)
+        operands = value.op.operands if value.op is not None and passes else ()
+        return [x for x in (*incoming_values(value), *operands) if isinstance(x.type, TileType)]
+
+    return any(isinstance(value.op, DotOp | WgmmaOp) for value in reachable([tile], sources))

@@ -43,6 +43,7 @@ from tilewright.ops import (
     WhileOp,
     YieldOp,
 )
+from tilewright.support.reachable import reachable
 from tilewright.transforms import add_slot, backward_slice, yield_more
 
 _AXES = range(3)
@@ -145,14 +146,12 @@ def _users(op: Op) -> list[Op]:
 
 def _divided(loop: ForOp) -> set[Op]:
     """The divisions of scalars that derive from the index of a program, with their operands."""
-    own, needed = _varying(loop), set[Op]()
-    pending = [op for op in own if isinstance(op, DivOp | RemOp)]
-    while pending:
-        op = pending.pop()
-        needed.add(op)
-        sources = [value.op for value in op.operands if value.op is not None]
-        pending += [op for op in sources if op.parent is loop.body and op not in needed]
-    return needed
+
+    def sources(op: Op) -> list[Op]:
+        makers = (value.op for value in op.operands)
+        return [op for op in makers if op is not None and op.parent is loop.body]
+
+    return set(reachable([op for op in _varying(loop) if isinstance(op, DivOp | RemOp)], sources))
 
 
 def _varying(loop: ForOp) -> set[Op]:
