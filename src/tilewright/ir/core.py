@@ -80,12 +80,14 @@ class OpMeta(type):
     ) -> OpMeta:
         # without its own slots a class would give each op a __dict__
         namespace.setdefault("__slots__", ())
-        if not opcode:
-            return super().__new__(mcls, name, bases, namespace)
         assert opcode not in OPS, f"two ops are called {opcode}"
-        fields = declared_fields(namespace)
+        inherited = (field for base in bases for field in getattr(base, "fields", ()))
+        declared = declared_fields(namespace)
+        fields = tuple({field.name: field for field in (*inherited, *declared)}.values())
         namespace.update(class_facts(opcode, fields, traits, effects))
         namespace.update(accessors(fields))
+        if not opcode:
+            return super().__new__(mcls, name, bases, namespace)
         cls: Any = super().__new__(mcls, name, bases, namespace)
         cls.__init__ = InitAtFirstUse(lambda cls: constructor(cls, fields, Value))
         OPS[opcode] = cls

@@ -9,7 +9,8 @@
             return self.lhs.type
 
 `SubOp(x, y)` infers its result types and returns a detached op. The constructor's parameters are
-the fields in the order of their declaration, those without a default first. Only trailing optional
+the fields in the order of their declaration, those of a base class and those without a default
+first. Only trailing optional
 operands may be absent; an op has optional operands or one variadic (passed as a tuple), not both.
 An op whose result types do not follow from its operands declares them as an attribute named
 `result_type` or `result_types`; the text form prints those after the colon, not among the

@@ -57,8 +57,8 @@ class ConstantOp(Op, opcode="arith.constant", traits=(*_ELEMENTWISE, Trait.CONST
 class BinaryOp(Op):
     """Base class of ops `result = lhs <op> rhs`, whose operands and result have one type."""
 
-    lhs: Value
-    rhs: Value
+    lhs: Value = operand(number)
+    rhs: Value = operand(number)
 
     def infer(self) -> Type:
         return self.lhs.type
@@ -69,25 +69,23 @@ class BinaryOp(Op):
         return None
 
 
+class IntegerBinaryOp(BinaryOp):
+    """Base class of binary ops on integers."""
+
+    lhs: Value = operand(integer)
+    rhs: Value = operand(integer)
+
+
 class AddOp(BinaryOp, opcode="arith.add", traits=_COMMUTATIVE):
     """result = lhs + rhs"""
-
-    lhs: Value = operand(number)
-    rhs: Value = operand(number)
 
 
 class SubOp(BinaryOp, opcode="arith.sub", traits=_ELEMENTWISE):
     """result = lhs - rhs"""
 
-    lhs: Value = operand(number)
-    rhs: Value = operand(number)
-
 
 class MulOp(BinaryOp, opcode="arith.mul", traits=_COMMUTATIVE):
     """result = lhs * rhs"""
-
-    lhs: Value = operand(number)
-    rhs: Value = operand(number)
 
 
 class DivOp(BinaryOp, opcode="arith.div", traits=_ELEMENTWISE):
@@ -99,8 +97,6 @@ class DivOp(BinaryOp, opcode="arith.div", traits=_ELEMENTWISE):
     "by_use": "exact" if a comparison or truncation depends on the quotient, else "full".
     """
 
-    lhs: Value = operand(number)
-    rhs: Value = operand(number)
     rounding: str = attr(default="by_use", choices=QUOTIENT_ROUNDINGS)
 
 
@@ -110,66 +106,41 @@ class RemOp(BinaryOp, opcode="arith.rem", traits=_ELEMENTWISE):
     An integer divisor of zero counts as one, so that the remainder is 0.
     """
 
-    lhs: Value = operand(number)
-    rhs: Value = operand(number)
 
-
-class AndOp(BinaryOp, opcode="arith.and", traits=_COMMUTATIVE):
+class AndOp(IntegerBinaryOp, opcode="arith.and", traits=_COMMUTATIVE):
     """result = lhs & rhs, bitwise"""
 
-    lhs: Value = operand(integer)
-    rhs: Value = operand(integer)
 
-
-class OrOp(BinaryOp, opcode="arith.or", traits=_COMMUTATIVE):
+class OrOp(IntegerBinaryOp, opcode="arith.or", traits=_COMMUTATIVE):
     """result = lhs | rhs, bitwise"""
 
-    lhs: Value = operand(integer)
-    rhs: Value = operand(integer)
 
-
-class XorOp(BinaryOp, opcode="arith.xor", traits=_COMMUTATIVE):
+class XorOp(IntegerBinaryOp, opcode="arith.xor", traits=_COMMUTATIVE):
     """result = lhs ^ rhs, bitwise"""
 
-    lhs: Value = operand(integer)
-    rhs: Value = operand(integer)
 
-
-class ShlOp(BinaryOp, opcode="arith.shl", traits=_ELEMENTWISE):
+class ShlOp(IntegerBinaryOp, opcode="arith.shl", traits=_ELEMENTWISE):
     """result = lhs << rhs; 0 <= rhs < width, else undefined"""
 
-    lhs: Value = operand(integer)
-    rhs: Value = operand(integer)
 
-
-class ShrOp(BinaryOp, opcode="arith.shr", traits=_ELEMENTWISE):
+class ShrOp(IntegerBinaryOp, opcode="arith.shr", traits=_ELEMENTWISE):
     """result = lhs >> rhs, copying a signed type's sign; 0 <= rhs < width, else undefined"""
-
-    lhs: Value = operand(integer)
-    rhs: Value = operand(integer)
 
 
 class MinOp(BinaryOp, opcode="arith.min", traits=_COMMUTATIVE):
     """result = min(lhs, rhs); of a NaN and a number the number, or the NaN if `nan`"""
 
-    lhs: Value = operand(number)
-    rhs: Value = operand(number)
     nan: bool = attr(default=False)
 
 
 class MaxOp(BinaryOp, opcode="arith.max", traits=_COMMUTATIVE):
     """result = max(lhs, rhs); of a NaN and a number the number, or the NaN if `nan`"""
 
-    lhs: Value = operand(number)
-    rhs: Value = operand(number)
     nan: bool = attr(default=False)
 
 
-class MulHighOp(BinaryOp, opcode="arith.mul_high", traits=_COMMUTATIVE):
+class MulHighOp(IntegerBinaryOp, opcode="arith.mul_high", traits=_COMMUTATIVE):
     """result = (lhs * rhs) >> width: the high half of the full product"""
-
-    lhs: Value = operand(integer)
-    rhs: Value = operand(integer)
 
 
 class FmaOp(Op, opcode="arith.fma", traits=_ELEMENTWISE):

@@ -37,6 +37,8 @@ REDUCTIONS = ("add", "min", "max", "and", "or", "xor")
 class DescriptorAccess(Op):
     """Base class of the accesses."""
 
+    base: Value = operand(pointer)
+
     @property
     def pointer(self) -> Value:
         """The pointer to the first element of the array: the operand `base`."""
@@ -132,7 +134,6 @@ class DescriptorLoadOp(DescriptorAccess, opcode="mem.descriptor_load", effects=(
     number of leading dimensions of the block, of extent 1, that the result does not have.
     """
 
-    base: Value = operand(pointer)
     numbers: tuple[Value, ...] = variadic(scalar_integer)
     block_shape: tuple[int, ...] = attr()
     padding: str = attr(default="zero", choices=PADDINGS)
@@ -154,7 +155,6 @@ class DescriptorStoreOp(DescriptorAccess, opcode="mem.descriptor_store", effects
     bulk: as for loads.
     """
 
-    base: Value = operand(pointer)
     stored: Value = operand(tile)
     numbers: tuple[Value, ...] = variadic(scalar_integer)
     block_shape: tuple[int, ...] = attr()
@@ -173,7 +173,6 @@ class DescriptorReduceOp(
     bulk: as for loads.
     """
 
-    base: Value = operand(pointer)
     operand: Value = operand(tile)
     numbers: tuple[Value, ...] = variadic(scalar_integer)
     block_shape: tuple[int, ...] = attr()
@@ -191,7 +190,6 @@ class DescriptorReduceOp(
 class DescriptorGatherOp(DescriptorAccess, opcode="mem.descriptor_gather", effects=(Effect.READ,)):
     """result[i, j] = base[rows[i], offset + j] inside the shape, else padding"""
 
-    base: Value = operand(pointer)
     rows: Value = operand(tile)
     numbers: tuple[Value, ...] = variadic(scalar_integer)
     block_shape: tuple[int, ...] = attr()
@@ -210,7 +208,6 @@ class DescriptorScatterOp(
 ):
     """base[rows[i], offset + j] = stored[i, j], where that is inside of the shape"""
 
-    base: Value = operand(pointer)
     stored: Value = operand(tile)
     rows: Value = operand(tile)
     numbers: tuple[Value, ...] = variadic(scalar_integer)

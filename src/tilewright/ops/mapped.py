@@ -70,11 +70,11 @@ def wrong_assembly(text: str, constraints: str) -> tuple[str, str] | None:
 class _Assembly(Op):
     """Base class of assembly with and without effects."""
 
-    inputs: tuple[Value, ...]
-    text: str
-    constraints: str
-    result_types: tuple[Type, ...]
-    pack: int
+    inputs: tuple[Value, ...] = variadic(any_type)
+    text: str = attr()
+    constraints: str = attr()
+    result_types: tuple[Type, ...] = attr()
+    pack: int = attr(default=1)
 
     def verify(self) -> str | None:
         if not self.result_types:
@@ -91,18 +91,6 @@ class AsmOp(_Assembly, opcode="tile.asm", traits=(Trait.PURE,)):
     each as a group; elements of less than 32 bits are packed into registers of up to 32.
     """
 
-    inputs: tuple[Value, ...] = variadic(any_type)
-    text: str = attr()
-    constraints: str = attr()
-    result_types: tuple[Type, ...] = attr()
-    pack: int = attr(default=1)
-
 
 class VolatileAsmOp(_Assembly, opcode="cf.asm", effects=(Effect.OBSERVE, Effect.BARRIER)):
     """As `tile.asm`, with effects: it is not moved, and orders memory accesses"""
-
-    inputs: tuple[Value, ...] = variadic(any_type)
-    text: str = attr()
-    constraints: str = attr()
-    result_types: tuple[Type, ...] = attr()
-    pack: int = attr(default=1)

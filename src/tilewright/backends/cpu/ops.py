@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright.ir import Op, Trait, Value, attr, operand, reference, tile
+from tilewright.ir import Op, Trait, Value, operand, reference, tile
 from tilewright.ir.types import Type, shape_of, with_shape
-from tilewright.ops import PRECISIONS, DotOp
+from tilewright.ops import DotOp
 
 
 class BlockTransposeOp(Op, opcode="cpu.transpose", traits=(Trait.PURE,)):
@@ -30,12 +30,6 @@ class Bf16DotOp(DotOp, opcode="cpu.dot_bf16", traits=(Trait.PURE,)):
 
     The instruction flushes subnormal numbers to 0, in a and b and in the accumulator.
     """
-
-    a: Value = operand(tile)
-    b: Value = operand(tile)
-    acc: Value = operand(tile)
-    precision: str = attr(default="ieee", choices=PRECISIONS)
-    max_imprecise: int = attr(default=0)
 
 
 @reference(Bf16DotOp)

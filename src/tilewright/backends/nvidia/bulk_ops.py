@@ -33,7 +33,6 @@ from tilewright.ir import (
     buffer,
     operand,
     optional_operand,
-    pointer,
     reference,
     scalar_integer,
     tile,
@@ -116,7 +115,6 @@ class StorePanelOp(
     The last panel is that of the `mem.descriptor_store` or `mem.descriptor_reduce` (of this kind).
     """
 
-    base: Value = operand(pointer)
     stored: Value = operand(tile)
     numbers: tuple[Value, ...] = variadic(scalar_integer)
     block_shape: tuple[int, ...] = attr()
