@@ -12,6 +12,7 @@ SUITES = {
     "language": "language_functions",
     "warp-split": "warp_split",
     "kernel-tests": "kernel_tests",
+    "users": "users",
     "compiled-users": "compiled_users",
 }
 

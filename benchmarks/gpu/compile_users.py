@@ -63,7 +63,7 @@ def _compiled(case: Case, arch: int) -> Any:
     options = {name: words.pop(name) for name in OPTIONS if name in words}
     if IS_TRITON:
         known = (name for name in words if name in case.kernel.arg_names)
-        words = {name: _for_cuda(words[name]) for name in known}
+        words = {name: for_cuda(words[name]) for name in known}
     names = list(inspect.signature(case.kernel.fn).parameters)
     signature: dict[str, str] = {}
     constants: dict[str, Any] = words
@@ -85,7 +85,7 @@ def _compiled(case: Case, arch: int) -> Any:
     return triton.compile(source, target=GPUTarget("cuda", arch, 32), options=options)
 
 
-def _for_cuda(value: Any) -> Any:
+def for_cuda(value: Any) -> Any:
     """A libdevice function that Triton's front end would take from CUDA's module by its name."""
     if getattr(value, "__module__", "") != "triton.language.extra.libdevice":
         return value
