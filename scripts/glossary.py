@@ -1,6 +1,6 @@
 """Check the field's words: private words, openings of docstrings, figures of machines in code.
 
-    python scripts/glossary.py [ROOM ...]        # all of src, or the files below some rooms
+    python scripts/glossary.py [ROOM ...]        # src and docs, or the files below some rooms
 
 `glossary.toml` lists the words, where they may not occur, and exceptions with their reason. Beyond
 words, no docstring opens with "Of" or "What", and no line of `src` names a machine or library next
@@ -78,12 +78,12 @@ def main(arguments: list[str]) -> int:
 
 
 def check(root: Path, table: dict[str, Any]) -> list[Finding]:
-    """All findings below `root/src`, by file and line; exceptions without use are findings too."""
+    """All findings, by file and line; exceptions without use are findings too."""
     rules = [_rule(row) for row in table.get("rule", [])]
     allowed = [_allowed(row) for row in table.get("exception", [])]
     used: set[Allowed] = set()
     findings: list[Finding] = []
-    for file in sorted((root / "src").rglob("*.py")):
+    for file in [*sorted((root / "src").rglob("*.py")), *sorted(_pages(root / "docs"))]:
         for finding in _in_file(file.relative_to(root).as_posix(), file.read_text("utf-8"), rules):
             reasons = [a for a in allowed if a.file == finding.path and a.text in finding.text]
             used.update(reasons)
@@ -91,6 +91,14 @@ def check(root: Path, table: dict[str, Any]) -> list[Finding]:
                 findings.append(finding)
     problem = "glossary.toml: no finding needs this exception"
     return findings + [Finding(a.file, 0, a.text, problem) for a in allowed if a not in used]
+
+
+def _pages(docs: Path) -> Iterator[Path]:
+    """Pages but decision records, which quote old words, and generated ones, written in src."""
+    for page in docs.rglob("*.md"):
+        folder = page.relative_to(docs).parts[0]
+        if folder not in ("adr", "generated") and page.name != "renames.md":
+            yield page
 
 
 def _rule(row: dict[str, Any]) -> Rule:
@@ -109,7 +117,11 @@ def _in_file(path: str, text: str, rules: list[Rule]) -> Iterator[Finding]:
     covering = [rule for rule in rules if rule.covers(PurePosixPath(path))]
     for number, line in enumerate(text.splitlines(), 1):
         yield from (Finding(path, number, line, problem) for problem in _problems(line, covering))
-    yield from _openings(path, text)
+        if path.endswith(".py") and _FIGURE.search(line) and _NAME.search(line):
+            problem = "figures of machines and libraries belong to docs/adr"
+            yield Finding(path, number, line, problem)
+    if path.endswith(".py"):
+        yield from _openings(path, text)
 
 
 def _problems(line: str, rules: list[Rule]) -> Iterator[str]:
@@ -119,8 +131,6 @@ def _problems(line: str, rules: list[Rule]) -> Iterator[str]:
         found = rule.pattern.search(words)
         if found:
             yield f"'{found[0]}': say {rule.instead}"
-    if _FIGURE.search(line) and _NAME.search(line):
-        yield "figures of machines and libraries belong to docs/adr"
 
 
 def _openings(path: str, text: str) -> Iterator[Finding]:

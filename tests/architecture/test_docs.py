@@ -104,11 +104,16 @@ def runnable(path: Path) -> bool:
 def run_page(path: Path, folder: Path, lacking: frozenset[str]) -> subprocess.CompletedProcess[str]:
     """Run a page's program in `folder`, without the blocks that need any of `lacking`."""
     script = folder / f"{path.stem.replace('-', '_')}_page.py"
-    script.write_text(program(blocks(path.read_text("utf-8")), lacking), "utf-8")
+    return run_program(program(blocks(path.read_text("utf-8")), lacking), script)
+
+
+def run_program(text: str, script: Path) -> subprocess.CompletedProcess[str]:
+    """Run a program from a file, in the folder of the file."""
+    script.write_text(text, "utf-8")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), *sys.path])}
     return subprocess.run(
         [sys.executable, with_small_caches.__file__, str(script)],
-        cwd=folder, env=environment, capture_output=True, text=True, check=False,
+        cwd=script.parent, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
 
 
@@ -225,6 +230,24 @@ def test_few_python_blocks_are_unexecuted_each_for_a_reason():
     ]
     assert set(left_out) == set(UNEXECUTED)
     assert len(left_out) <= MOST_UNEXECUTED
+
+
+COMPILED = """
+from tilewright.backends import GPUTarget
+from tilewright.compiler import ASTSource, compile
+
+types = {"x": "*fp32", "out": "*fp32", "columns": "i32", "stride": "i32", "factor": "fp32"}
+source = ASTSource(scale_rows, types | {"BLOCK": "constexpr"}, {"BLOCK": 4}, {})
+print("ld.global" in compile(source, target=GPUTarget("cuda", 90, 32)).asm["ptx"])
+"""
+"""Compiles the kernel of the page on arrays for a GPU; no device is needed."""
+
+
+def test_the_kernel_of_blocks_for_gpus_compiles_without_one(tmp_path: Path):
+    page = ROOT / "docs/howto/arrays-of-other-libraries.md"
+    assert "cupy" in needed(page)
+    text = program(blocks(page.read_text("utf-8")), frozenset(NEEDS)) + COMPILED
+    assert run_program(text, tmp_path / "arrays.py").stdout.splitlines()[-1] == "True"
 
 
 def test_blocks_of_doctests_are_run_by_the_test_of_the_essay():

@@ -43,6 +43,16 @@ def test_a_planted_fault_is_found(tmp_path: Path, fault: str) -> None:
     assert len(_check(tmp_path, FAULTS[fault], room="cpu/lower")) == 1
 
 
+def test_a_planted_fault_in_a_page_is_found(tmp_path: Path) -> None:
+    table = {"rule": [{"words": ["turned"], "instead": "transposed", "rooms": ["docs"]}]}
+    for name in ("howto/a.md", "b.md", "adr/0001-c.md", "internals/renames.md", "generated/d.md"):
+        page = tmp_path / "docs" / name
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text("# Of tiles\n\nA turned tile took 12 us on an H200.\n")
+    found = [finding.path for finding in glossary.check(tmp_path, table)]
+    assert found == ["docs/b.md", "docs/howto/a.md"]
+
+
 def test_other_words_are_not_found(tmp_path: Path) -> None:
     text = '"""Loads that returned in 2 us; products of numbers."""\n'
     assert _check(tmp_path, text, room="analysis") == []
