@@ -134,7 +134,7 @@ def symbols_of(form: Form) -> set[Symbol]:
 
 
 def constant_strides(form: Form, rank: int) -> list[int | None]:
-    """What the form grows by from one element to the next along each dim; None: by no constant."""
+    """The growth of a form per element along each dim; None where it is not constant."""
     strides: list[int | None] = [0] * rank
     for monomial, coefficient in form:
         if len(monomial) == 1 and monomial[0].kind is Kind.DIM:
