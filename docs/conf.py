@@ -32,6 +32,7 @@ html_context = {
         ("generated/api/tilewright", "tilewright"),
         ("generated/api/tilewright.testing", "tilewright.testing"),
         ("generated/errors/index", "Error codes"),
+        ("support", "Support matrix"),
         ("libdevice", "Library functions"),
         ("settings", "Settings"),
     ]

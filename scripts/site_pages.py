@@ -77,12 +77,41 @@ def name_page(module: str, name: str) -> str:
         lines = [place, "", f"{_FENCE}{{py:currentmodule}} {module}", _FENCE, ""]
         lines += entry(name, value, "", example.title)
     lines = [f"# {example.title}", "", *lines, "## Example", "", example.markdown, ""]
+    if module == "tilewright.language" and "kernel[" in example.code:
+        lines += ["## Where it runs", "", support(example.title), ""]
     found = members(value) if isinstance(value, type) else []
     if found:
         lines += ["## Methods and properties", ""]
     for member, attribute in found:
         lines += entry(member, attribute, name)
     return "\n".join(lines)
+
+
+EVERYWHERE = (
+    "in the interpreter, on CPUs and on the emulated GPU, and is assembled for sm_80, sm_90a and "
+    "sm_120a"
+)
+
+
+def support(title: str) -> str:
+    """Where a name of the language runs, and the dtypes of its row in the support matrix."""
+    text = f"The example runs {EVERYWHERE}."
+    cells = _support_rows().get(title)
+    if cells is None:
+        return text
+    taken = [f"`{name}`" for name, cell in cells.items() if cell == "yes"]
+    partly = [f"`{name}` ({cell})" for name, cell in cells.items() if cell not in ("yes", "no")]
+    matrix = "[support matrix](../../support.md)"
+    return f"{text} In all of these it takes {', '.join([*taken, *partly])} ({matrix})."
+
+
+@cache
+def _support_rows() -> dict[str, dict[str, str]]:
+    """The cells of the support matrix, by op and dtype."""
+    lines = (ROOT / "docs/support.md").read_text("utf-8").splitlines()
+    table = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if "|" in line]
+    head, _, *rows = table
+    return {row[0]: dict(zip(head[1:], row[1:], strict=True)) for row in rows}
 
 
 @cache

@@ -61,7 +61,7 @@ def _launched_on(execution: str, folder: Path) -> Iterator[None]:
 
         def launch(*args: Any, **keywords: Any) -> Any:
             if execution in EMULATED:
-                return _emulate(usual, EMULATED[execution], args, keywords)
+                return emulate(usual, EMULATED[execution], args, keywords)
             compiled = usual(*args, **keywords)
             _assemble(compiled.src, execution, keywords, folder)
             return compiled
@@ -73,7 +73,7 @@ def _launched_on(execution: str, folder: Path) -> Iterator[None]:
         yield
 
 
-def _emulate(launch: Any, device: str, args: Any, keywords: Any) -> Any:
+def emulate(launch: Any, device: str, args: Any, keywords: Any) -> Any:
     """Launch a kernel on the emulated GPU, on the arrays where they are."""
     ranges: list[tuple[int, int]] = []
 
