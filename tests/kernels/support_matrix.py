@@ -54,7 +54,7 @@ def measure(probe: Probe, dtype: str, folder: Path) -> set[str]:
     file = folder / "probe.py"
     file.write_text(program(probe, dtype), "utf-8")
     kernel = runpy.run_path(str(file))["probe"]
-    interpreted = tilewright.jit(kernel.fn, interpret=True)
+    interpreted: Any = tilewright.jit(kernel.fn, interpret=True)
     launches: dict[str, Callable[..., Any]] = {
         "interpreter": interpreted[(1,)],
         "cpu": kernel[(1,)],

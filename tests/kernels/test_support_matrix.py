@@ -13,9 +13,10 @@ from tests.kernels.support_matrix import cell, line, measure, row, rows_of_page
 from tests.kernels.support_probes import DTYPES, PROBES, Probe
 
 WITHOUT_A_ROW = {
-    "arange", "assume", "cdiv", "ceil_div", "debug_barrier", "device_assert", "device_print", "dot_scaled",
-    "expect_zero", "extern", "extern_elementwise", "inline_asm_elementwise", "max_constancy",
-    "max_contiguous", "multiple_of", "num_programs", "pair_uniform_to_normal", "philox",
+    "arange", "assume", "cdiv", "ceil_div", "debug_barrier", "device_assert", "device_print",
+    "dot_scaled", "expect_zero", "extern", "extern_elementwise", "inline_asm_elementwise",
+    "max_constancy", "max_contiguous", "multiple_of", "num_programs",
+    "pair_uniform_to_normal", "philox",
     "philox_impl", "program_id", "rand", "rand4x", "randint", "randint4x", "randn", "randn4x",
     "static_assert", "static_print", "swizzle2d", "to_tensor", "uint_to_uniform_float",
 }  # fmt: skip
