@@ -67,6 +67,7 @@ from tilewright.ops import (
     XorOp,
     sign_of,
 )
+from tilewright.support.registration import Registration
 
 Facts = Sequence[Alignment]
 Rule = Callable[[Op, Facts], Alignment]
@@ -147,13 +148,7 @@ def _constancy(*facts: Alignment) -> tuple[int, ...]:
     return tuple(gcd(*ks) for ks in zip(*(f.constancy for f in facts), strict=True))
 
 
-def _rule(*op_classes: type[Op]) -> Callable[[Rule], Rule]:
-    def register(rule: Rule) -> Rule:
-        for op_class in op_classes:
-            _RULES[op_class] = rule
-        return rule
-
-    return register
+_rule = Registration(_RULES)
 
 
 # --- constants ------------------------------------------------------------------------------------
@@ -493,17 +488,9 @@ def _conjunction(op: Op, operands: Facts) -> Alignment:
     return Alignment(runs, starts, _constancy(x, y))
 
 
-@_rule(OrOp, XorOp)
-def _bitwise(op: Op, operands: Facts) -> Alignment:
-    x, y = operands
-    ones = (1,) * len(x.contiguity)
-    common = tuple(gcd(x.each(d), y.each(d)) for d in x.dims)
-    return Alignment(ones, common, _constancy(x, y))
-
-
-@_rule(MinOp, MaxOp)
-def _extremum(op: Op, operands: Facts) -> Alignment:
-    """One of the two, element by element."""
+@_rule(OrOp, XorOp, MinOp, MaxOp)
+def _bitwise_or_extremum(op: Op, operands: Facts) -> Alignment:
+    """Low bits of both, or one of the two, element by element."""
     x, y = operands
     ones = (1,) * len(x.contiguity)
     common = tuple(gcd(x.each(d), y.each(d)) for d in x.dims)

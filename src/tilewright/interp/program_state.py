@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from time import perf_counter_ns
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -42,9 +42,9 @@ from tilewright.ops import (
 from tilewright.support import errors
 from tilewright.support.data_class import dataclass
 from tilewright.support.printed_lines import printed_line
+from tilewright.support.registration import Registration
 
 Grid = tuple[int, int, int]
-R = TypeVar("R", bound=Callable[..., tuple[Array, ...]])
 MachineRule = Callable[["Machine", Any, Sequence[ConcreteValue]], tuple[Array, ...]]
 MACHINE_RULES: dict[type[Op], MachineRule] = {}
 """The rule of each op that requires the machine."""
@@ -82,15 +82,8 @@ class Machine:
             self.memory.races.enter(program)
 
 
-def machine_rule(op_class: type[Op]) -> Callable[[R], R]:
-    """Register the rule of an op class."""
-
-    def register(rule: R) -> R:
-        assert op_class not in MACHINE_RULES, f"two machine rules for {op_class.opcode}"
-        MACHINE_RULES[op_class] = rule
-        return rule
-
-    return register
+machine_rule = Registration(MACHINE_RULES)
+"""Registers the rule of op classes."""
 
 
 @machine_rule(ProgramIdOp)

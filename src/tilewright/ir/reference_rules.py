@@ -11,38 +11,22 @@ registers the rules of its own ops.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from tilewright.ir.core import Op
+from tilewright.support.registration import Registration
 
 ReferenceRule = Callable[..., Any]
-R = TypeVar("R", bound=ReferenceRule)
 REFERENCE_RULES: dict[type[Op], ReferenceRule] = {}
 """NumPy semantics of each op: rule(op, *operand arrays) -> array or tuple of arrays."""
 
 
-def reference(op_class: type[Op]) -> Callable[[R], R]:
-    """Register the NumPy rule of an op class."""
-
-    def register(rule: R) -> R:
-        assert op_class not in REFERENCE_RULES, f"two reference rules for {op_class.opcode}"
-        REFERENCE_RULES[op_class] = rule
-        return rule
-
-    return register
-
+reference = Registration(REFERENCE_RULES)
+"""Registers the NumPy rule of op classes."""
 
 REGION_RULES: dict[type[Op], ReferenceRule] = {}
 """Semantics of ops of backends that have regions: rule(op, run, *operand arrays) -> arrays, where
 run(block, *arrays) runs a region with these arguments."""
 
-
-def region_rule(op_class: type[Op]) -> Callable[[R], R]:
-    """Register the rule of an op class with regions."""
-
-    def register(rule: R) -> R:
-        assert op_class not in REGION_RULES, f"two rules for {op_class.opcode}"
-        REGION_RULES[op_class] = rule
-        return rule
-
-    return register
+region_rule = Registration(REGION_RULES)
+"""Registers the rule of op classes with regions."""

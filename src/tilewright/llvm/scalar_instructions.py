@@ -20,6 +20,7 @@ from tilewright.llvm.ir_emitter import (
     llvm_type,
     splat_constant,
 )
+from tilewright.support.registration import Registration
 
 Rule = Callable[[Code, "Op", list[Val]], Val]
 
@@ -42,13 +43,7 @@ def constant(value: float | bool, element: DType, width: int = 1) -> Val:
 _RULES: dict[str, Rule] = {}
 
 
-def rule(*opcodes: str) -> Callable[[Rule], Rule]:
-    def register(function: Rule) -> Rule:
-        for opcode in opcodes:
-            _RULES[opcode] = function
-        return function
-
-    return register
+rule = Registration(_RULES)
 
 
 def lower_elementwise(code: Code, op: Op, operands: list[Val]) -> Val:

@@ -337,16 +337,9 @@ def share(op: ShareOp, x: Any) -> Any:
     return BufferMemory([x])
 
 
-@reference(AsyncCopyOp)
-def async_copy(op: AsyncCopyOp, x: Any, memory: Any) -> tuple[()]:
+@reference(WriteOp, AsyncCopyOp)
+def write(op: WriteOp | AsyncCopyOp, x: Any, memory: Any) -> tuple[()]:
     """Copied immediately."""
-    memory.item().write(x)
-    return ()
-
-
-@reference(WriteOp)
-def write(op: WriteOp, x: Any, memory: Any) -> tuple[()]:
-    """The same as a copy."""
     memory.item().write(x)
     return ()
 
@@ -394,13 +387,7 @@ def wgmma_wait(op: WgmmaWaitOp, x: Any) -> Any:
     return x
 
 
-@reference(CommitOp)
-def commit(op: CommitOp) -> tuple[()]:
+@reference(CommitOp, WaitOp)
+def wait(op: CommitOp | WaitOp) -> tuple[()]:
     """Copies complete immediately here."""
-    return ()
-
-
-@reference(WaitOp)
-def wait(op: WaitOp) -> tuple[()]:
-    """Nothing to wait for."""
     return ()

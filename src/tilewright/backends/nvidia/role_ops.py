@@ -112,22 +112,10 @@ def is_over_programs(loop: ForOp) -> bool:
     return any(isinstance(factor.op, BlocksOp) for factor in affine.of(loop.step).factors())
 
 
-@reference(BlockOp)
-def block(op: BlockOp, program: Any) -> Any:
-    """Each program has its own block."""
+@reference(BlockOp, NeighbourOp, BlocksOp)
+def block(op: BlockOp | NeighbourOp | BlocksOp, program: Any) -> Any:
+    """Each program has a block of its own, alone."""
     return program
-
-
-@reference(NeighbourOp)
-def neighbour(op: NeighbourOp, program: Any) -> Any:
-    """Each block is alone."""
-    return program
-
-
-@reference(BlocksOp)
-def blocks(op: BlocksOp, programs: Any) -> Any:
-    """The number of programs."""
-    return programs
 
 
 @region_rule(RolesOp)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import struct
 from collections import Counter
 
-from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering
+from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, in_body
 from tilewright.backends.nvidia.lower.literal_folding import float_number, folded
 from tilewright.ir.types import dtype_of, f32
 from tilewright.llvm import Val, float_text
@@ -60,7 +60,7 @@ def quotient(
     if not is_exact:
         return code.let_here(f"fmul float {x}, {divisor.high}", "float")
     rest = code.let_here(f"fmul float {x}, {divisor.low}", "float")
-    return _here(code.intrinsic("fma", "float", x, divisor.high, rest))
+    return in_body(code.intrinsic("fma", "float", x, divisor.high, rest))
 
 
 def _by_one_instruction(state: GpuLowering, rounding: str, x: Val, y: Val) -> Val:
@@ -97,7 +97,7 @@ def _divisor(state: GpuLowering, y: Val, rounding: str) -> _Divisor:
         return _Divisor(scale, reciprocal, reciprocal)
     high = code.let_here(f"fmul float {reciprocal}, {_literal(_SMALLER)}", "float")
     minus = code.let_here(f"fneg float {high}", "float")
-    lack = _here(code.intrinsic("fma", "float", minus, scaled, _literal(1.0)))
+    lack = in_body(code.intrinsic("fma", "float", minus, scaled, _literal(1.0)))
     low = code.let_here(f"fmul float {lack}, {high}", "float")
     # Of 0, infinities and NaNs the lack is a NaN.
     known = code.let_here(f"fcmp olt float {lack}, 1.0", "i1")
@@ -121,8 +121,3 @@ def _rounded(number: float) -> float:
 
 def _literal(number: float) -> Val:
     return Val(float_text(number, "float"), "float", BODY)
-
-
-def _here(value: Val) -> Val:
-    # Of the body's level, so that code that uses it stays where it is written.
-    return Val(value.text, value.type, BODY) if value.text.startswith("%") else value

@@ -32,6 +32,11 @@ BODY = 1
 Registers = Sequence[Val]
 
 
+def in_body(value: Val) -> Val:
+    """The value at the level of the body, so that code that uses it stays where it is written."""
+    return Val(value.text, value.type, BODY) if value.text.startswith("%") else value
+
+
 @dataclass(slots=True)
 class VectorGroup:
     """Element-wise ops that are lowered one vector after the other.

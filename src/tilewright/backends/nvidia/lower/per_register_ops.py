@@ -12,6 +12,7 @@ from tilewright.backends.nvidia.lower.float_quotient import is_approximate, quot
 from tilewright.backends.nvidia.lower.gpu_lowering import (
     BODY,
     GpuLowering,
+    in_body,
     lowering,
     moving_bits,
 )
@@ -99,7 +100,7 @@ def lower_one(state: GpuLowering, op: Op, operands: list[Val]) -> Val:
         return quotient(state, op.rounding, operands[0], operands[1])
     if op.opcode == "arith.rare":
         return _rare(state, op, operands)
-    return _here(lower_elementwise(state.code, op, operands))
+    return in_body(lower_elementwise(state.code, op, operands))
 
 
 _FLOAT_REGISTERS = {
@@ -133,7 +134,7 @@ def _rare(state: GpuLowering, op: Op, operands: list[Val]) -> Val:
     # The slow form takes the hardware's functions as well.
     lower_rare = attribute_late("tilewright.transforms.expand.rare_branch:lower_rare")
     emit = partial(_lower_inner, state)
-    return _here(lower_rare(state.code, op, operands, emit))
+    return in_body(lower_rare(state.code, op, operands, emit))
 
 
 def _lower_inner(state: GpuLowering, _code: Code, op: Op, operands: list[Val]) -> Val:
@@ -157,11 +158,6 @@ def _half_of_wide_mul(state: GpuLowering, op: MulOp | MulHighOp, operands: list[
     if isinstance(op, MulHighOp):
         whole = state.code.let_here(f"lshr i64 {whole}, 32", "i64")
     return state.code.let_here(f"trunc i64 {whole} to i32", "i32")
-
-
-def _here(value: Val) -> Val:
-    # Of the body's level, so that code that uses it stays where it is written.
-    return Val(value.text, value.type, BODY) if value.text.startswith("%") else value
 
 
 _APPROXIMATE = {

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import product
-from typing import Any, TypeVar
+from typing import Any
 
 from tilewright.ir import Builder, Function, Op, Rewriter, Trait, Value
 from tilewright.ir.types import TileType, Type, dtype_of, shape_of, with_shape
@@ -35,6 +35,7 @@ from tilewright.ops import (
     TransposeOp,
     YieldOp,
 )
+from tilewright.support.registration import Registration
 from tilewright.transforms import add_choice, add_slot, is_root, keep_slice, yield_more
 
 Piece = tuple[int, int]
@@ -176,15 +177,7 @@ class _Splitting:
 
 
 _HANDLERS: dict[type[Op], Callable[[_Splitting, Builder, Any, Region], Op]] = {}
-Handler = TypeVar("Handler", bound=Callable[..., Op])
-
-
-def _handles(*classes: type[Op]) -> Callable[[Handler], Handler]:
-    def register(handler: Handler) -> Handler:
-        _HANDLERS.update(dict.fromkeys(classes, handler))
-        return handler
-
-    return register
+_handles = Registration(_HANDLERS)
 
 
 def _sizes(region: Region) -> tuple[int, ...]:

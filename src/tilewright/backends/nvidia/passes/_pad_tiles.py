@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from tilewright.ir import ArithmeticBuilder, Block, Builder, Function, Op, Rewriter, Value
 from tilewright.ir.types import DType, TileType, Type, dtype_of, element_of, i1, shape_of
@@ -43,6 +43,7 @@ from tilewright.ops import (
     YieldOp,
 )
 from tilewright.support import errors
+from tilewright.support.registration import Registration
 
 Shape = tuple[int, ...]
 
@@ -146,15 +147,7 @@ class _Padding(ArithmeticBuilder):
 
 
 _HANDLERS: dict[type[Op], Callable[[_Padding, Any], None]] = {}
-Handler = TypeVar("Handler", bound=Callable[..., None])
-
-
-def _handles(*classes: type[Op]) -> Callable[[Handler], Handler]:
-    def register(handler: Handler) -> Handler:
-        _HANDLERS.update(dict.fromkeys(classes, handler))
-        return handler
-
-    return register
+_handles = Registration(_HANDLERS)
 
 
 @_handles(RangeOp)

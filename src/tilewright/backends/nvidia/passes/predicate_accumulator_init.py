@@ -15,12 +15,11 @@ registers, so the wait can be deferred to the next iteration (deferred_waits.py)
 
 from __future__ import annotations
 
-from math import copysign
-
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp
+from tilewright.backends.nvidia.schedule.schedule_loop import is_zero
 from tilewright.ir import Block, Builder, Function, Op, Pass, Value
 from tilewright.ir.types import i1
-from tilewright.ops import ConstantOp, ForOp, IfOp, SelectOp, SplatOp
+from tilewright.ops import ForOp, IfOp, SelectOp, SplatOp
 from tilewright.support.data_class import dataclass
 from tilewright.transforms import add_slot, defining_block, set_operands, yield_more
 
@@ -100,20 +99,13 @@ def _restart_of(value: Value) -> _Restart | None:
         values = [block.terminator.operands[value.index] for block in op.regions]
     else:
         return None
-    zeros = [_is_zero(v) for v in values]
+    zeros = [is_zero(v) for v in values]
     if condition.type is not i1 or zeros.count(True) != 1:
         return None
     accumulator = values[zeros.index(False)]
     if _is_inside(accumulator, op):
         return None
     return _Restart(accumulator, condition, zeros[0], op)
-
-
-def _is_zero(value: Value) -> bool:
-    op = value.op
-    if isinstance(op, SplatOp):
-        op = op.x.op
-    return isinstance(op, ConstantOp) and op.value == 0 and copysign(1, op.value) > 0
 
 
 def _is_inside(value: Value, op: Op) -> bool:
