@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from dataclasses import field
 from enum import IntEnum
 
-from tilewright.backends.nvidia.layouts.access_demand import access_demand
+from tilewright.backends.nvidia.layouts.demanded_layout import demanded_layout
 from tilewright.backends.nvidia.layouts.direct_loads import direct_layout
 from tilewright.backends.nvidia.layouts.layout_context import LayoutContext
 from tilewright.backends.nvidia.layouts.layout_propagation import default_layout
@@ -183,7 +183,7 @@ class LayoutInference(LayoutContext):
 
     def _layout_of_cheap(self, value: Value) -> LinearLayout:
         """The layout of a carried or chosen tile that could be made in any."""
-        return access_demand(value, self) or default_layout(shape_of(value.type), self.warps)
+        return demanded_layout(value, self) or default_layout(shape_of(value.type), self.warps)
 
     # -- 2. constraints -------------------------------------------------------------------------
 

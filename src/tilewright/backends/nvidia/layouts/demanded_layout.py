@@ -1,4 +1,4 @@
-"""The layout in which loads and stores use a tile of indices, for those that loops carry.
+"""The layout in which users need a cheap tile that a loop carries or a branch chooses.
 
     %rows = cf.for ... (%r: tile<128xi32>) {
       %s = cf.if %next { ... } { cf.yield %r }        in which layout?
@@ -9,7 +9,12 @@
     }
 
 A tile that is made where it is used is made in each layout that is required. One that a loop
-carries, or that a branch chooses, has one: any other would be converted in each iteration.
+carries, or that a branch chooses, has one: any other would be converted in each iteration. A tile
+that meets others in an element-wise op follows these:
+
+    %s = nvidia.wgmma ... : tile<128x128xf32, D>
+    %m = cf.if %all { cf.yield %zero } else { ... }     made in D
+    %t = arith.add %s, %m
 """
 
 from __future__ import annotations
@@ -23,8 +28,8 @@ from tilewright.layout import LinearLayout
 from tilewright.ops import BroadcastOp, ExpandDimsOp, ForOp, IfOp, LoadOp, StoreOp, YieldOp
 
 
-def access_demand(value: Value, context: LayoutContext) -> LinearLayout | None:
-    """The layout that the first memory access requires of a tile, through cheap ops; or None."""
+def demanded_layout(value: Value, context: LayoutContext) -> LinearLayout | None:
+    """The layout that the first user requires of a tile, through cheap ops; None if none does."""
     return _demand(value, context, set())
 
 
@@ -52,7 +57,8 @@ def _demand_of_user(
         return next((layout for layout in demands if layout is not None), None)
     if not (Trait.ELEMENTWISE in user.traits or isinstance(user, BroadcastOp | ExpandDimsOp)):
         return None
-    made = _demand(user.results[0], context, seen)
+    others = [operand for operand in user.operands if operand is not value]
+    made = context.deciding_layout(others) or _demand(user.results[0], context, seen)
     return None if made is None else rule.operand(user, user.operands.index(value), made)
 
 
