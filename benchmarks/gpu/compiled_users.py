@@ -2,9 +2,9 @@
 
     python -m benchmarks.gpu compiled-users [--triton PYTHON] [--arch 80 90] [--keep] [FAMILY ...]
 
-PYTHON is that of an environment with Triton 3.6; without it, kept figures of sm_80 and sm_90 are
-read. Both compilers get the same kernels (`tests/corpus/users`), launch facts and ptxas, which is
-that of the wheel of the extra `test`.
+PYTHON is that of an environment with Triton 3.6; without it, kept figures of sm_80, sm_90 and
+sm_120 are read. Both compilers get the same kernels (`tests/corpus/users`), launch facts and ptxas,
+which is that of the wheel of the extra `test`.
 `nvdisasm` comes from PATH or `NVDISASM`. `--keep` writes Triton's figures to
 `tests/golden/users/triton/sm_ARCH.csv`; they do not change until a kernel does. A table shows the
 cases in which our figure of a column is more than `--above` times Triton's. Families are compiled

@@ -523,3 +523,46 @@ def test_an_operand_that_a_loop_carries_to_its_end(device: Device):
     c = device.empty((64, 64), np.float32)
     device.run(carried_operand, (1,), device.array(a), device.array(b), c, 256, 256, 64)
     assert_product(c, np.concatenate([a[:, :192], a[:, 128:192]], 1), b)
+
+
+@jit
+def product_in_two_loops(
+    a, b, c, blocks, K, am, bk, cm, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):
+    """a @ b; the second loop goes on with the pointers of the first."""
+    rows, columns, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    x = a + rows[:, None] * am + k[None, :]
+    y = b + k[:, None] * bk + columns[None, :]
+    acc = tl.zeros((BM, BN), tl.float32)
+    middle = blocks * BK
+    for _ in range(0, middle, BK):
+        acc = tl.dot(tl.load(x), tl.load(y), acc)
+        x += BK
+        y += BK * bk
+    for _ in range(middle, K, BK):
+        acc = tl.dot(tl.load(x), tl.load(y), acc * 0.5)
+        x += BK
+        y += BK * bk
+    tl.store(c + rows[:, None] * cm + columns[None, :], acc.to(tl.float16))
+
+
+@pytest.mark.parametrize("blocks", range(4))
+def test_pointers_that_one_loop_leaves_to_the_next(device: Device, blocks: int) -> None:
+    a, b = random_of(np.float16, 64, 192), random_of(np.float16, 192, 64)
+    arrays, kernels = (device.array(a), device.array(b)), list[Any]()
+
+    def run(bulk_loads: str, c: Array) -> None:
+        kernels.append(device.run(
+            product_in_two_loops, (1,), *arrays, c, blocks, 192, 192, 64, 64, BM=64, BN=64, BK=64,
+            bulk_loads=bulk_loads, num_warps=4,
+        ))  # fmt: skip
+
+    plain, promoted = both(device, run, (64, 64), np.float16)
+    np.testing.assert_array_equal(plain, promoted)
+    steps = np.split(a.astype(np.float64), 3, axis=1), np.split(b.astype(np.float64), 3)
+    exact = np.zeros((64, 64))
+    for number, (left, right) in enumerate(zip(*steps, strict=True)):
+        exact = exact * (1.0 if number < blocks else 0.5) + left @ right
+    np.testing.assert_allclose(promoted.astype(np.float64), exact, rtol=8e-3, atol=3e-2)
+    assert promoted_loads(device, kernels) in (2, None)
+    assert device.name != "emulated" or "cp.async.cg" not in kernels[1].asm["llir"]

@@ -240,6 +240,8 @@ def differs_by_program(symbol: Symbol) -> bool:
         _, _, forms = cast("tuple[object, object, tuple[Form, ...]]", symbol.key)
         inner = (s for form in forms for s in symbols_of(form))
         return is_program_number(symbol) or any(map(differs_by_program, inner))
+    if symbol.kind is Kind.TRIPS:
+        return True
     if symbol.kind in (Kind.VALUE, Kind.CARRIED):
         value = cast("Value", symbol.key)
         return value.op is not None or bool(symbol.loops)

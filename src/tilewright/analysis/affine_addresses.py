@@ -60,6 +60,7 @@ class Kind(Enum):
 
     DIM = "coordinate along a dim of the tile"
     ITERATION = "iterations of a loop so far"
+    TRIPS = "iterations of a loop in all"
     CARRIED = "value carried by a loop"
     VALUE = "value that is not taken apart"
     COMPUTED = "result of an op on forms"
@@ -266,7 +267,12 @@ class AffineForms:
         self._forms[op.index] = added(self._carried_form(op.lower), steps)
         self._inside(op, op.carried, lambda: self._block(op.body))
         self._resolve_carried(op, op.carried)
-        self._forms.update((r, self._opaque(r)) for r in op.results)
+        done = self._iteration(op)
+        trips = (((self._symbol(Kind.TRIPS, op, loops=self._loops),), 1),)
+        for result, arg in zip(op.results, op.carried, strict=True):
+            last = self._steps[arg]
+            moved = None if last is None else substituted(last, done, trips)
+            self._forms[result] = self._opaque(result) if moved is None else moved
 
     def _while(self, op: WhileOp) -> None:
         def body() -> None:

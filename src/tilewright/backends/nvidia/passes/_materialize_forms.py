@@ -15,11 +15,12 @@ from tilewright.analysis import Form, Kind, Symbol
 from tilewright.ir import Block, Builder, Op, Value
 from tilewright.ir.types import i64
 from tilewright.ops import ForOp
+from tilewright.transforms import trip_count
 
 
 def is_computable(form: Form, before: Op) -> bool:
     """Whether each symbol has a scalar that is defined before an op."""
-    return all(_scalar(symbol, before) for monomial, _ in form for symbol in monomial)
+    return all(_is_known(symbol, before) for monomial, _ in form for symbol in monomial)
 
 
 def materialize(builder: Builder, form: Form, before: Op) -> Value:
@@ -57,19 +58,31 @@ def _scalar(symbol: Symbol, before: Op) -> Value | None:
     return next((value for value in values if dominates(value, before)), None)
 
 
+def _is_known(symbol: Symbol, before: Op) -> bool:
+    if symbol.kind is Kind.TRIPS:
+        loop = cast("ForOp", symbol.key)
+        return all(dominates(bound, before) for bound in (loop.lower, loop.upper, loop.step))
+    return _scalar(symbol, before) is not None
+
+
 def _is_count(symbol: Symbol) -> bool:
     return symbol.kind is Kind.ITERATION and isinstance(symbol.key, ForOp)
 
 
 def _term(builder: Builder, monomial: Sequence[Symbol], factor: int, before: Op) -> Value:
     values = [builder.constant(factor, i64)]
-    for symbol in monomial:
-        scalar = _scalar(symbol, before)
-        assert scalar is not None
-        value = builder.cast(scalar, i64)
-        if _is_count(symbol):
-            loop = cast("ForOp", symbol.key)
-            passed = builder.sub(value, builder.cast(loop.lower, i64))
-            value = builder.div(passed, builder.cast(loop.step, i64))
-        values.append(value)
+    values += [_factor(builder, symbol, before) for symbol in monomial]
     return reduce(builder.mul, values)
+
+
+def _factor(builder: Builder, symbol: Symbol, before: Op) -> Value:
+    if symbol.kind is Kind.TRIPS:
+        return builder.cast(trip_count(builder, cast("ForOp", symbol.key)), i64)
+    scalar = _scalar(symbol, before)
+    assert scalar is not None
+    value = builder.cast(scalar, i64)
+    if not _is_count(symbol):
+        return value
+    loop = cast("ForOp", symbol.key)
+    passed = builder.sub(value, builder.cast(loop.lower, i64))
+    return builder.div(passed, builder.cast(loop.step, i64))

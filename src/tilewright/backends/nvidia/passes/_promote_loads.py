@@ -218,8 +218,42 @@ class _LoadPromotion:
             if not is_computable(part.start, load):
                 raise NotABlock("its first index is not computed before it")
             # An index of 64 bits may exceed a coordinate; past all extents that does not matter.
-            if part.extent is None and not _is_small_count(part.start):
+            if part.extent is None and not self._is_small_count(part.start):
                 raise NotABlock("an index without an end is not computed in 32 bits")
+
+    def _is_small_count(self, form: Form) -> bool:
+        """Whether a form is less than the last index of loops that follow each other: a sum of
+        c * n, for iteration n of x // d with c <= d, or of iterations in steps of d >= c. Those of
+        the loops before the last one are all, whose number is exact."""
+        loops = [self._counted_loop(monomial, factor) for monomial, factor in form]
+        if not loops or None in loops:
+            return False
+        (first, *_), rest = loops, zip(loops, loops[1:], strict=False)
+        follow = all(self._follows(before, after) for before, after in rest if before and after)
+        return first is not None and self._facts[first.lower].sign is Sign.NON_NEGATIVE and follow
+
+    def _follows(self, before: ForOp, after: ForOp) -> bool:
+        """Whether a loop starts at the upper bound of another one, which its steps reach."""
+        form = self._forms.forms.form
+        step, facts = _constant(before.step) or 0, self._facts
+        whole = step > 0 and not any(
+            facts[bound].every % step for bound in (before.lower, before.upper)
+        )
+        return whole and form(after.lower) == form(before.upper)
+
+    @staticmethod
+    def _counted_loop(monomial: Sequence[Symbol], factor: int) -> ForOp | None:
+        """The loop whose iterations a term counts, in steps that are not longer than its own."""
+        (symbol, *others), count = monomial or (None,), None
+        if symbol is None or others or symbol.kind not in (Kind.ITERATION, Kind.TRIPS):
+            return None
+        loop = symbol.key
+        if not isinstance(loop, ForOp) or loop.upper.type is not i32 or factor <= 0:
+            return None
+        count, step = loop.upper.op, _constant(loop.step) or 0
+        if step == 1 and symbol.kind is Kind.ITERATION and isinstance(count, DivOp):
+            step = _constant(count.rhs) or 0
+        return loop if factor <= step else None
 
     def _require_stride(self, stride: Form, size: int) -> None:
         number = self._parameter(stride)
@@ -253,7 +287,7 @@ class _LoadPromotion:
         return min(map(self._sign_of_symbol, monomial), default=Sign.NON_NEGATIVE)
 
     def _sign_of_symbol(self, symbol: Symbol) -> Sign:
-        if symbol.kind is Kind.ITERATION:
+        if symbol.kind in (Kind.ITERATION, Kind.TRIPS):
             return Sign.NON_NEGATIVE
         return max((self._facts[value].sign for value in symbol.values), default=Sign.UNKNOWN)
 
@@ -300,7 +334,7 @@ class _LoadPromotion:
         if (number := self._scalar(form, load)) is not None:
             return number if isinstance(number, Value) else build.constant(number, i32)
         index = materialize(build, form, load)
-        if not _is_small_count(form):
+        if not self._is_small_count(form):
             index = build.min(index, LAST_INDEX)
         return build.cast(index, i32)
 
@@ -338,24 +372,6 @@ def _ended(block: StridedBlock, shape: Sequence[int]) -> StridedBlock:
         for part, size in zip(block.dims, shape, strict=True)
     ]
     return replace(block, dims=tuple(dims))
-
-
-def _is_small_count(form: Form) -> bool:
-    """Whether a form is c * n for iteration n of x // d, c <= d, or of iterations in steps of d up
-    to x: it is then less than x."""
-    if len(form) != 1 or len(form[0][0]) != 1:
-        return False
-    ((symbol,), factor) = form[0]
-    loop = symbol.key
-    if symbol.kind is not Kind.ITERATION or not isinstance(loop, ForOp):
-        return False
-    count = loop.upper.op
-    step = _constant(loop.step) or 0
-    if _constant(loop.lower) != 0 or loop.upper.type is not i32 or factor <= 0:
-        return False
-    if step == 1 and isinstance(count, DivOp):
-        return factor <= (_constant(count.rhs) or 0)
-    return factor <= step
 
 
 def _constant(value: Value) -> int | None:
