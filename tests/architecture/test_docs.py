@@ -153,20 +153,18 @@ def run_command(command: str, folder: Path) -> str:
     return done.stdout
 
 
+def has_commands(path: Path) -> bool:
+    """Whether a page has console blocks."""
+    return any(block.language == "console" for block in blocks(path.read_text("utf-8")))
+
+
 @pytest.mark.parametrize(
-    "path", [p for p in PAGES if runnable(p)], ids=lambda p: str(p.relative_to(ROOT))
+    "path",
+    [p for p in PAGES if runnable(p) or has_commands(p)],
+    ids=lambda p: str(p.relative_to(ROOT)),
 )
-def test_code_runs_and_prints_the_output_of_the_page(path: Path, tmp_path: Path):
+def test_code_and_commands_run_and_print_the_output_of_the_page(path: Path, tmp_path: Path):
     assert_page_runs(path, tmp_path, lacking_here() | {"torch", "matplotlib", "g++"})
-
-
-CONSOLE = [p for p in PAGES if "\n```console\n" in p.read_text("utf-8")]
-
-
-@pytest.mark.parametrize("path", CONSOLE, ids=lambda p: str(p.relative_to(ROOT)))
-def test_commands_of_pages_run_and_print_the_output_of_the_page(path: Path, tmp_path: Path):
-    if runnable(path):
-        assert run_page(path, tmp_path, frozenset(NEEDS)).returncode == 0
     for block in blocks(path.read_text("utf-8")):
         if block.language == "console":
             for command, output in commands(block):
