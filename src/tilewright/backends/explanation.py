@@ -18,9 +18,13 @@ __all__ = [
     "CpuResources",
     "Explanation",
     "LaunchSizes",
+    "LayoutRow",
     "LoopRow",
     "OpRow",
     "Resources",
+    "ScheduleRow",
+    "ScheduledOp",
+    "SharedAccessRow",
     "distinct_rows",
 ]
 
@@ -71,6 +75,61 @@ class LoopRow:
     lines: tuple[int, ...]
     writes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutRow:
+    """A layout of tiles in registers, as the inspector draws it.
+
+    tile: shape and type; values: tiles that have it, with their lines; shape; register, lane, warp:
+    for each bit of these numbers, the coordinates that it adds by XOR
+    """
+
+    tile: str
+    values: tuple[str, ...]
+    shape: tuple[int, ...]
+    register: tuple[tuple[int, ...], ...]
+    lane: tuple[tuple[int, ...], ...]
+    warp: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedAccessRow:
+    """One instruction of a warp that reads or writes shared memory.
+
+    line: of the op in the kernel; what: the access; how: the instruction; bytes: per lane; degree:
+    of bank conflicts; addresses: the first byte of each lane, relative to the buffer
+    """
+
+    line: int | None
+    what: str
+    how: str
+    bytes: int
+    degree: int
+    addresses: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledOp:
+    """An op of a pipelined loop. kind: copy, wait, dot; line: in the kernel; text; ahead:
+    iterations from a copy to its use; pending: groups of copies that a wait leaves in flight"""
+
+    kind: str
+    line: int | None
+    text: str
+    ahead: int = 0
+    pending: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleRow:
+    """The modelled schedule of a pipelined loop. line: of the loop; issuer: the threads that issue
+    its copies; slots: of each buffer; ops: of an iteration, in order"""
+
+    line: int | None
+    issuer: str
+    slots: int
+    ops: tuple[ScheduledOp, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +203,8 @@ class Explanation:
     """Report on one kernel and target.
 
     backend: `cpu` or `cuda`; rows: in the order of the source; loops: nests of a CPU's code; bound:
-    only if the sizes of a launch are given; notes: on the whole kernel, such as why no producer
-    warp issues its loads.
+    only if the sizes of a launch are given; layouts, accesses, schedules: of a GPU's code; notes:
+    on the whole kernel, such as why no producer warp issues its loads.
     """
 
     kernel: str
@@ -156,6 +215,9 @@ class Explanation:
     loops: tuple[LoopRow, ...] = ()
     bound: Bound | None = None
     notes: tuple[str, ...] = ()
+    layouts: tuple[LayoutRow, ...] = ()
+    accesses: tuple[SharedAccessRow, ...] = ()
+    schedules: tuple[ScheduleRow, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The report for programs, as `docs/explanation.schema.json` describes it. loc:

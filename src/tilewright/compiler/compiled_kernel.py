@@ -6,6 +6,7 @@ import hashlib
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 
 from tilewright.analysis import ArgumentPair
@@ -30,12 +31,15 @@ from tilewright.support import (
     TilewrightError,
     attribute_late,
     errors,
+    function_late,
     kernel_hooks,
     normal_grid,
     settings,
     user_boundary,
 )
 from tilewright.support.asynchronous_exceptions import synchronous
+
+_inspect = function_late("tilewright.inspector.inspect_kernel:inspect_kernel")
 
 Rebuild = Callable[[Exception], "CompiledKernel"]
 """Compiles a kernel again; its argument is the reason why the stored one is unusable."""
@@ -268,6 +272,22 @@ class CompiledKernel:
             metadata = self.metadata
             context = StageContext(self.target, metadata.options, metadata.as_dict())
             return self.backend.explain(self.asm.module(), context, launch)
+
+    def inspect(
+        self,
+        path: str | Path | None = None,
+        sizes: Mapping[str, int] | None = None,
+        grid: object = None,
+        seconds: float | None = None,
+    ) -> Path:
+        """Write an HTML page that shows what became of the kernel; returns its path.
+
+        path: default NAME.html; sizes, grid: as for `explain`; seconds: measured time of the
+        launch, for the roofline. The kernel is compiled once more. Errors: OSError, and those of
+        `explain`.
+        """
+        with user_boundary:
+            return _inspect(self, path, sizes, grid, seconds)
 
     def launch_metadata(self, grid: object, stream: object, *args: object) -> LaunchMetadata:
         """The metadata that hooks around a launch receive, as Triton's launchers build it.

@@ -175,12 +175,15 @@ class Run:
         recorder, folder = current_recorder(), self.dump_dir
         # Printed at once, since the next stage changes the module in place; the front end's module
         # is only printed for a recorder.
+        located = ""
+        if recorder is not None and isinstance(artifact, Module):
+            located = print_module(artifact, locations=True)
         if extension != SOURCE or recorder or folder:
             artifact = print_module(artifact) if isinstance(artifact, Module) else artifact
         if extension != SOURCE:
             self.artifacts[extension] = artifact
         if recorder is not None and isinstance(artifact, str):
-            recorder.record(StageText(extension, self.source.name, artifact))
+            recorder.record(StageText(extension, self.source.name, artifact, located or artifact))
         if folder is not None:
             dump(folder, self.source.name, self.digest, {extension: cast("str", artifact)})
 

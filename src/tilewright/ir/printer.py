@@ -79,9 +79,9 @@ class Names(dict[Value, str]):
         return name
 
 
-def print_module(module: Module) -> str:
+def print_module(module: Module, *, locations: bool = False) -> str:
     """All functions of a module, separated by blank lines; ends with a line break."""
-    printer = Printer()
+    printer = Printer(locations)
     texts = ["\n".join(printer.function(f)) for f in module.functions.values()]
     return "\n\n".join(texts) + "\n" if texts else ""
 

@@ -57,11 +57,13 @@ class RuleFired:
 
 @dataclass(frozen=True, slots=True)
 class StageText:
-    """Text of a kernel after a stage. stage: the artifact's extension (`ttir`, `llir`)"""
+    """Text of a kernel after a stage. stage: the artifact's extension (`ttir`, `llir`); located: of
+    tile IR, the text with source locations, else the same"""
 
     stage: str
     kernel: str
     text: str
+    located: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,10 +29,18 @@ from tilewright.tools.target_names import add_target, target_named
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument(
-        "kernel", metavar="FILE[:kernel]|TWnnn",
-        help="FILE.py, module:kernel, FILE.tile; or the code of an error, such as TW104",
-    )  # fmt: skip
+    add_kernel_arguments(
+        parser,
+        "FILE[:kernel]|TWnnn",
+        "FILE.py, module:kernel, FILE.tile; or the code of an error, such as TW104",
+    )
+    add_target(parser)
+    add_json(parser)
+
+
+def add_kernel_arguments(parser: argparse.ArgumentParser, metavar: str, help: str) -> None:
+    """Add a kernel with its arguments, options and the sizes of a launch."""
+    parser.add_argument("kernel", metavar=metavar, help=help)
     parser.add_argument(
         "arguments", nargs="*", metavar="NAME=TYPE|VALUE", help="types and constexprs of a kernel"
     )
@@ -42,19 +50,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="the value of an integer argument, for --grid")  # fmt: skip
     parser.add_argument("--grid", metavar="X[,Y[,Z]]",
                         help="programs of a launch, to judge its work")  # fmt: skip
-    add_target(parser)
-    add_json(parser)
 
 
 def run(chosen: argparse.Namespace) -> int:
     """Run the command."""
     if re.fullmatch(r"TW\d+", chosen.kernel, re.IGNORECASE):
         return explain_error_command.show_page(chosen.kernel)
-    sizes, grid = _sizes(chosen.size), _grid(chosen.grid)
-    if sizes and grid is None:
-        raise CommandFailed("--size needs --grid")
+    sizes, grid = launch_of(chosen)
     target = None if chosen.target is None else target_named(chosen.target)
-    source = kernel_source(_with_kernel(chosen.kernel), chosen.arguments)
+    source = kernel_source(with_kernel(chosen.kernel), chosen.arguments)
     explanation = compile(source, target, named_values(chosen.option)).explain(sizes, grid)
     if chosen.json:
         print_json(explanation.as_json())
@@ -63,7 +67,15 @@ def run(chosen: argparse.Namespace) -> int:
     return 0
 
 
-def _with_kernel(name: str) -> str:
+def launch_of(chosen: argparse.Namespace) -> tuple[dict[str, int], tuple[int, ...] | None]:
+    """The sizes of a launch and its grid. Errors: CommandFailed."""
+    sizes, grid = _sizes(chosen.size), _grid(chosen.grid)
+    if sizes and grid is None:
+        raise CommandFailed("--size needs --grid")
+    return sizes, grid
+
+
+def with_kernel(name: str) -> str:
     """Complete FILE.py to FILE.py:kernel for a file with one kernel."""
     return f"{name}:{only_kernel_of(name)}" if name.endswith(".py") else name
 

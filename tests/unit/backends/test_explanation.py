@@ -17,9 +17,13 @@ from tilewright.backends import (
     CpuResources,
     Explanation,
     GPUTarget,
+    LayoutRow,
     LoopRow,
     OpRow,
     Resources,
+    ScheduledOp,
+    ScheduleRow,
+    SharedAccessRow,
 )
 from tilewright.compiler import compile
 from tilewright.kernels.softmax import softmax_kernel
@@ -96,6 +100,8 @@ def test_the_schema_has_each_field_of_the_model():
     for model, schema in (
         (Explanation, SCHEMA), (OpRow, SCHEMA["$defs"]["row"]), (Resources, SCHEMA["$defs"]["gpu"]),
         (CpuResources, SCHEMA["$defs"]["cpu"]), (LoopRow, SCHEMA["$defs"]["loop"]),
+        (LayoutRow, SCHEMA["$defs"]["layout"]), (SharedAccessRow, SCHEMA["$defs"]["access"]),
+        (ScheduleRow, SCHEMA["$defs"]["schedule"]), (ScheduledOp, SCHEMA["$defs"]["scheduled"]),
         (Bound, SCHEMA["$defs"]["bound"]),
     ):  # fmt: skip
         names = {field.name for field in fields(model)}

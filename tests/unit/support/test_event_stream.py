@@ -40,7 +40,7 @@ def test_other_threads_are_not_recorded() -> None:
 def test_list_recorder_filters_by_kind() -> None:
     events = ListRecorder()
     fired = RuleFired("add_zero", "arith.py", "arith.add")
-    for event in (fired, StageText("ttir", "k", "..."), Timing("parse", 0.5)):
+    for event in (fired, StageText("ttir", "k", "...", "..."), Timing("parse", 0.5)):
         events.record(event)
     assert events.of(RuleFired) == [fired]
     assert len(events.events) == 3

@@ -212,6 +212,11 @@ def disassembly(artifacts: Mapping[str, str | bytes], target: GPUTarget) -> str:
     return sass(cast("bytes", artifacts["cubin"]))
 
 
+def located_disassembly(artifacts: Mapping[str, str | bytes], target: GPUTarget) -> str:
+    """The text of the machine code with the source lines."""
+    return sass(cast("bytes", artifacts["cubin"]), lines=True)
+
+
 def parsed(text: str, _: StageContext) -> Module:
     """The module of a text of the first stage."""
     return parse_valid_module(text, front_end())

@@ -286,14 +286,17 @@ def _version(program: Path, changed: int) -> str:
     return match[1] if match else "unknown"
 
 
-def sass(cubin: bytes) -> str:
-    """The machine code of a cubin as text, by nvdisasm. Raises ToolMissing without it."""
+def sass(cubin: bytes, lines: bool = False) -> str:
+    """The machine code of a cubin as text, by nvdisasm. Raises ToolMissing without it.
+
+    lines: with comments that name the source lines
+    """
     program = find_disassembler()
     with tempfile.TemporaryDirectory(prefix="tilewright-") as folder:
         path = Path(folder, "kernel.cubin")
         path.write_bytes(cubin)
         done = subprocess.run(
-            [str(program), "-c", str(path)],
+            [str(program), "-c", *(["--print-line-info-inline"] if lines else []), str(path)],
             capture_output=True,
             text=True,
             timeout=_TIMEOUT_SECONDS,

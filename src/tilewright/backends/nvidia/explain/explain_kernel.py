@@ -6,11 +6,14 @@ from tilewright.backends.explanation import Explanation, LaunchSizes
 from tilewright.backends.manifest import StageContext
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.bulk_ops import BulkCopyOp
+from tilewright.backends.nvidia.explain.layout_rows import layout_rows
 from tilewright.backends.nvidia.explain.occupancy import resources_of
 from tilewright.backends.nvidia.explain.op_rows import op_rows
 from tilewright.backends.nvidia.explain.pass_reasons import pass_reasons
 from tilewright.backends.nvidia.explain.register_pressure import register_pressure
 from tilewright.backends.nvidia.explain.roofline import bound_of
+from tilewright.backends.nvidia.explain.schedule_rows import schedule_rows
+from tilewright.backends.nvidia.explain.shared_access_rows import shared_access_rows
 from tilewright.backends.nvidia.passes._promote_loads import OUTSIDE_OF_LOOPS
 from tilewright.backends.nvidia.passes.legalize_dots import fma_reason
 from tilewright.backends.nvidia.passes.select_mma import mma_obstacles
@@ -48,8 +51,11 @@ def explain_kernel(module: Module, context: StageContext, sizes: LaunchSizes | N
         *_spill_notes(module.kernel, resources.spills),
     )
     return Explanation(
-        metadata["name"], "cuda", arch.name, rows, resources, bound=bound, notes=notes
-    )
+        metadata["name"], "cuda", arch.name, rows, resources, bound=bound, notes=notes,
+        layouts=layout_rows(module.kernel),
+        accesses=shared_access_rows(module.kernel, arch.stmatrix),
+        schedules=schedule_rows(module.kernel),
+    )  # fmt: skip
 
 
 def _outside_of_loops(function: Function) -> str:

@@ -237,7 +237,7 @@ class LoopExpansion:
             mapping[op.result] = load.result
             if ahead.vector:
                 view = builder.value(ViewOp(self.buffers[ahead], slot))
-                builder.emit(AsyncCopyOp(load.result, view, vector=ahead.vector))
+                builder.emit(AsyncCopyOp(load.result, view, vector=ahead.vector)).loc = op.loc
             else:
                 new[op] = load.result
         for load, value in new.items():

@@ -240,7 +240,7 @@ class _Part:
         """Issue one copy."""
         target, full = _slot(builder, buffer, slot), _slot(builder, self.full, slot)
         always = builder.constant(1, i1)
-        builder.emit(BulkCopyOp(load.results[0], target, full, always))
+        builder.emit(BulkCopyOp(load.results[0], target, full, always)).loc = load.loc
 
 
 class _Ring:

@@ -44,7 +44,7 @@ class SlotBarriers:
     ) -> None:
         """Issue a load to a slot, viewed by `view`, if the iteration runs."""
         barrier = builder.value(ViewOp(self._barriers[ahead], slot))
-        builder.emit(BulkCopyOp(tile, view, barrier, runs))
+        builder.emit(BulkCopyOp(tile, view, barrier, runs)).loc = ahead.load.loc
 
     def fill_with_zeros(self, builder: Builder, ahead: AheadLoad, view: Value, slot: Value) -> None:
         """Issue the zero tile of the first iteration, for a load of the next one."""
