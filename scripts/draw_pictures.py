@@ -150,7 +150,8 @@ def softmax_kernel(out_ptr: Any, x_ptr: Any, stride: Any, columns: Any, BLOCK: t
     mask = offsets < columns
     x = tl.load(x_ptr + row * stride + offsets, mask=mask, other=-float("inf"))
     numerator = tl.exp(x - tl.max(x, axis=0))
-    tl.store(out_ptr + row * stride + offsets, numerator / tl.sum(numerator, axis=0), mask=mask)
+    result = numerator / tl.sum(numerator, axis=0)
+    tl.store(out_ptr + row * stride + offsets, result, mask=mask)
 
 
 def numpy_operations() -> list[Operation]:
