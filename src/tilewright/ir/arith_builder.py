@@ -2,8 +2,7 @@
 
     b.add(x, 1)                    # a number becomes a constant of the other operand's type
     b.select(b.lt(x, n), x, 0)
-    x, y = b.expr(x), b.expr(y)    # the same with Python's operators
-    b.select(x < n, x * 2 + y, 0)
+    (b.expr(x) * 2 + y).value      # the same with Python's operators + - * // % &
 
 `ArithmeticBuilder` is the base class of all consumers of ops: `Builder`, the contexts of rewrite
 rules and of the front ends' semantics, the interpreter. The op classes are declared in
@@ -191,7 +190,7 @@ class ArithmeticBuilder:
 
 
 class Expr:
-    """A value with Python's operators. `==` is identity; equality is `b.eq`."""
+    """A value with Python's operators for counts. `==` is identity; equality is `b.eq`."""
 
     __slots__ = ("builder", "value")
 
@@ -223,33 +222,6 @@ class Expr:
 
     def __and__(self, other: Operand) -> Expr:
         return self._of(self.builder.bit_and, other)
-
-    def __or__(self, other: Operand) -> Expr:
-        return self._of(self.builder.bit_or, other)
-
-    def __xor__(self, other: Operand) -> Expr:
-        return self._of(self.builder.bit_xor, other)
-
-    def __lshift__(self, other: Operand) -> Expr:
-        return self._of(self.builder.shl, other)
-
-    def __rshift__(self, other: Operand) -> Expr:
-        return self._of(self.builder.shr, other)
-
-    def __neg__(self) -> Expr:
-        return Expr(self.builder, self.builder.neg(self))
-
-    def __lt__(self, other: Operand) -> Expr:
-        return self._of(self.builder.lt, other)
-
-    def __le__(self, other: Operand) -> Expr:
-        return self._of(self.builder.le, other)
-
-    def __gt__(self, other: Operand) -> Expr:
-        return self._of(self.builder.gt, other)
-
-    def __ge__(self, other: Operand) -> Expr:
-        return self._of(self.builder.ge, other)
 
     def _of(self, method: Callable[[Operand, Operand], Value], other: Operand) -> Expr:
         return Expr(self.builder, method(self, other))

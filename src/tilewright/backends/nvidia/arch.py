@@ -68,7 +68,6 @@ class Arch:
     cp_async: bool = True
     tma: bool = False
     # between shared memory and registers
-    ldmatrix: bool = True
     stmatrix: bool = False
     # MMAs that read shared memory
     wgmma: bool = False
@@ -84,7 +83,6 @@ class Arch:
     # global memory
     v8_access: bool = False
     """Loads and stores of 32 bytes."""
-    f16_atomic_add: bool = True
     bf16_atomic_add: bool = False
     vector_atomic_add: bool = False
     # arithmetic
@@ -93,8 +91,6 @@ class Arch:
     bf16_fma: bool = True
     bf16_arithmetic: bool = False
     """Addition, multiplication and conversion to integers; without it the former are FMAs."""
-    tanh: bool = True
-    """tanh.approx of f32 and f16x2."""
 
     @property
     def name(self) -> str:

@@ -30,7 +30,6 @@ from tilewright.backends.nvidia.pipeline import (
     layout_pipeline,
 )
 from tilewright.backends.nvidia.shared_memory.allocate_shared import allocate_shared, largest_uses
-from tilewright.backends.nvidia.shared_memory.shared_usage import Machine
 from tilewright.ir import Module, Pipeline, parse_valid_module
 from tilewright.support import TilewrightWarning, errors
 
@@ -66,10 +65,9 @@ def lowered(module: Module, context: StageContext) -> str:
     """The kernel as LLVM IR; records its resources and how it is launched."""
     arch, options = _arch(context), context.options
     _check_cluster(arch, options.num_ctas)
-    machine = Machine.of(arch)
-    offsets, size = allocate_shared(module.kernel, machine)
+    offsets, size = allocate_shared(module.kernel, arch)
     if size > arch.shared_optin:
-        notes = largest_uses(module.kernel, machine)
+        notes = largest_uses(module.kernel, arch)
         raise errors.OutOfResources(size, arch.shared_optin, "shared memory", notes=notes)
     function = lower_function(
         module.kernel,

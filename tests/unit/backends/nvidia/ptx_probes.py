@@ -24,7 +24,6 @@ def registers(prefix: str, count: int, first: int = 0) -> str:
 
 FEATURES = {
     "cp_async": "cp.async.cg.shared.global [s], [d0], 16;",
-    "ldmatrix": "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {r0,r1,r2,r3}, [s];",
     "stmatrix": "stmatrix.sync.aligned.m8n8.x4.shared.b16 [s], {r0,r1,r2,r3};",
     "wgmma": "wgmma.fence.sync.aligned;",
     "setmaxnreg": "setmaxnreg.dec.sync.aligned.u32 40;",
@@ -43,9 +42,7 @@ FEATURES = {
     "bf16_fma": "fma.rn.bf16x2 r0, r1, r2, r3;",
     "bf16_arithmetic": "add.rn.bf16x2 r0, r1, r2; mul.rn.bf16x2 r0, r1, r2;",
     "bf16_conversion_packed": "cvt.rn.bf16x2.f32 r0, f0, f1;",
-    "tanh": "tanh.approx.f32 f0, f1; tanh.approx.f16x2 r0, r1;",
     "bf16_atomic_add": "atom.global.add.noftz.bf16x2 r0, [d0], r1;",
-    "f16_atomic_add": "atom.global.add.noftz.f16x2 r0, [d0], r1;",
     "vector_atomic_add": "red.global.add.v4.f32 [d0], {f0,f1,f2,f3}; "
     "red.global.add.noftz.v4.bf16x2 [d0], {r0,r1,r2,r3};",
 }

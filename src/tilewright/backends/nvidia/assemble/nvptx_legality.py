@@ -174,7 +174,7 @@ def _shared_memory() -> Iterator[Intrinsic]:
         result = "i32" if count == 1 else f"{{ {', '.join(['i32'] * count)} }}"
         for trans in ("", ".trans"):
             form = f"sync.aligned.m8n8.x{count}{trans}.b16.p3"
-            yield Intrinsic(f"llvm.nvvm.ldmatrix.{form}", result, (shared,), "ldmatrix")
+            yield Intrinsic(f"llvm.nvvm.ldmatrix.{form}", result, (shared,))
             arguments = (shared, *["i32"] * count)
             yield Intrinsic(f"llvm.nvvm.stmatrix.{form}", "void", arguments, "stmatrix")
 

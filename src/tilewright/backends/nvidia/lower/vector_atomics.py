@@ -31,8 +31,8 @@ def elements_of_one(state: GpuLowering, op: AtomicOp) -> int:
 
 def _most_bytes(state: GpuLowering, element: DType) -> int:
     """Bytes of the widest instruction; 0 if there is none for several elements."""
-    is_packed = {"f16": state.arch.f16_atomic_add, "bf16": state.arch.bf16_atomic_add}
-    if element.name != "f32" and not is_packed.get(element.name):
+    is_packed = element.name == "f16" or (element.name == "bf16" and state.arch.bf16_atomic_add)
+    if element.name != "f32" and not is_packed:
         return 0
     if state.arch.vector_atomic_add:
         return _VECTOR_BYTES

@@ -54,7 +54,6 @@ from tilewright.backends.nvidia.ops import WarpBarrierOp
 from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.backends.nvidia.shared_memory.allocate_shared import allocate_shared
 from tilewright.backends.nvidia.shared_memory.shared_usage import (
-    Machine,
     buffers_used,
     fences_shared,
     panel_used,
@@ -143,9 +142,9 @@ class InsertSharedBarriers(Pass, name="nvidia-insert-shared-barriers"):
     capability: int = 90
 
     def run(self, function: Function) -> bool:
-        machine = Machine.of(row_for(self.capability))
-        offsets, _ = allocate_shared(function, machine)
-        ordering = _Ordering(machine, offsets, function)
+        arch = row_for(self.capability)
+        offsets, _ = allocate_shared(function, arch)
+        ordering = _Ordering(arch, offsets, function)
         barriers = ordering.block(function.body, frozenset()).barriers
         fences = {ordering.fence_for(copy, barriers) for copy in ordering.unfenced_copies}
         barriers |= {op for op in fences if not isinstance(op, BarrierOp)}
@@ -163,9 +162,8 @@ def unordered_uses(function: Function, arch: Arch) -> list[str]:
 
     For a function after all passes, whose barriers are placed.
     """
-    machine = Machine.of(arch)
-    offsets, _ = allocate_shared(function, machine)
-    ordering = _Ordering(machine, offsets, function)
+    offsets, _ = allocate_shared(function, arch)
+    ordering = _Ordering(arch, offsets, function)
     try:
         found = ordering.block(function.body, frozenset()).barriers
     except AssertionError as error:
@@ -198,8 +196,8 @@ class _Ordering:
     which threads fence their writes, and wait for each other
     """
 
-    def __init__(self, machine: Machine, offsets: Mapping[Op, int], function: Function) -> None:
-        self._machine, self._offsets = machine, offsets
+    def __init__(self, arch: Arch, offsets: Mapping[Op, int], function: Function) -> None:
+        self._arch, self._offsets = arch, offsets
         self._relevant: dict[Block, list[Op]] = {}
         self._walked: dict[tuple[Op, Pending, frozenset[Op]], _Walked] = {}
         # Ops with a barrier before them in any case.
@@ -290,7 +288,7 @@ class _Ordering:
                 yield Use(Kind.UNFENCED, use.first, use.end)
 
     def _uses(self, op: Op) -> list[Use]:
-        panel = panel_used(op, self._machine)
+        panel = panel_used(op, self._arch)
         if panel is not None:
             # TMA reads the bytes of its stores: waits for it, with barriers, precede writes to them
             # (insert_tma_store_waits.py, lower_exchanges.py).
@@ -387,7 +385,7 @@ class _Ordering:
             return any([self._ops(region) for region in op.regions])
         if isinstance(op, _ORDERING):
             return True
-        return panel_used(op, self._machine) is not None or bool(buffers_used(op))
+        return panel_used(op, self._arch) is not None or bool(buffers_used(op))
 
 
 def _in_warps(buffer: Op | None) -> bool:

@@ -46,7 +46,6 @@ from tilewright.backends.nvidia.schedule.schedule_loop import (
     schedule_loop,
 )
 from tilewright.backends.nvidia.shared_memory.allocate_shared import BufferRoom, largest_uses
-from tilewright.backends.nvidia.shared_memory.shared_usage import Machine
 from tilewright.ir import Function, Pass, Value
 from tilewright.ops import DescriptorLoadOp, ForOp
 from tilewright.support import SourceLoc, errors
@@ -96,10 +95,10 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
     def _no_room(self, function: Function, loop: ForOp) -> errors.OutOfResources:
         """The error for a loop whose operands only TMA loads, and do not fit twice."""
         arch = row_for(self.capability)
-        room = BufferRoom(function, Machine.of(arch), loop, ())
+        room = BufferRoom(function, arch, loop, ())
         shared = [op for op in loop.walk() if isinstance(op, ShareOp)]
         size = room.bytes_with([buffer_type(op.result) for op in shared])
-        notes = largest_uses(function, Machine.of(arch))
+        notes = largest_uses(function, arch)
         return errors.OutOfResources(size, arch.shared_optin, "shared memory", notes=notes)
 
     def _fitting(
@@ -107,18 +106,17 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
     ) -> tuple[LoopSchedule | None, str]:
         """The schedule with the most slots that fits, and why none with more does."""
         arch = row_for(self.capability)
-        machine = Machine.of(arch)
         most = stages if stages < HINT else MOST_SLOTS
         limit, resident = None, self._bytes_of_resident(function, arch)
         why_not = "memory dependences, or addresses that are loaded, allow no more"
         for schedule in schedule_loop(loop, facts, most):
             plain = replace(schedule, doubles=False)
-            size = _bytes_of(function, plain, machine)
+            size = _bytes_of(function, plain, arch)
             if limit is None:
                 asked = size * min(stages, schedule.slots) // schedule.slots
                 limit = self._bytes_of_program(loop, asked, arch)
             if deferred_dots(schedule):
-                full = _bytes_of(function, schedule, machine)
+                full = _bytes_of(function, schedule, arch)
                 # Slots beyond the request must not cost a program.
                 is_more = schedule.slots > stages or full > size
                 if full <= (limit if is_more else arch.shared_optin):
@@ -133,7 +131,7 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
         roles = next((op for op in function.walk() if isinstance(op, RolesOp)), None)
         if roles is None:
             return arch.shared_optin
-        size = BufferRoom(function, Machine.of(arch), None, ()).bytes_with([])
+        size = BufferRoom(function, arch, None, ()).bytes_with([])
         threads = 32 * (roles.groups * self.warps + PRODUCER_WARPS)
         programs = resident_programs(arch, size, roles.registers[0], threads)
         return min(arch.shared_sm // programs - arch.shared_reserved, arch.shared_optin)
@@ -167,8 +165,8 @@ def _is_pipelined(loop: ForOp) -> bool:
     return not has_loads or any(isinstance(op, AsyncCopyOp | BulkCopyOp) for op in loop.walk())
 
 
-def _bytes_of(function: Function, schedule: LoopSchedule, machine: Machine) -> int:
+def _bytes_of(function: Function, schedule: LoopSchedule, arch: Arch) -> int:
     """Shared memory of the function with the buffers of a schedule, in bytes."""
     # Buffers are read in the layout of the dots: conversions need no bytes of their own.
-    room = BufferRoom(function, machine, schedule.loop, replaced_exchanges(schedule))
+    room = BufferRoom(function, arch, schedule.loop, replaced_exchanges(schedule))
     return room.bytes_with(buffers_of(schedule))

@@ -70,7 +70,6 @@ from tilewright.backends.nvidia.schedule.schedule_loop import (
     schedule_loop,
 )
 from tilewright.backends.nvidia.shared_memory.allocate_shared import BufferRoom, largest_uses
-from tilewright.backends.nvidia.shared_memory.shared_usage import Machine
 from tilewright.ir import Function, Op, Pass, Value
 from tilewright.ops import ConstantOp, DescriptorLoadOp, ForOp, LoadOp
 from tilewright.support import errors
@@ -316,8 +315,7 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
     ) -> int:
         """Programs that a multiprocessor runs without a producer."""
         arch = row_for(self.capability)
-        machine = Machine.of(arch)
-        rooms = (BufferRoom(function, machine, s.loop, replaced_exchanges(s)) for s in schedules)
+        rooms = (BufferRoom(function, arch, s.loop, replaced_exchanges(s)) for s in schedules)
         size = max(r.bytes_with(buffers_of(s)) for r, s in zip(rooms, schedules, strict=True))
         return resident_programs(arch, size, registers, 32 * self.warps)
 
@@ -353,8 +351,8 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
     ) -> BufferRoom:
         """The room for rings. without: ops that they replace, other than exchanges of loops."""
         replaced = [op for schedule in schedules for op in replaced_exchanges(schedule)]
-        machine = Machine.of(row_for(self.capability))
-        return BufferRoom(function, machine, None, [*replaced, *without])
+        arch = row_for(self.capability)
+        return BufferRoom(function, arch, None, [*replaced, *without])
 
     def _no_room(
         self, function: Function, schedules: Sequence[LoopSchedule]
@@ -362,7 +360,7 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         """The error for operands that do not fit twice."""
         arch = row_for(self.capability)
         size = self._room(function, schedules).bytes_with(ring_buffers(_with_slots(schedules, 2)))
-        notes = largest_uses(function, Machine.of(arch))
+        notes = largest_uses(function, arch)
         return errors.OutOfResources(
             size + _BARRIER_BYTES, arch.shared_optin, "shared memory", notes=notes
         )

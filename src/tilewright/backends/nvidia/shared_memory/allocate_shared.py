@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from tilewright.analysis import LiveRange, Request, pack
+from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.buffer_ops import (
     AllocOp,
     ShareOp,
@@ -37,7 +38,6 @@ from tilewright.backends.nvidia.exchange_ops import (
 from tilewright.backends.nvidia.layouts.access_vectors import MAX_VECTOR_BYTES
 from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.backends.nvidia.shared_memory.shared_usage import (
-    Machine,
     bulk_store_bytes,
     exchange_bytes,
     is_converted_inside_warps,
@@ -76,21 +76,21 @@ class _Exchange:
 class _Program:
     """Positions of the ops of a function, and the exchanges among them."""
 
-    def __init__(self, function: Function, machine: Machine, without: Collection[Op]) -> None:
+    def __init__(self, function: Function, arch: Arch, without: Collection[Op]) -> None:
         self.position: dict[Op, int] = {}
         self.exchanges: list[_Exchange] = []
         self.buffers: list[AllocOp | ShareOp | MbarriersOp] = []
         self.stores: dict[Op, int] = {}
         for op in function.walk():
             self.position[op] = len(self.position)
-            size = 0 if op in without else exchange_bytes(op, machine)
+            size = 0 if op in without else exchange_bytes(op, arch)
             if size:
                 time = 2 * self.position[op]
-                waits = not is_converted_inside_warps(op, machine)
+                waits = not is_converted_inside_warps(op, arch)
                 self.exchanges.append(_Exchange(op, size, time, time + 1, time + 1, waits))
             if isinstance(op, AllocOp | ShareOp | MbarriersOp) and op not in without:
                 self.buffers.append(op)
-            stored = bulk_store_bytes(op, machine)
+            stored = bulk_store_bytes(op, arch)
             if stored:
                 self.stores[op] = stored
         scratch = [op for op in self.buffers if isinstance(op, AllocOp) and is_scratch(op)]
@@ -194,12 +194,12 @@ class _Program:
         return last
 
 
-def allocate_shared(function: Function, machine: Machine) -> tuple[dict[Op, int], int]:
+def allocate_shared(function: Function, arch: Arch) -> tuple[dict[Op, int], int]:
     """Offset of each op that needs shared memory, and the bytes of the whole.
 
     For an op of roles with several groups of consumers, the distance between their bytes.
     """
-    program = _Program(function, machine, ())
+    program = _Program(function, arch, ())
     requests = program.requests()
     roles = next((op for op in function.body if isinstance(op, RolesOp)), None)
     groups = 1 if roles is None else roles.groups
@@ -229,9 +229,9 @@ _NOTED = 4
 """The number of tiles that an error lists."""
 
 
-def largest_uses(function: Function, machine: Machine) -> tuple[str, ...]:
+def largest_uses(function: Function, arch: Arch) -> tuple[str, ...]:
     """Descriptions of the largest uses of shared memory."""
-    requests = _Program(function, machine, ()).requests()
+    requests = _Program(function, arch, ()).requests()
     largest = sorted(requests.items(), key=lambda item: -item[1].bytes)[:_NOTED]
     return tuple(f"{request.bytes} bytes: {_described(op)}" for op, request in largest)
 
@@ -269,9 +269,9 @@ class BufferRoom:
     """
 
     def __init__(
-        self, function: Function, machine: Machine, loop: ForOp | None, without: Collection[Op]
+        self, function: Function, arch: Arch, loop: ForOp | None, without: Collection[Op]
     ) -> None:
-        program = _Program(function, machine, without)
+        program = _Program(function, arch, without)
         self._others = list(program.requests().values())
         self._live = program.always() if loop is None else program.during(loop)
 

@@ -82,32 +82,19 @@ from tilewright.ops import (
     ScanOp,
     SortOp,
 )
-from tilewright.support.data_class import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """The features on which bytes of exchanges depend. matrix_stores: whether there is stmatrix."""
-
-    matrix_stores: bool
-
-    @classmethod
-    def of(cls, arch: Arch) -> Machine:
-        """The features of an architecture."""
-        return cls(arch.stmatrix)
-
-
-def _conversion_bytes(op: ConvertOp, machine: Machine) -> int:
-    chosen = conversion(op, machine.matrix_stores)
+def _conversion_bytes(op: ConvertOp, arch: Arch) -> int:
+    chosen = conversion(op, arch.stmatrix)
     if not isinstance(chosen, SharedMemory):
         return 0
     return chosen.bytes >> len(halved_axes(layout_of(op.x), layout_of(op.result), chosen))
 
 
-def exchange_bytes(op: Op, machine: Machine) -> int:
+def exchange_bytes(op: Op, arch: Arch) -> int:
     """Bytes of shared memory of an op that will exchange through buffers; 0 for others."""
     if isinstance(op, ConvertOp):
-        return _conversion_bytes(op, machine)
+        return _conversion_bytes(op, arch)
     return sum(type_.bytes for type_ in exchange_buffers(op))
 
 
@@ -192,25 +179,25 @@ _BUFFERS: dict[type[Op], Callable[[Any], tuple[BufferType, ...]]] = {
 }
 
 
-def is_converted_inside_warps(op: Op, machine: Machine) -> bool:
+def is_converted_inside_warps(op: Op, arch: Arch) -> bool:
     """Whether an op is a conversion, not yet expanded, in which lanes of each warp exchange."""
     if not isinstance(op, ConvertOp):
         return False
-    chosen = conversion(op, machine.matrix_stores)
+    chosen = conversion(op, arch.stmatrix)
     return isinstance(chosen, SharedMemory) and chosen.is_inside_warps
 
 
-def bulk_store_bytes(op: Op, machine: Machine) -> int:
+def bulk_store_bytes(op: Op, arch: Arch) -> int:
     """Bytes through which a TMA store passes; 0 for other ops."""
-    return panels_of(op, machine.matrix_stores).bytes if isinstance(op, _STORES) else 0
+    return panels_of(op, arch.stmatrix).bytes if isinstance(op, _STORES) else 0
 
 
-def panel_used(op: Op, machine: Machine) -> tuple[int, int, bool] | None:
+def panel_used(op: Op, arch: Arch) -> tuple[int, int, bool] | None:
     """The start and the end of the bytes of TMA stores that an op uses, and whether it writes; None
     for other ops."""
     if not isinstance(op, _STORES):
         return None
-    panels = panels_of(op, machine.matrix_stores)
+    panels = panels_of(op, arch.stmatrix)
     first = slot_of(op, panels)
     return first, first + panels.slot_bytes, isinstance(op, WritePanelOp)
 

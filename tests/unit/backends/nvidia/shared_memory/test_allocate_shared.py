@@ -4,7 +4,6 @@ from tilewright.backends import backend_named
 from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.buffer_ops import AllocOp, ShareOp, buffer_type
 from tilewright.backends.nvidia.shared_memory.allocate_shared import BufferRoom, allocate_shared
-from tilewright.backends.nvidia.shared_memory.shared_usage import Machine
 from tilewright.ir import Function, Op, parse_function, verify
 from tilewright.ir.types import BufferType, f16
 from tilewright.layout import shared_row_major
@@ -12,7 +11,7 @@ from tilewright.ops import ForOp
 
 backend_named("cuda")
 
-MACHINE = Machine.of(row_for(90))
+ARCH = row_for(90)
 
 TILE = "tile<64x16xf16, register=(0,1..4) lane=(0,8)(1..8,0) warp=(16..32,0) -> dim0:64 dim1:16>"
 COLUMNS = (
@@ -41,7 +40,7 @@ def function(body: str) -> Function:
 
 def offsets(made: Function) -> tuple[list[int], int]:
     """Of the ops that need shared memory, in order; and the bytes of all."""
-    by_op, total = allocate_shared(made, MACHINE)
+    by_op, total = allocate_shared(made, ARCH)
     return [by_op[op] for op in made.walk() if op in by_op], total
 
 
@@ -138,8 +137,8 @@ def test_room_beside_what_else_needs_shared_memory() -> None:
     loop = next(op for op in made.walk() if isinstance(op, ForOp))
     shares: list[Op] = [op for op in made.walk() if isinstance(op, ShareOp)]
     new = BufferType((64, 16), f16, shared_row_major((64, 16)), 4)
-    kept = BufferRoom(made, MACHINE, loop, ())
-    replaced = BufferRoom(made, MACHINE, loop, shares)
+    kept = BufferRoom(made, ARCH, loop, ())
+    replaced = BufferRoom(made, ARCH, loop, shares)
     used = sum(buffer_type(op.result).bytes for op in made.walk() if isinstance(op, AllocOp))
     assert used == BYTES_B
     assert replaced.bytes_with([new]) == 4 * BYTES_A + BYTES_B
