@@ -34,7 +34,10 @@ from tilewright.layout import (
     REGISTER,
     WARP,
     LinearLayout,
+    SharedMemory,
+    WarpShuffle,
     contiguous_registers,
+    plan,
     slice_of,
 )
 from tilewright.ops import (
@@ -60,6 +63,9 @@ ISSUE = 8
 """Issue slots of an access to global memory, with its share of addresses and masks, compared with
 passes of 128 bytes. An estimate: casts/fp32 to bf16 is cheaper with two loads for each store than
 with two stores, elementwise/gather by int64 with two loads of the index."""
+_APART, _SCATTERED = 16, 32
+"""Lines that a warp reads at addresses a stride apart, neighbours in adjacent lanes, and in any
+other order. An estimate; of strides of 64 bytes, a third more time without the neighbours."""
 _WORD, _SECTOR = 4, 32
 """Bytes of a lane in one pass of a warp, and those that the L2 cache writes as a whole."""
 
@@ -69,12 +75,16 @@ _Access = LoadOp | StoreOp | AtomicOp
 def access_layouts(
     function: Function, facts: Mapping[Value, Alignment], warps: int, most: int
 ) -> dict[Op, LinearLayout]:
-    """The layouts of loads, stores and atomics that no dot decides; most: bytes of one access."""
+    """The layouts of loads, stores and atomics that no dot decides, and of scans that do not follow
+    their loads; most: bytes of one access."""
     groups = _Groups(function)
     found: dict[Op, LinearLayout] = {}
     for leader, ops in groups.members().items():
         if leader not in groups.of_dots:
-            found.update(_Group(ops, facts, warps, most).layouts())
+            looked_up = [
+                op for op in ops if isinstance(op, _Access) and groups.is_loaded(op.pointer)
+            ]
+            found.update(_Group(ops, looked_up, facts, warps, most).layouts())
     return found
 
 
@@ -87,6 +97,18 @@ def reduction_cost(op: ReduceOp | ScanOp, layout: LinearLayout, warps: int) -> f
     return 2 * warps * results * lanes + (BARRIER if along else 0)
 
 
+def exchange_cost(source: LinearLayout, target: LinearLayout, size: int, warps: int) -> float:
+    """Cost of a conversion of elements of `size` bytes."""
+    chosen = plan(source, target, 8 * size)
+    if isinstance(chosen, WarpShuffle):
+        return warps * chosen.cost
+    # Renaming registers is free.
+    if not isinstance(chosen, SharedMemory):
+        return 0.0
+    waits = 0 if chosen.is_inside_warps else BARRIER
+    return warps * (chosen.store.cost + chosen.load.cost) + waits
+
+
 @dataclass(frozen=True, slots=True)
 class _Vector:
     """Consecutive elements per thread along a dim."""
@@ -96,12 +118,20 @@ class _Vector:
 
 
 class _Group:
-    """Accesses, reductions and scans of one group; longest: the longest vector without masks."""
+    """Accesses, reductions and scans of one group.
+
+    looked_up: accesses through loaded addresses; longest: the longest vector without masks
+    """
 
     def __init__(
-        self, ops: Sequence[Op], facts: Mapping[Value, Alignment], warps: int, most: int
+        self,
+        ops: Sequence[Op],
+        looked_up: Sequence[Op],
+        facts: Mapping[Value, Alignment],
+        warps: int,
+        most: int,
     ) -> None:
-        self.facts, self.warps, self.most = facts, warps, most
+        self.facts, self.warps, self.most, self.looked_up = facts, warps, most, looked_up
         accesses = [op for op in ops if isinstance(op, _Access)]
         self.longest = max(map(self._vector, accesses), key=lambda vector: vector.length)
         self.accesses = [op for op in accesses if self._can_follow(op)]
@@ -110,9 +140,26 @@ class _Group:
 
     def layouts(self) -> dict[Op, LinearLayout]:
         """The cheapest layout, for each access that can have it."""
+        candidates = list(dict.fromkeys(self._candidates()))
         # The first of equal candidates: the longest vector.
-        best = min(dict.fromkeys(self._candidates()), key=self._cost)
-        return dict.fromkeys(self.accesses, best)
+        best = min(candidates, key=self._cost)
+        scans = [op for op in self.combined if isinstance(op, ScanOp)]
+        apart = [op for op in self.accesses if isinstance(op, LoadOp) and self._is_apart(op)]
+        if not scans or not apart:
+            return dict.fromkeys(self.accesses, best)
+        # Loads with neighbours in adjacent lanes may be worth an exchange before the scan.
+        alone = candidates[-1]
+        split = min(candidates, key=lambda layout: self._cost_of_split(layout, alone, apart))
+        if self._cost_of_split(split, alone, apart) >= self._cost(best):
+            return dict.fromkeys(self.accesses, best)
+        together = dict.fromkeys([*self.accesses, *scans], split)
+        return together | dict.fromkeys(apart, alone)
+
+    def _is_apart(self, op: _Access) -> bool:
+        """Whether neighbours are a stride apart, as far as their addresses tell."""
+        fact = self.facts[op.pointer]
+        is_alone = max(fact.contiguity) == 1 == fact.constancy[self.longest.dim]
+        return is_alone and op not in self.looked_up
 
     def _vector(self, op: _Access) -> _Vector:
         fact = self.facts[op.pointer]
@@ -140,29 +187,40 @@ class _Group:
     # ---- cost --------------------------------------------------------------------------------
 
     def _cost(self, layout: LinearLayout) -> float:
-        accesses = sum(_times(op) * self._of_access(op, layout) for op in self.accesses)
-        return accesses + sum(_times(op) * self._of_combined(op, layout) for op in self.combined)
+        accesses = sum(self._of_access(op, layout) for op in self.accesses)
+        return accesses + sum(self._of_combined(op, layout) for op in self.combined)
+
+    def _cost_of_split(
+        self, layout: LinearLayout, alone: LinearLayout, apart: Sequence[LoadOp]
+    ) -> float:
+        """The cost if some loads have a layout of their own, and their elements are exchanged."""
+        cost = self._cost(layout)
+        for op in apart:
+            exchange = exchange_cost(alone, layout, _bytes(op), self.warps)
+            cost += self._of_access(op, alone) - self._of_access(op, layout) + _times(op) * exchange
+        return cost
 
     def _of_access(self, op: _Access, layout: LinearLayout) -> float:
         """Issue slots and passes of an access; sectors that are written in parts count twice."""
-        dim, size = self.longest.dim, _bytes(op)
+        dim, size, fact = self.longest.dim, _bytes(op), self.facts[op.pointer]
         held = contiguous_registers(layout, dim)
         masked = held if op.mask is None else self.facts[op.mask].constancy[dim]
-        moved = min(held, self._vector(op).length, masked)
-        passes = 32.0
-        if self.facts[op.pointer].contiguity[dim] > 1:
-            is_partial = not isinstance(op, LoadOp) and moved < held and moved * size < _SECTOR
-            passes = max(1.0, held * size / _WORD) * (2 if is_partial else 1)
-        return self.warps * layout.in_size(REGISTER) / moved * (ISSUE + passes)
+        moved = min(held, max(self._vector(op).length, fact.constancy[dim]), masked)
+        passes = max(1.0, held * size / _WORD)
+        if fact.contiguity[dim] == 1:
+            passes = _APART if held == 1 and self._is_apart(op) else _SCATTERED
+        elif not isinstance(op, LoadOp) and moved < held and moved * size < _SECTOR:
+            passes *= 2
+        return _times(op) * self.warps * layout.in_size(REGISTER) / moved * (ISSUE + passes)
 
     def _of_combined(self, op: ReduceOp | ScanOp, layout: LinearLayout) -> float:
         if isinstance(op, ReduceOp):
-            return reduction_cost(op, layout, self.warps)
+            return _times(op) * reduction_cost(op, layout, self.warps)
         if not is_scannable(layout, op.axis):
             return BARRIER * layout.in_size(REGISTER)
         across = any(basis[op.axis] for basis in layout.bases(WARP))
         steps = 2 * self.warps * scan_combinations(layout, op.axis)
-        return steps + (BARRIER if across else 0)
+        return _times(op) * (steps + (BARRIER if across else 0))
 
 
 def _bytes(op: _Access) -> int:
@@ -200,6 +258,10 @@ class _Groups:
             # Union-find with path halving.
             self._leader[value] = value = self._leader.setdefault(leader, leader)
         return value
+
+    def is_loaded(self, value: Value) -> bool:
+        """Whether a value depends on one that is loaded."""
+        return value in self._loaded
 
     def members(self) -> dict[Value, list[Op]]:
         """Accesses, reductions and scans of each group with an access."""

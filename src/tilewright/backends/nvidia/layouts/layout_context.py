@@ -86,7 +86,7 @@ class LayoutContext:
         # Nothing is known of addresses that are computed from loaded values.
         if isinstance(op, LoadOp) and addresses is not None and max(facts.contiguity) == 1:
             return addresses
-        joined = self._joined.get(op)
+        joined = self.joined.get(op)
         if joined is not None:
             return joined
         element = element_of(pointee(pointer.type))
@@ -94,5 +94,6 @@ class LayoutContext:
         return coalesced(shape, element.bytes, facts, self.warps, self.access_bytes)
 
     @cached_property
-    def _joined(self) -> dict[Op, LinearLayout]:
+    def joined(self) -> dict[Op, LinearLayout]:
+        """Layouts of accesses that others are used with, and of scans that follow these."""
         return access_layouts(self.function, self.facts, self.warps, self.access_bytes)

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterator
 from typing import cast
 
 from tilewright.backends.nvidia.layouts.access_groups import (
-    BARRIER,
     ITERATIONS,
+    exchange_cost,
     reduction_cost,
 )
 from tilewright.backends.nvidia.layouts.infer_layouts import LayoutInference
@@ -21,7 +21,6 @@ from tilewright.layout import (
     REGISTER,
     LinearLayout,
     SharedMemory,
-    WarpShuffle,
     plan,
 )
 from tilewright.ops import DotOp, ForOp, ReduceOp, ScanOp, WhileOp
@@ -73,17 +72,12 @@ class LayoutCost:
 
     def _of_conversion(self, value: Value, source: LinearLayout, target: LinearLayout) -> float:
         """Cost of one conversion: a value that no dot computes counts as copied ahead."""
-        chosen = plan(source, target, 8 * element_of(value.type).bytes)
-        if isinstance(chosen, WarpShuffle):
-            return self.warps * chosen.cost
-        # Renaming registers is free.
-        if not isinstance(chosen, SharedMemory):
-            return 0.0
+        size = element_of(value.type).bytes
+        chosen = plan(source, target, 8 * size)
         # No barrier and no stores: the copy ahead does them, and hides most of the loads.
-        if value not in self.made:
+        if isinstance(chosen, SharedMemory) and value not in self.made:
             return self.warps * chosen.load.cost * EXPOSED
-        waits = 0 if chosen.is_inside_warps else BARRIER
-        return self.warps * (chosen.store.cost + chosen.load.cost) + waits
+        return exchange_cost(source, target, size, self.warps)
 
     def _of_rounding(self, op: DotOp) -> float:
         """Cost of rounding fp32 operands to tf32, in each warp that reads them."""

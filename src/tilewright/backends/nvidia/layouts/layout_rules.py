@@ -294,7 +294,7 @@ class _Scan(LayoutRule[ScanOp]):
         return self.source(op, context)
 
     def source(self, op: ScanOp, context: LayoutContext) -> LinearLayout:
-        layout = context.deciding_layout(op.operands)
+        layout = context.joined.get(op) or context.deciding_layout(op.operands)
         own = scan_layout(shape_of(op.operands[0].type), op.axis, context.warps)
         if layout is None or not is_scannable(layout, op.axis):
             return own
