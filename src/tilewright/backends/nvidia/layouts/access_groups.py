@@ -65,7 +65,7 @@ passes of 128 bytes. An estimate: casts/fp32 to bf16 is cheaper with two loads f
 with two stores, elementwise/gather by int64 with two loads of the index."""
 _APART, _SCATTERED = 16, 32
 """Lines that a warp reads at addresses a stride apart, neighbours in adjacent lanes, and in any
-other order. An estimate; of strides of 64 bytes, a third more time without the neighbours."""
+other order. An estimate (ADR 0073)."""
 _WORD, _SECTOR = 4, 32
 """Bytes of a lane in one pass of a warp, and those that the L2 cache writes as a whole."""
 
@@ -152,8 +152,8 @@ class _Group:
         split = min(candidates, key=lambda layout: self._cost_of_split(layout, alone, apart))
         if self._cost_of_split(split, alone, apart) >= self._cost(best):
             return dict.fromkeys(self.accesses, best)
-        together = dict.fromkeys([*self.accesses, *scans], split)
-        return together | dict.fromkeys(apart, alone)
+        members: list[Op] = [*self.accesses, *scans]
+        return {op: alone if op in apart else split for op in members}
 
     def _is_apart(self, op: _Access) -> bool:
         """Whether neighbours are a stride apart, as far as their addresses tell."""
