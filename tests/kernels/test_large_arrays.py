@@ -47,8 +47,8 @@ def by_rows(x: Any, out: Any) -> None:
 
 
 def by_descriptors(x: Any, out: Any) -> None:
-    described = (TensorDescriptor.from_tensor(array, [64, 64]) for array in (x, out))
-    described_kernel[(1,)](*described, ROW, COLUMN, BLOCK=64)
+    source, target = (TensorDescriptor.from_tensor(array, [64, 64]) for array in (x, out))
+    described_kernel[(1,)](source, target, ROW, COLUMN, BLOCK=64)
 
 
 def by_descriptors_of_the_kernel(x: Any, out: Any) -> None:

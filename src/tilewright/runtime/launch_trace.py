@@ -15,7 +15,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,19 +45,17 @@ class LaunchTrace:
         self.events: list[dict[str, Any]] = []
         self.locations: dict[str, str] = {}
         self._open = _OpenLaunches()
-        self._previous: tuple[Any, Any] = (None, None)
 
     def __enter__(self) -> LaunchTrace:
         launch_enter.add(self._begin)
         launch_exit.add(self._end)
-        self._previous = kernel_hooks.listener, kernel_hooks.tuned
-        kernel_hooks.listener, kernel_hooks.tuned = self._compiled, self._tuned
+        _listeners.add(self)
         return self
 
     def __exit__(self, *_error: object) -> None:
         launch_enter.remove(self._begin)
         launch_exit.remove(self._end)
-        kernel_hooks.listener, kernel_hooks.tuned = self._previous
+        _listeners.remove(self)
 
     def write(self, path: Path, device_events: Iterable[DeviceEvent] = ()) -> None:
         """Write the trace; device_events: runs on a GPU, as rows of their own."""
@@ -65,7 +63,7 @@ class LaunchTrace:
             location = self.locations.get(event.kernel)
             name = event.kernel if location is None else f"{event.kernel} ({location})"
             duration = event.end - event.begin
-            self._add(name, "gpu", event.begin, duration, pid=_DEVICE, tid=event.stream)
+            self.add(name, "gpu", event.begin, duration, {}, pid=_DEVICE, tid=event.stream)
         names = [(os.getpid(), "host"), (_DEVICE, "GPU, by stream")]
         shown = {event["pid"] for event in self.events}
         titles = [
@@ -76,9 +74,9 @@ class LaunchTrace:
         text = json.dumps({"traceEvents": titles + self.events, "displayTimeUnit": "ns"})
         path.write_text(text, encoding="utf-8")
 
-    def _add(
-        self, name: str, kind: str, begin: int, duration: int,
-        pid: int | None = None, tid: int | None = None, **args: object,
+    def add(
+        self, name: str, kind: str, begin: int, duration: int, arguments: Mapping[str, object],
+        pid: int | None = None, tid: int | None = None,
     ) -> None:  # fmt: skip
         """Add an event; begin, duration: in nanoseconds, of which the format wants thousands."""
         self.events.append(
@@ -90,7 +88,7 @@ class LaunchTrace:
                 "dur": duration / 1000,
                 "pid": os.getpid() if pid is None else pid,
                 "tid": threading.get_native_id() if tid is None else tid,
-                "args": args,
+                "args": dict(arguments),
             }
         )
 
@@ -106,34 +104,70 @@ class LaunchTrace:
         if (location := location_of(metadata)) is not None:
             self.locations[name] = location
         grid = str(described.get("grid", ""))
-        self._add(title_of(metadata), "launch", begin, end - begin, grid=grid)
+        self.add(title_of(metadata), "launch", begin, end - begin, {"grid": grid})
 
     # --- compilations and tunings -----------------------------------------------------------------
 
-    def _compiled(self, **found: Any) -> None:
+    def compiled(self, **found: Any) -> None:
+        """Add a compilation, as `KernelHooks.listener` describes it."""
         end, times = time.perf_counter_ns(), found["times"]
         name, begin = found["src"].name, end - times.total * 1000
         if found["cache_hit"]:
-            self._add(f"read {name}", "disk cache", begin, times.total * 1000)
+            self.add(f"read {name}", "disk cache", begin, times.total * 1000, {})
         else:
-            self._add(f"compile {name}", "compile", begin, times.total * 1000)
+            self.add(f"compile {name}", "compile", begin, times.total * 1000, {})
             stages = [("front end", times.ir_initialization), *times.lowering_stages]
             for stage, microseconds in [*stages, ("store", times.store_results)]:
-                self._add(stage, "stage", begin, microseconds * 1000)
+                self.add(stage, "stage", begin, microseconds * 1000, {})
                 begin += microseconds * 1000
-        if self._previous[0] is not None:
-            self._previous[0](**found)
 
-    def _tuned(self, **found: Any) -> None:
+    def tuned(self, **found: Any) -> None:
+        """Add a choice of an autotuner, as `KernelHooks.tuned` describes it."""
         seconds, timings = found["duration"], found["configs_timings"]
         duration = int(seconds * 1e9)
-        self._add(
+        self.add(
             f"tune {found['fn'].__name__}",
             "disk cache" if found["cache_hit"] else "tuning",
             time.perf_counter_ns() - duration,
             duration,
-            best=str(found["best_config"]),
-            milliseconds={str(config): timing[0] for config, timing in timings.items()},
+            {
+                "best": str(found["best_config"]),
+                "milliseconds": {str(config): ms[0] for config, ms in timings.items()},
+            },
         )
-        if self._previous[1] is not None:
-            self._previous[1](**found)
+
+
+class _Listeners:
+    """The traces that record, in one place: `kernel_hooks` has room for one listener."""
+
+    def __init__(self) -> None:
+        self.traces: list[LaunchTrace] = []
+        self.others: tuple[Any, Any] = (None, None)
+
+    def add(self, trace: LaunchTrace) -> None:
+        """Call `trace` from now on, and the user's listeners as before."""
+        if not self.traces:
+            self.others = kernel_hooks.listener, kernel_hooks.tuned
+            kernel_hooks.listener, kernel_hooks.tuned = self._compiled, self._tuned
+        self.traces.append(trace)
+
+    def remove(self, trace: LaunchTrace) -> None:
+        """Call `trace` no longer."""
+        self.traces.remove(trace)
+        if not self.traces:
+            kernel_hooks.listener, kernel_hooks.tuned = self.others
+
+    def _compiled(self, **found: Any) -> None:
+        for trace in self.traces:
+            trace.compiled(**found)
+        if self.others[0] is not None:
+            self.others[0](**found)
+
+    def _tuned(self, **found: Any) -> None:
+        for trace in self.traces:
+            trace.tuned(**found)
+        if self.others[1] is not None:
+            self.others[1](**found)
+
+
+_listeners = _Listeners()

@@ -301,7 +301,7 @@ class amd_knobs(base_knobs):
 
 
 class proton_knobs(base_knobs):
-    """The profiler, which has only names."""
+    """The profiler, which traces launches."""
 
     disable = env_bool("TRITON_PROTON_DISABLE").without_effect(_NO_PROTON)
     cupti_lib_dir = env_str("TRITON_CUPTI_LIB_PATH", "").without_effect(_NO_PROTON)

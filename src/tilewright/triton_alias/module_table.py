@@ -193,7 +193,7 @@ _REFUSED = (
     ("triton.experimental.gluon", "Gluon, kernels with explicit layouts, is in tier C"),
     ("triton.experimental", "experimental packages, as Gluon, are in tier C"),
     ("triton.instrumentation", "instrumentation of MLIR is in tier C"),
-    ("triton.profiler", "Proton has only names here: profiling is in tier C"),
+    ("triton.profiler", "of Proton, sessions with data='trace' are here"),
     ("triton.compiler.code_generator", "the generator of MLIR; kernels are lowered to tile IR"),
     ("triton.language.semantic", "operations are defined on tile IR, not on a builder of MLIR"),
     ("triton.runtime.interpreter", "the interpreter differs: jit(interpret=True)"),

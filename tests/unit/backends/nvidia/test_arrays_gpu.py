@@ -86,7 +86,7 @@ class PointerWithDevice(Pointer):
 def launch(*arrays: Any, n: int = N) -> None:
     """One sum; the second time by the paths for launches like earlier ones."""
     for _ in range(2):
-        kernel = add[(-(-n // 128),)](*arrays, n, BLOCK=128)
+        kernel = add[(-(-n // 128),)](*arrays, n=n, BLOCK=128)
         assert kernel.target.backend == "cuda"
 
 
@@ -193,7 +193,7 @@ def test_arrays_of_one_other_stream_are_worked_on_there(torch: Any) -> None:
     with torch.cuda.stream(current):
         torch.cuda._sleep(20 * SLEEP)
         arrays = [Interface(t, stream=side.cuda_stream) for t in (x, y, out)]
-        add[(8,)](*arrays, N, BLOCK=128)
+        add[(8,)](*arrays, n=N, BLOCK=128)
     with torch.cuda.stream(side):
         found = out.cpu()
     assert not current.query(), "the launch has waited for the current stream"

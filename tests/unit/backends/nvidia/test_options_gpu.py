@@ -86,7 +86,7 @@ def test_maxnreg_limits_registers_and_makes_spills(torch: Any) -> None:
     limited = normalize[(1,)](x, out, BLOCK=8192, num_warps=4, maxnreg=32)
     torch.testing.assert_close(out, x / x.sum())
     assert free.n_regs > 32 and free.n_spills == 0
-    assert limited.n_regs <= 32 and limited.n_spills > 0
+    assert limited.n_regs <= 32 and (limited.n_spills or 0) > 0
     assert limited.metadata.maxnreg == 32
     assert ".maxnreg 32" in limited.asm["ptx"]
 
