@@ -70,7 +70,7 @@ CASES: dict[str, tuple[Any, str, GPUTarget, dict[str, Any], dict[str, Any]]] = {
 
 def page_of(name: str, folder: Path) -> Path:
     _, _, target, _, launch = CASES[name]
-    return inspect_source(source_of_case(name), target, {}, folder / f"{name}.html", **launch)
+    return inspect_source(source_of_case(name), target, {}, folder / f"{name}.html", **launch).file
 
 
 def source_of_case(name: str) -> Any:
@@ -215,8 +215,9 @@ def test_a_transposition_without_swizzle_shows_32_conflicts(
 
 def test_a_page_of_an_error_shows_it(open_page: OpenPage, tmp_path: Path) -> None:
     source = source_of(Variant(90, "", transposition, "*fp32 *fp32 i32 i32", (("BLOCK", 65),)))
-    file = inspect_source(source, H100, {"num_warps": 4, "num_ctas": 99}, tmp_path / "error.html")
-    opened = open_page(file)
+    made = inspect_source(source, H100, {"num_warps": 4, "num_ctas": 99}, tmp_path / "error.html")
+    opened = open_page(made.file)
+    assert made.error is not None
     assert opened.page.is_visible("pre.error") and "num_ctas" in opened.page.inner_text("#error")
     assert opened.complaints == []
     opened.take_screenshot("inspector-error")

@@ -42,6 +42,14 @@ _NO_PTXAS = (
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
+    """A written page. error: of a kernel that does not compile, which the page shows"""
+
+    file: Path
+    error: TilewrightError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Contents:
     """The data of a page, which its script reads as JSON, and drawings by pane."""
 
     data: dict[str, Any]
@@ -59,7 +67,7 @@ def inspect_kernel(
     """Write the page of a compiled kernel; see `CompiledKernel.inspect`."""
     source: Any = kernel.src
     options = kernel.metadata.options
-    return inspect_source(source, kernel.target, options, path, sizes, grid, seconds)
+    return inspect_source(source, kernel.target, options, path, sizes, grid, seconds).file
 
 
 def inspect_source(
@@ -70,22 +78,23 @@ def inspect_source(
     sizes: Mapping[str, int] | None = None,
     grid: object = None,
     seconds: float | None = None,
-) -> Path:
-    """Compile a source and write its page, or that of its error; returns the path of the file."""
+) -> Inspected:
+    """Compile a source and write its page, or that of its error."""
     recorded = compile_recorded(source, target, options)
     explanation = None if recorded.kernel is None else recorded.kernel.explain(sizes, grid)
-    made = _inspected(source.name, recorded, explanation, seconds)
+    made = _contents(source.name, recorded, explanation, seconds)
     file = Path(path) if path is not None else Path(f"{source.name}.html")
     write_page(file, made.data, made.schedules, made.roofline)
-    return file
+    is_failed = made.data["error"] is not None
+    return Inspected(file, recorded.error if is_failed else None)
 
 
-def _inspected(
+def _contents(
     name: str,
     recorded: RecordedCompilation,
     explanation: Explanation | None,
     seconds: float | None,
-) -> Inspected:
+) -> _Contents:
     missing: list[str] = []
     texts = _texts(recorded, missing)
     panes = {
@@ -117,9 +126,9 @@ def _inspected(
         "seconds": seconds,
     }
     if explanation is None:
-        return Inspected(data)
+        return _Contents(data)
     roofline = "" if explanation.bound is None else roofline_svg(explanation.bound, seconds)
-    return Inspected(data, tuple(map(schedule_svg, explanation.schedules)), roofline)
+    return _Contents(data, tuple(map(schedule_svg, explanation.schedules)), roofline)
 
 
 def _texts(recorded: RecordedCompilation, missing: list[str]) -> dict[str, str]:

@@ -97,6 +97,18 @@ function stagePane({ stage, title, seconds, text: whole, chains }) {
 
 let selected = null;
 
+// The row to scroll to: the start of the part of a pane with the most highlighted lines.
+const NEAR = 12;
+
+function densest(rows) {
+  let best = { count: 0, row: null };
+  for (let start = 0, end = 0; start < rows.length; start++) {
+    while (end < rows.length && rows[end][0] - rows[start][0] < NEAR) end++;
+    if (end - start > best.count) best = { count: end - start, row: rows[start][1] };
+  }
+  return best.row;
+}
+
 // Highlights in every pane the lines that come from a source line; `via`: the calls that led there.
 function select(key, from, chain = null) {
   selected = key;
@@ -106,15 +118,15 @@ function select(key, from, chain = null) {
     for (const frame of data.chains[number]) if (keyOf(frame) !== key) callers.add(keyOf(frame));
   }
   for (const [name, pane] of panes) {
-    let first = null;
-    for (const row of pane.querySelectorAll(".row")) {
+    const hits = [];
+    for (const [index, row] of pane.querySelectorAll(".row").entries()) {
       const hit = row.dataset.line === key || (row.dataset.c && numbers.has(Number(row.dataset.c)));
       row.classList.toggle("hit", Boolean(hit));
       row.classList.toggle("via", !hit && callers.has(row.dataset.line));
-      if (hit && first === null) first = row;
+      if (hit) hits.push([index, row]);
     }
-    if (name !== from && first !== null && !pane.hidden) {
-      pane.scrollTop = Math.max(0, first.offsetTop - pane.clientHeight / 3);
+    if (name !== from && hits.length && !pane.hidden) {
+      pane.scrollTop = Math.max(0, densest(hits).offsetTop - pane.clientHeight / 3);
     }
   }
   showLine(key);
@@ -154,14 +166,17 @@ const explained = data.explanation;
 const rowsOf = (place) => explained.rows.filter((row) => [row.loc, ...row.callers].includes(place));
 
 function opTable(rows) {
-  const body = rows.map((row) => element("tr", {},
-    element("td", { class: "code" }, `${row.op} ${row.tile}`),
-    element("td", { class: "code" }, row.how),
-    element("td", {}, row.bytes ? `${row.bytes} B` : ""),
-    element("td", {}, row.through, ...row.notes.map((note) => element("div", { class: "why" }, note)),
-      (row.conflicts ?? 1) > 1 ? element("div", { class: "why" }, `${row.conflicts}-way bank conflicts`) : null)));
-  return element("table", {}, element("tr", {},
-    ...["op", "lowered to", "each", "path, and why not better"].map((t) => element("th", {}, t))), ...body);
+  const inside = (row) => row.callers.length ? [element("div", { class: "hint" }, `${row.loc.split("/").at(-1)}  ${textOf(row.loc)}`)] : [];
+  const cells = rows.map((row) => [
+    [`${row.op} ${row.tile}`, ...inside(row)], [row.how], row.bytes ? [`${row.bytes} B`] : [],
+    [row.through, ...row.notes.map((note) => element("div", { class: "why" }, note)),
+      ...((row.conflicts ?? 1) > 1 ? [element("div", { class: "why" }, `${row.conflicts}-way bank conflicts`)] : [])].filter((part) => part !== ""),
+  ]);
+  const titles = ["op", "lowered to", "each", "path, and why not better"];
+  const used = titles.map((_, column) => cells.some((row) => row[column].length));
+  const only = (row) => row.filter((_, column) => used[column]);
+  return element("table", {}, element("tr", {}, ...only(titles).map((t) => element("th", {}, t))),
+    ...cells.map((row) => element("tr", {}, ...only(row).map((parts, column) => element("td", { class: column < 2 ? "code" : "" }, ...parts)))));
 }
 
 function showLine(key) {
@@ -198,6 +213,7 @@ function whySection() {
     section.append(element("div", {}, place ? element("button", { class: "link", onclick: () => jump(place) },
       place.split("/").at(-1)) : "no line", " ", element("code", {}, place ? textOf(place) : "")), opTable(rows));
   }
+  if (explained.loops.length) section.append(element("h3", {}, "Loop nests, in the order of execution"));
   for (const loop of explained.loops) {
     section.append(element("p", {}, `nest ${loop.number} over ${loop.shape.join("x")}, ${loop.lanes} lanes along dimension ${loop.along}, ` +
       `lines ${loop.lines.join(", ")}${loop.writes.map((tile) => `; writes ${tile} to scratch memory`).join("")}` +
@@ -319,6 +335,7 @@ function owners(layout) {
 
 const SVG = "http://www.w3.org/2000/svg";
 const MOST_CELLS = 32;
+const NAMED = 4;
 
 function svg(tag, attributes) {
   const made = document.createElementNS(SVG, tag);
@@ -362,7 +379,8 @@ function layoutsSection() {
   const layouts = explained?.layouts ?? [];
   if (!layouts.length) return false;
   const choice = element("select", { id: "layout" }, ...layouts.map((layout, number) =>
-    element("option", { value: number }, `${layout.tile}: ${layout.values.join(", ")}`)));
+    element("option", { value: number }, `${layout.tile}: ${layout.values.slice(0, NAMED).join(", ")}` +
+      (layout.values.length > NAMED ? ` and ${layout.values.length - NAMED} more` : ""))));
   const box = element("div", {});
   const details = element("p", { class: "hint" });
   const draw = () => {
@@ -370,7 +388,8 @@ function layoutsSection() {
     const text = (name) => `${name}=${layout[name].map((basis) => `(${basis.join(",")})`).join("") || "none"}`;
     details.textContent = "Hover a cell for its register, lane and warp; click it to see all elements of its lane.";
     const cut = layout.shape.some((size) => size > MOST_CELLS) ? ` (the first ${MOST_CELLS} of each dimension)` : "";
-    box.replaceChildren(element("p", {}, element("code", {}, `${text("register")} ${text("lane")} ${text("warp")}${cut}`)), layoutGrid(layout, details), details);
+    box.replaceChildren(element("p", {}, element("code", {}, `${text("register")} ${text("lane")} ${text("warp")}${cut}`)), layoutGrid(layout, details), details,
+      element("p", { class: "hint" }, `Tiles with this layout: ${layout.values.join(", ")}`));
   };
   choice.addEventListener("change", draw);
   $("layouts").append(element("p", { class: "hint" }, "Which thread holds which element of a tile. Rows of the tile run down, columns to the right. Each cell shows its lane; shades are warps."), choice, box);
@@ -411,7 +430,8 @@ function bankTable(access) {
       class: words.size > 1 ? "clash" : "",
       title: [...words].map(([word, lanes]) => `word ${word}: lane ${lanes.join(", ")}`).join("\n"),
     }, [...words.values()].flat().slice(0, 8).join(" ") + ([...words.values()].flat().length > 8 ? "..." : "")))));
-  return element("table", { class: "banks" }, head, ...body);
+  const title = element("h3", {}, `${access.what}, line ${access.line}: the lanes that access each bank`);
+  return element("div", {}, title, element("table", { class: "banks" }, head, ...body));
 }
 
 function sharedSection() {

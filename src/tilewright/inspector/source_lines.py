@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pygments.lexers.python import PythonLexer
+from pygments.lexers import get_lexer_for_filename
 from pygments.token import Comment, Keyword, Name, Number, String
+from pygments.util import ClassNotFound
 
 from tilewright.inspector.located_text import Chain
 
@@ -38,7 +39,7 @@ def source_files(chains: Iterable[Chain]) -> list[dict[str, Any]]:
 
 def _file(file: str, numbers: set[int]) -> dict[str, Any]:
     text = "".join(linecache.getlines(file))
-    tokens = _tokens(text)
+    tokens = _tokens(file, text)
     shown = sorted({line for number in numbers for line in _around(text, number)})
     lines = text.splitlines()
     return {
@@ -61,11 +62,15 @@ def _around(text: str, number: int) -> range:
     return found
 
 
-def _tokens(text: str) -> dict[int, list[list[Any]]]:
-    """By line, runs of [class, length]; "" for plain text."""
+def _tokens(file: str, text: str) -> dict[int, list[list[Any]]]:
+    """By line, runs of [class, length]; "" for plain text. None for a file of another language."""
+    try:
+        lexer = get_lexer_for_filename(file if "." in file else f"{file}.py", stripnl=False)
+    except ClassNotFound:
+        return {}
     runs: dict[int, list[list[Any]]] = defaultdict(list)
     line = 1
-    for kind, value in PythonLexer(stripnl=False).get_tokens(text):
+    for kind, value in lexer.get_tokens(text):
         name = next((name for token, name in _CLASSES if kind in token), "")
         for part in value.splitlines(keepends=True):
             length = len(part.rstrip("\n"))

@@ -42,6 +42,8 @@ def run(chosen: argparse.Namespace) -> int:
     target = None if chosen.target is None else target_named(chosen.target)
     source = kernel_source(with_kernel(chosen.kernel), chosen.arguments)
     options = named_values(chosen.option)
-    file = inspect_source(source, target, options, chosen.output, sizes, grid, chosen.seconds)
-    print(f"{file}: {file.stat().st_size / 1e3:.0f} kB")
+    made = inspect_source(source, target, options, chosen.output, sizes, grid, chosen.seconds)
+    print(f"{made.file}: {made.file.stat().st_size / 1e3:.0f} kB")
+    if made.error is not None:
+        raise CommandFailed(f"the kernel does not compile, as the page shows\n{made.error}")
     return 0

@@ -45,7 +45,7 @@ def inspected(
     tmp_path: Path, kernel: Any, types: str, target: GPUTarget, words: dict[str, Any], **launch: Any
 ) -> dict[str, Any]:
     made = source(kernel, types, words)
-    return data_of(inspect_source(made, target, {}, tmp_path / "page.html", **launch))
+    return data_of(inspect_source(made, target, {}, tmp_path / "page.html", **launch).file)
 
 
 def panes(data: dict[str, Any]) -> list[str]:
@@ -135,7 +135,7 @@ def test_a_kernel_that_does_not_compile_has_a_page_with_its_error(tmp_path: Path
 
 def test_an_error_after_some_stages_leaves_their_panes(tmp_path: Path):
     made = source(add_kernel, "*fp32 *fp32 *fp32 i32", {"BLOCK": 64})
-    data = data_of(inspect_source(made, H100, {"num_ctas": 32}, tmp_path / "page.html"))
+    data = data_of(inspect_source(made, H100, {"num_ctas": 32}, tmp_path / "page.html").file)
     assert "num_ctas" in data["error"] and panes(data) == ["source", "ttir", "ttgir"]
 
 

@@ -9,9 +9,6 @@ from tilewright.layout import LANE, REGISTER, WARP, LinearLayout
 
 __all__ = ["layout_rows"]
 
-_MOST_NAMED = 6
-"""Tiles that are named for a layout."""
-
 
 def layout_rows(function: Function) -> tuple[LayoutRow, ...]:
     """The layouts in the order of the code, those of most elements first."""
@@ -29,7 +26,7 @@ def layout_rows(function: Function) -> tuple[LayoutRow, ...]:
 
 def _row(tile: str, layout: LinearLayout, names: tuple[str, ...]) -> LayoutRow:
     register, lane, warp = (layout.bases(name) for name in (REGISTER, LANE, WARP))
-    return LayoutRow(tile, names[:_MOST_NAMED], layout.shape, register, lane, warp)
+    return LayoutRow(tile, names, layout.shape, register, lane, warp)
 
 
 def _named(value: Value) -> str:

@@ -43,7 +43,8 @@ def _rows(op: Op, matrix_stores: bool) -> Iterator[SharedAccessRow]:
     if isinstance(op, AsyncCopyOp):
         access, element = copy_access(op), buffer_type(op.buffer).element
         size = len(access.groups[0]) * element.bytes
-        yield access_row(_line(op), "copy to shared", copy_instruction(size), access, element.bytes)
+        line = _line(op.x.op or op)
+        yield access_row(line, "copy to shared", copy_instruction(size), access, element.bytes)
     elif isinstance(op, ReadOp):
         type_ = buffer_type(op.buffer)
         access = read_access(type_, layout_of(op.result), op.axis)
