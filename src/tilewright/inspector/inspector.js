@@ -207,6 +207,11 @@ function whySection() {
     select(`${number}:${place.slice(at + 1)}`, "none");
   };
   if (explained.notes.length) section.append(element("ul", {}, ...explained.notes.map((note) => element("li", { class: "why" }, note))));
+  const spills = spillsByLine();
+  if (spills.length) {
+    section.append(element("p", {}, "Spill stores and loads by line: ", ...spills.flatMap(([place, count]) =>
+      [element("button", { class: "link", onclick: () => jump(place) }, place.split("/").at(-1)), ` ${count}  `])));
+  }
   const places = [...new Set(explained.rows.map((row) => [...(row.loc ? [row.loc] : []), ...row.callers].at(-1)))];
   for (const place of places) {
     const rows = explained.rows.filter((row) => [...(row.loc ? [row.loc] : []), ...row.callers].at(-1) === place);
@@ -219,6 +224,21 @@ function whySection() {
       `lines ${loop.lines.join(", ")}${loop.writes.map((tile) => `; writes ${tile} to scratch memory`).join("")}` +
       `${loop.notes.map((note) => `; ${note}`).join("")}`));
   }
+}
+
+// Instructions of the machine code that access spilled registers, by the kernel's line; the most first.
+function spillsByLine() {
+  const pane = data.panes.find(({ stage }) => stage === "sass_lines");
+  if (!pane) return [];
+  const numbers = pane.chains.flatMap(([number, count]) => Array(count).fill(number));
+  const counts = new Map();
+  pane.text.split("\n").forEach((line, index) => {
+    if (numbers[index] < 0 || !/\b(STL|LDL)\b/.test(line)) return;
+    const [file, number] = data.chains[numbers[index]].at(-1);
+    const place = `${data.files[file].path}:${number}`;
+    counts.set(place, (counts.get(place) ?? 0) + 1);
+  });
+  return [...counts].sort((a, b) => b[1] - a[1]);
 }
 
 function textOf(place) {

@@ -15,6 +15,7 @@ from dataclasses import field
 from tilewright.backends.nvidia.register_model import register_count
 from tilewright.ir import Block, Function, Op, Value
 from tilewright.ir.types import DType, TileType, element_of
+from tilewright.ops import ConstantOp
 from tilewright.support.data_class import dataclass
 
 _INDEX_BITS = 32
@@ -86,8 +87,10 @@ def _ends(block: Block, order: dict[Op, int]) -> dict[Value, tuple[int, int]]:
 
 
 def _is_counted(value: Value) -> bool:
-    """Whether a value is a tile of numbers with uses. Addresses, indices and masks, which are cheap
-    to compute again, are not kept."""
+    """Whether a value is a tile of numbers with uses. Constants, addresses, indices and masks,
+    which are cheap to compute again, are not kept."""
+    if isinstance(value.op, ConstantOp):
+        return False
     element = element_of(value.type)
     if not (isinstance(value.type, TileType) and value.uses and isinstance(element, DType)):
         return False

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from tilewright.backends.explanation import ScheduledOp, ScheduleRow
 from tilewright.backends.nvidia.buffer_ops import (
@@ -38,9 +39,18 @@ def _of_roles(roles: RolesOp) -> Iterator[ScheduleRow]:
     for op in roles.producer.walk():
         if isinstance(op, ForOp):
             dots = next((ops for c in consumers if c.loc == op.loc and (ops := [*_ops(c)])), None)
-            row = _row(op, [*_ops(op), *(dots or ())], "a producer warp")
+            ops = [*_waiting(_ops(op), _EMPTY), *_waiting(dots or (), _FULL)]
+            row = _row(op, ops, "a producer warp")
             if row is not None:
                 yield row
+
+
+_EMPTY, _FULL = "producer waits for an empty slot", "wait for a full slot"
+
+
+def _waiting(ops: Iterable[ScheduledOp], text: str) -> Iterator[ScheduledOp]:
+    """The ops of a role, whose waits are for one kind of mbarrier."""
+    return (replace(op, text=text) if op.kind == "wait" else op for op in ops)
 
 
 def _row(loop: ForOp, ops: list[ScheduledOp], issuer: str) -> ScheduleRow | None:
