@@ -26,6 +26,7 @@ from tilewright.ops.arith import (
     ShlOp,
     ShrOp,
     SubOp,
+    UnaryOp,
     XorOp,
 )
 from tilewright.ops.contraction import PRECISIONS, DotOp, ReduceOp, ScanOp
@@ -177,6 +178,7 @@ __all__ = [
     "SubOp",
     "TimerOp",
     "TransposeOp",
+    "UnaryOp",
     "VolatileAsmOp",
     "WhileOp",
     "XorOp",

@@ -159,22 +159,21 @@ class FmaOp(Op, opcode="arith.fma", traits=_ELEMENTWISE):
         return f"operands differ in type: {self.a.type}, {self.b.type} and {self.c.type}"
 
 
-class NegOp(Op, opcode="arith.neg", traits=_ELEMENTWISE):
+class UnaryOp(Op):
+    """Base class of ops `result = <op> x`, whose operand and result have one type."""
+
+    x: Value = operand(number)
+
+    def infer(self) -> Type:
+        return self.x.type
+
+
+class NegOp(UnaryOp, opcode="arith.neg", traits=_ELEMENTWISE):
     """result = -x; flips the sign of a float zero and of a NaN"""
 
-    x: Value = operand(number)
 
-    def infer(self) -> Type:
-        return self.x.type
-
-
-class AbsOp(Op, opcode="arith.abs", traits=_ELEMENTWISE):
+class AbsOp(UnaryOp, opcode="arith.abs", traits=_ELEMENTWISE):
     """result = |x|; the most negative integer is unchanged"""
-
-    x: Value = operand(number)
-
-    def infer(self) -> Type:
-        return self.x.type
 
 
 class CompareOp(Op, opcode="arith.compare", traits=_ELEMENTWISE):
@@ -254,14 +253,11 @@ class BitcastOp(Op, opcode="arith.bitcast", traits=_ELEMENTWISE):
         return f"{self.x.type} and {self.result_type} differ in width"
 
 
-class MathOp(Op, opcode="arith.math", traits=_ELEMENTWISE):
+class MathOp(UnaryOp, opcode="arith.math", traits=_ELEMENTWISE):
     """result = function(x)"""
 
     x: Value = operand(floating)
     function: str = attr(choices=MATH_FUNCTIONS)
-
-    def infer(self) -> Type:
-        return self.x.type
 
 
 class ExternOp(Op, opcode="arith.extern", traits=_ELEMENTWISE):

@@ -18,6 +18,7 @@ from typing import Any, cast
 from tilewright.ir import Op, Trait, Value, attr, floating, integer, operand, reference
 from tilewright.ir.types import Type, dtype_of, f32, f64, i32, u16, with_element
 from tilewright.llvm import Code, Val, constant, integer_literal, lowering_rule
+from tilewright.ops import UnaryOp
 from tilewright.support import import_late
 
 _ELEMENTWISE = (Trait.PURE, Trait.ELEMENTWISE)
@@ -33,38 +34,27 @@ def _register_problem(type_: Type) -> str | None:
     return None if dtype_of(type_) in (f32, f64) else f"registers hold f32 or f64, not {type_}"
 
 
-class ExponentOp(Op, opcode="arith.exponent", traits=_ELEMENTWISE):
+class _RegisterOp(UnaryOp):
+    """Base class of ops on floats in registers."""
+
+    x: Value = operand(floating)
+
+    def verify(self) -> str | None:
+        return _register_problem(self.x.type)
+
+
+class ExponentOp(_RegisterOp, opcode="arith.exponent", traits=_ELEMENTWISE):
     """result = floor(log2 |x|) as a float; -inf of zeros, inf of infinities"""
 
-    x: Value = operand(floating)
 
-    def infer(self) -> Type:
-        return self.x.type
-
-    def verify(self) -> str | None:
-        return _register_problem(self.x.type)
-
-
-class SignificandOp(Op, opcode="arith.significand", traits=_ELEMENTWISE):
+class SignificandOp(_RegisterOp, opcode="arith.significand", traits=_ELEMENTWISE):
     """result = x / 2^floor(log2 x), in [1, 2); 1 of zeros and inf, NaN of negative numbers"""
 
-    x: Value = operand(floating)
 
-    def infer(self) -> Type:
-        return self.x.type
-
-    def verify(self) -> str | None:
-        return _register_problem(self.x.type)
-
-
-class ScaleOp(Op, opcode="arith.scale", traits=_ELEMENTWISE):
+class ScaleOp(_RegisterOp, opcode="arith.scale", traits=_ELEMENTWISE):
     """result = x * 2^floor(n), rounded once, of a finite x"""
 
-    x: Value = operand(floating)
     n: Value = operand(floating)
-
-    def infer(self) -> Type:
-        return self.x.type
 
     def verify(self) -> str | None:
         if self.n.type is not self.x.type:
