@@ -452,7 +452,7 @@ class Autotuning(Group):
         "TILEWRIGHT_PRINT_AUTOTUNING",
         "TRITON_PRINT_AUTOTUNING",
         expected=_FLAG,
-        doc="Print each chosen configuration and how long the choice took.",
+        doc="Print each chosen configuration, all timings, and how long the choice took.",
     )
     cache = Setting(
         True,

@@ -28,6 +28,7 @@ def busy(x, BLOCK: tl.constexpr):
     tl.store(x + i, a)
 
 x = np.ones(1 << 18, "f")
+busy[(1,)](x, BLOCK=1024)  # compiled before the time counts
 end = time.process_time() + 1
 while time.process_time() < end:
     busy[(256,)](x, BLOCK=1024)
@@ -59,7 +60,7 @@ def test_a_script_gets_a_trace_and_a_table(tmp_path: Path) -> None:
     assert float(share.rstrip("%")) > 60
     assert float(seconds) > 0.2
     assert (place, source.strip()) == ("script.py:12", "a = tl.sin(a) + 1.0")
-    assert re.fullmatch(r"\d\.\d\d s in kernels, \d\.\d\d s of CPU time in other code", rest[-3])
+    assert re.fullmatch(r"\d+\.\d\d s in kernels, \d+\.\d\d s of CPU time in other code", rest[-3])
     events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
     assert rest[-1].startswith(f"{len(events) - 1} events are in {tmp_path / 't.json'}")
     launches = [event for event in events if event.get("cat") == "launch"]

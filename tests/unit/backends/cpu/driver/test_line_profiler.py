@@ -35,6 +35,7 @@ def hot_kernel():
 def burn(kernel, seconds):
     x = np.ones(1 << 18, "f")
     out = np.empty_like(x)
+    kernel[(1,)](x, out, 8, BLOCK=1024)  # compiled before the time counts
     end = time.process_time() + seconds
     while time.process_time() < end:
         kernel[(tilewright.cdiv(x.size, 1024),)](x, out, x.size, BLOCK=1024)
@@ -42,15 +43,17 @@ def burn(kernel, seconds):
 
 def test_the_expensive_line_costs_most():
     kernel = hot_kernel()
+    begin = time.process_time()
     with LineProfiler({}) as profiler:
         burn(kernel, 1.0)
+    spent = time.process_time() - begin
     first = kernel.fn.__code__.co_firstlineno
     top = profiler.costs[0]
     assert (top.file, top.line) == (__file__, first + 5)
     total = sum(cost.seconds for cost in profiler.costs)
     assert top.seconds > 0.6 * total
     assert top.kernel == f"hot ({__file__}:{first})"
-    assert total + profiler.elsewhere == pytest.approx(1.0, abs=0.9)
+    assert total + profiler.elsewhere == pytest.approx(spent, rel=0.1)
     assert " samples of " in profiler.note
 
 
