@@ -12,7 +12,7 @@ from tilewright.language import TensorDescriptor
 from tilewright.runtime.active_driver import backend_of, driver
 from tilewright.runtime.arguments.key_rules import HANDLERS, HOST, Spec
 from tilewright.runtime.bench import do_bench, do_bench_cudagraph
-from tilewright.runtime.jit import JITFunction
+from tilewright.runtime.jit import DispatchedLaunches, JITFunction
 from tilewright.runtime.launch.used_globals import GlobalCheck
 from tilewright.runtime.launch.variant_cache import RecordedLaunch
 from tilewright.runtime.tuning.array_restore import ArrayState
@@ -46,7 +46,7 @@ _BY_VALUE = (int, float, bool, type(None))
 """Types of keys that machine code compares by value."""
 
 
-class Autotuner(KernelWrapper):
+class Autotuner(DispatchedLaunches, KernelWrapper):
     """A kernel with configurations to choose from; made by `autotune`.
 
     Options of a launch, such as num_warps, beat those of the configuration.
@@ -103,8 +103,8 @@ class Autotuner(KernelWrapper):
         self._seconds = seconds
         self._tuned = frozenset(name for config in self.configs for name in config.kwargs)
         self._lock = ForkLock()
-        self._launch: Callable[..., Any] = self._run
-        self._can_dispatch = isinstance(fn, JITFunction) and fn.dispatchable
+        dispatchable = isinstance(fn, JITFunction) and fn.dispatchable
+        self._launch = self._launch_first if dispatchable else self._launch_from_python
         self._check_names()
 
     def _check_names(self) -> None:
@@ -154,7 +154,7 @@ class Autotuner(KernelWrapper):
         # not by `self[grid]`, which calls the `run` of subclasses that have their own
         return self._launch(grid, *args, **keywords)
 
-    def _run(self, grid: object, /, *args: object, **keywords: Any) -> Any:
+    def _launch_from_python(self, grid: object, /, *args: object, **keywords: Any) -> Any:
         with user_boundary:
             self.nargs = self._positional(args)
             named = self.named_arguments(args, keywords)
@@ -165,21 +165,16 @@ class Autotuner(KernelWrapper):
             call_hook_of(config, {**named, **chosen})
         result = self.fn.run(*args, grid=grid, warmup=False, **chosen)
         self.nargs = None
-        if self._can_dispatch:
-            self._can_dispatch, self._launch = False, self._second_launch
         return result
 
-    def _second_launch(self, grid: object, /, *args: object, **keywords: Any) -> Any:
-        """Create native dispatch at the second launch."""
-        if self._launch != self._second_launch:  # through a stored `kernel[grid]`
-            return self._launch(grid, *args, **keywords)
+    def _new_dispatch(
+        self, args: tuple[object, ...], keywords: Mapping[str, Any]
+    ) -> Callable[..., Any]:
         fn = cast("JITFunction", self.fn)
-        launch = fn.native_dispatch(self._run, self._recorded_by_keys, self.keys)
+        launch = fn.native_dispatch(self._launch_from_python, self._recorded_by_keys, self.keys)
         if self.has_one_choice(self.named_arguments(args, keywords)):
             launch = fn.native_dispatch(launch, self._recorded_if_one_choice)
-        self._launch = launch
-        with user_boundary:
-            return launch(grid, *args, **keywords)
+        return launch
 
     def has_one_choice(self, named: Mapping[str, Any]) -> bool:
         """Whether launches with equal descriptors always use one configuration, independent of the
@@ -215,8 +210,8 @@ class Autotuner(KernelWrapper):
         config: Config | None,
         *checks: GlobalCheck,
     ) -> RecordedLaunch | None:
-        """A launch with a configuration, which machine code stores in `best_config` as `_run`
-        does."""
+        """A launch with a configuration, which machine code stores in `best_config` as
+        `_launch_from_python` does."""
         if config is None or config.pre_hook is not None:
             return None
         fn = cast("JITFunction", self.fn)

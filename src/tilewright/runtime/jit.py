@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -61,7 +62,37 @@ from tilewright.support import (
 Kernel = Callable[..., Any]
 
 
-class JITFunction(FunctionText, DeviceFunction, KernelInterface):
+class DispatchedLaunches(ABC):
+    """The launches of a kernel, or of an autotuned one: the first from Python, then natively.
+
+    `_launch(grid, *args, **keywords)` is `_launch_first` until the second launch, or
+    `_launch_from_python` where machine code cannot launch.
+    """
+
+    _launch: Kernel
+    _launched = False
+
+    @abstractmethod
+    def _launch_from_python(self, grid: object, /, *args: Any, **keywords: Any) -> Any: ...
+
+    @abstractmethod
+    def _new_dispatch(self, args: tuple[object, ...], keywords: Mapping[str, Any]) -> Kernel:
+        """The launches from the second one on, whose arguments are given."""
+
+    def _launch_first(self, grid: object, /, *args: Any, **keywords: Any) -> Any:
+        """Launch before native dispatch exists, and create it at the second launch. A stored
+        `kernel[grid]` calls this at later launches."""
+        with user_boundary:
+            if self._launch == self._launch_first:
+                if not self._launched:
+                    result = self._launch_from_python(grid, *args, **keywords)
+                    self._launched = True
+                    return result
+                self._launch = self._new_dispatch(args, keywords)
+            return self._launch(grid, *args, **keywords)
+
+
+class JITFunction(FunctionText, DeviceFunction, DispatchedLaunches, KernelInterface):
     """A kernel: `kernel[grid](*args, **keywords)` compiles the variant it needs and runs it.
 
     params: its parameters; arg_names: their names; signature: as `inspect` has it.
@@ -124,8 +155,7 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
         self._assigned = vars(current.compilation)
         self.dispatchable = not (self.interpreted or self.check) and machine_readable(self.params)
         self._launched = False
-        # The second launch replaces this by native dispatch.
-        self._launch: Kernel = self._launch_first if self.dispatchable else self._launch_from_python
+        self._launch = self._launch_first if self.dispatchable else self._launch_from_python
 
     def __getitem__(self, grid: object) -> Callable[..., CompiledKernel]:
         """`kernel[grid]`, to be called with the arguments.
@@ -292,17 +322,8 @@ class JITFunction(FunctionText, DeviceFunction, KernelInterface):
 
     # --- launching --------------------------------------------------------------------------------
 
-    def _launch_first(self, grid: object, /, *args: object, **keywords: object) -> CompiledKernel:
-        """Launch before native dispatch exists, and create it at the second launch. A stored
-        `kernel[grid]` calls this at later launches."""
-        with user_boundary:
-            if self._launch == self._launch_first:
-                if not self._launched:
-                    kernel = self._launch_from_python(grid, *args, **keywords)
-                    self._launched = True
-                    return kernel
-                self._launch = self.native_dispatch(self._launch_from_python, self.recorded_launch)
-            return self._launch(grid, *args, **keywords)
+    def _new_dispatch(self, args: tuple[object, ...], keywords: Mapping[str, Any]) -> Kernel:
+        return self.native_dispatch(self._launch_from_python, self.recorded_launch)
 
     def _launch_from_python(
         self, grid: object, /, *args: object, **keywords: object
