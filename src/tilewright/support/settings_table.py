@@ -11,11 +11,11 @@ that change generated code are part of `Settings.cache_key`.
 
 import os
 import re
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Generic, Self, TypeVar, cast, overload
+from typing import Generic, NamedTuple, Self, TypeVar, cast, overload
 
 from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
@@ -24,34 +24,40 @@ from tilewright.support.fork_locks import fork_waits
 from tilewright.support.operating_system import user_number
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Kind(NamedTuple, Generic[T_co]):
+    """Values of settings. parse: maps text to a value, or raises ValueError for text that is not
+    `expected`."""
+
+    parse: Callable[[str], T_co]
+    expected: str
 
 
 class Setting(Generic[T]):
     """One setting: a descriptor on a `Group`.
 
-    variables: environment variables in order of precedence; parse: maps text to a value, or raises
-    ValueError for text that is not `expected`; in_key: whether the value changes code; factory:
-    computes a default that is not constant
+    variables: environment variables in order of precedence; in_key: whether the value changes code;
+    factory: computes a default that is not constant
     """
 
     def __init__(
         self,
         default: T,
-        parse: Callable[[str], T],
+        kind: Kind[T],
         *variables: str,
-        expected: str,
         doc: str,
         in_key: bool = False,
         factory: Callable[[], T] | None = None,
     ) -> None:
         self.variables = variables
-        self.expected = expected
+        self.kind = kind
         self.in_key = in_key
         self.name = ""
         self.__doc__ = doc
         self._default = default
         self._factory = factory
-        self._parse = parse
 
     def __set_name__(self, owner: type["Group"], name: str) -> None:
         self.name = name
@@ -88,9 +94,9 @@ class Setting(Generic[T]):
 
     def _parsed(self, variable: str, text: str) -> T:
         try:
-            return self._parse(text)
+            return self.kind.parse(text)
         except synchronous(ValueError):
-            raise BadSetting(variable, self.expected, text) from None
+            raise BadSetting(variable, self.kind.expected, text) from None
 
 
 class FolderSetting(Setting[T]):
@@ -170,7 +176,7 @@ def environment_flag(variable: str, default: bool | None = False) -> bool | None
     try:
         return _flag(text) if text else default
     except synchronous(ValueError):
-        raise BadSetting(variable, _FLAG, text or "") from None
+        raise BadSetting(variable, _FLAG.expected, text or "") from None
 
 
 def environment_with(**defaults: str) -> dict[str, str]:
@@ -208,16 +214,11 @@ def _program_id(text: str) -> tuple[int, int, int]:
     return x, y, z
 
 
-def _precision(text: str) -> str:
-    if text.lower() not in _PRECISIONS:
-        raise ValueError(text)
-    return text.lower()
+def _one_of(words: Sequence[str]) -> Kind[str]:
+    def parse(text: str) -> str:
+        return words[words.index(text.lower())]
 
-
-def _bulk_loads(text: str) -> str:
-    if text.lower() not in BULK_LOADS:
-        raise ValueError(text)
-    return text.lower()
+    return Kind(parse, f"one of {', '.join(words)}")
 
 
 def _arch(text: str) -> str:
@@ -274,7 +275,9 @@ def _platform_cache(*variables: str | None) -> Path:
     return Path(tempfile.gettempdir()) / f"{_PACKAGE}-{'user' if user is None else user}"
 
 
-_FLAG = "0 or 1"
+_FLAG = Kind(_flag, "0 or 1")
+_FOLDER = Kind(_path, "a folder")
+_SECONDS = Kind(_seconds, "a number of seconds, 0 for no limit")
 BULK_LOADS = ("none", "descriptors", "all")
 """Loads that TMA may execute: each choice includes those before it."""
 _PRECISIONS = ("ieee", "tf32", "tf32x3", "bf16x3", "bf16x6")
@@ -285,25 +288,22 @@ class Interpreter(Group):
 
     enabled = Setting(
         False,
-        _flag,
+        _FLAG,
         "TILEWRIGHT_INTERPRET",
         "TRITON_INTERPRET",
-        expected=_FLAG,
         doc="Interpret kernels instead of compiling them; read where a kernel is decorated.",
     )
     check = Setting(
         "",
-        str,
+        Kind(str, "some of bounds, race, overflow, uninit, with commas"),
         "TILEWRIGHT_CHECK",
-        expected="some of bounds, race, overflow, uninit, with commas",
         doc="Check every access of kernels on host arrays, compiled or interpreted; read where a "
         "kernel is decorated.",
     )
     program_id = Setting[tuple[int, int, int] | None](
         None,
-        _program_id,
+        Kind(_program_id, "one to three comma-separated numbers, such as 3,0,0"),
         "TILEWRIGHT_INTERPRET_PID",
-        expected="one to three comma-separated numbers, such as 3,0,0",
         doc="Run only this program instance of the grid, for debugging.",
     )
 
@@ -313,34 +313,30 @@ class Compilation(Group):
 
     debug = Setting(
         False,
-        _flag,
+        _FLAG,
         "TILEWRIGHT_DEBUG",
         "TRITON_DEBUG",
-        expected=_FLAG,
         doc="Keep device_assert in all kernels, and show the compiler's frames in tracebacks.",
         in_key=True,
     )
     verify = Setting(
         False,
-        _flag,
+        _FLAG,
         "TILEWRIGHT_VERIFY",
-        expected=_FLAG,
         doc="Verify the IR after every pass that changes it, not only after the last.",
     )
     f32_default = Setting[str | None](
         None,
-        _precision,
+        _one_of(_PRECISIONS),
         "TILEWRIGHT_F32_DEFAULT",
         "TRITON_F32_DEFAULT",
-        expected="one of " + ", ".join(_PRECISIONS),
         doc="Precision of float32 dot products that do not name one; the backend's own if unset.",
         in_key=True,
     )
     line_info = Setting(
         True,
-        _flag,
+        _FLAG,
         "TILEWRIGHT_LINE_INFO",
-        expected=_FLAG,
         doc="Line tables in machine code, so that profilers and debuggers show the source; "
         "TRITON_DISABLE_LINE_INFO=1 turns them off too.",
         in_key=True,
@@ -348,17 +344,15 @@ class Compilation(Group):
     )
     log_recompiles = Setting(
         False,
-        _flag,
+        _FLAG,
         "TILEWRIGHT_LOG_RECOMPILES",
-        expected=_FLAG,
         doc="Report on standard error why a kernel is compiled again: argument and property.",
     )
     fp_fusion = Setting(
         True,
-        _flag,
+        _FLAG,
         "TILEWRIGHT_DEFAULT_FP_FUSION",
         "TRITON_DEFAULT_FP_FUSION",
-        expected=_FLAG,
         doc="Fuse multiply and add unless a launch sets enable_fp_fusion. "
         "TRITON_FORCE_DISABLE_FP_FUSION=1 turns it off too.",
         factory=lambda: not environment_flag("TRITON_FORCE_DISABLE_FP_FUSION"),
@@ -366,38 +360,34 @@ class Compilation(Group):
     )
     bulk_loads = Setting(
         BULK_LOADS[-1],
-        _bulk_loads,
+        _one_of(BULK_LOADS),
         "TILEWRIGHT_BULK_LOADS",
-        expected="one of " + ", ".join(BULK_LOADS),
         doc="Loads that TMA may execute where a launch does not specify them: all, those "
         "by tensor descriptors, or none.",
         in_key=True,
     )
     override_arch = Setting[str | None](
         None,
-        _arch,
+        Kind(_arch, "an architecture such as sm90"),
         "TILEWRIGHT_OVERRIDE_ARCH",
         "TRITON_OVERRIDE_ARCH",
-        expected="an architecture such as sm90",
         doc="Compile for this architecture instead of the device's.",
         in_key=True,
     )
     dump_dir = FolderSetting[Path | None](
         None,
-        _path,
+        _FOLDER,
         "TILEWRIGHT_DUMP_DIR",
         "TRITON_DUMP_DIR",
-        expected="a folder",
         doc="Write every stage of every compiled kernel below this folder; TRITON_KERNEL_DUMP=1 "
         "means dump in TRITON_HOME/.triton.",
         factory=lambda: _triton_folder_if("TRITON_KERNEL_DUMP", "dump"),
     )
     override_dir = FolderSetting[Path | None](
         None,
-        _path,
+        _FOLDER,
         "TILEWRIGHT_OVERRIDE_DIR",
         "TRITON_OVERRIDE_DIR",
-        expected="a folder",
         doc="Read a stage of a kernel from a file here, named as in the dumps, if there is one; "
         "TRITON_KERNEL_OVERRIDE=1 means override in TRITON_HOME/.triton.",
         factory=lambda: _triton_folder_if("TRITON_KERNEL_OVERRIDE", "override"),
@@ -409,10 +399,9 @@ class Cache(Group):
 
     dir = FolderSetting(
         Path(),
-        _path,
+        _FOLDER,
         "TILEWRIGHT_CACHE_DIR",
         "TRITON_CACHE_DIR",
-        expected="a folder",
         doc="Folder of the disk cache, which only the user may write to; if unset, where the "
         "platform keeps caches: below XDG_CACHE_HOME or ~/.cache, in ~/Library/Caches on macOS; "
         "or cache in TRITON_HOME/.triton, if that is set.",
@@ -420,24 +409,21 @@ class Cache(Group):
     )
     always_compile = Setting(
         False,
-        _flag,
+        _FLAG,
         "TILEWRIGHT_ALWAYS_COMPILE",
         "TRITON_ALWAYS_COMPILE",
-        expected=_FLAG,
         doc="Do not read the disk cache.",
     )
     max_megabytes = Setting(
         2048,
-        _count,
+        Kind(_count, "a number of megabytes, 0 for no limit"),
         "TILEWRIGHT_CACHE_MB",
-        expected="a number of megabytes, 0 for no limit",
         doc="Maximum size of the disk cache; the least recently used files are deleted first.",
     )
     max_variants = Setting(
         1000,
-        _count,
+        Kind(_count, "a number of variants, 0 for no limit"),
         "TILEWRIGHT_MAX_VARIANTS",
-        expected="a number of variants, 0 for no limit",
         doc="Variants of one kernel that stay in memory; above it, the least recently launched are "
         "dropped, and read from disk when they are launched again.",
     )
@@ -448,25 +434,22 @@ class Autotuning(Group):
 
     print = Setting(
         False,
-        _flag,
+        _FLAG,
         "TILEWRIGHT_PRINT_AUTOTUNING",
         "TRITON_PRINT_AUTOTUNING",
-        expected=_FLAG,
         doc="Print each chosen configuration, all timings, and how long the choice took.",
     )
     cache = Setting(
         True,
-        _flag,
+        _FLAG,
         "TILEWRIGHT_CACHE_AUTOTUNING",
         "TRITON_CACHE_AUTOTUNING",
-        expected=_FLAG,
         doc="Store timings on disk.",
     )
     seconds = Setting(
         300.0,
-        _seconds,
+        _SECONDS,
         "TILEWRIGHT_AUTOTUNE_SECONDS",
-        expected="a number of seconds, 0 for no limit",
         doc="Time for one choice; afterwards, the best configuration so far is used.",
     )
 
@@ -476,32 +459,28 @@ class Cpu(Group):
 
     threads = Setting(
         0,
-        _count,
+        Kind(_count, "a number of threads, 0 for all"),
         "TILEWRIGHT_CPU_THREADS",
-        expected="a number of threads, 0 for all",
         doc="Threads that run a grid; 0 uses every CPU that this process may use.",
     )
     wait_seconds = Setting(
         30.0,
-        _seconds,
+        _SECONDS,
         "TILEWRIGHT_WAIT_SECONDS",
-        expected="a number of seconds, 0 for no limit",
         doc="Time that programs may wait for each other, by polling memory, while none ends; "
         "read before the first launch.",
     )
     crash_reports = Setting(
         True,
-        _flag,
+        _FLAG,
         "TILEWRIGHT_CRASH_REPORTS",
-        expected=_FLAG,
         doc="Handle SIGSEGV, SIGBUS, SIGABRT, SIGILL and SIGFPE from the first launch on, to name "
         "on stderr the kernel that crashes the process, or those that were launched last.",
     )
     perf = Setting(
         False,
-        _flag,
+        _FLAG,
         "TILEWRIGHT_PERF",
-        expected=_FLAG,
         doc="Describe each loaded kernel in `/tmp/perf-PID.map` and `jit-PID.dump`, by which "
         "Linux's `perf` shows names and lines of kernels.",
     )
@@ -512,26 +491,23 @@ class Cuda(Group):
 
     ptxas_path = Setting[Path | None](
         None,
-        _path,
+        Kind(_path, "a program"),
         "TILEWRIGHT_PTXAS_PATH",
         "TRITON_PTXAS_PATH",
-        expected="a program",
         doc="The assembler for PTX; searched for in PATH, the CUDA toolkit and wheels if unset.",
     )
     home = Setting[Path | None](
         None,
-        _path,
+        _FOLDER,
         "CUDA_HOME",
         "CUDA_PATH",
-        expected="a folder",
         doc="Folder of the CUDA toolkit.",
     )
     launch_blocking = Setting(
         False,
-        _flag,
+        _FLAG,
         "TILEWRIGHT_LAUNCH_BLOCKING",
         "CUDA_LAUNCH_BLOCKING",
-        expected=_FLAG,
         doc="Wait after each launch, so that a fault is reported by the launch that caused it.",
     )
 
