@@ -73,54 +73,40 @@ def constant(op: ConstantOp) -> Array:
     return np.full(shape_of(type_), rounded, dtype)
 
 
-@reference(AddOp)
-def add(op: AddOp, x: Array, y: Array) -> Array:
-    return element_arithmetic.compute(dtype_of(op.type), np.add, x, y)
+def _ufunc(function: element_arithmetic.Ufunc) -> Callable[..., Array]:
+    def apply(dtype: DType, *arrays: Array) -> Array:
+        return element_arithmetic.compute(dtype, function, *arrays)
+
+    return apply
 
 
-@reference(SubOp)
-def sub(op: SubOp, x: Array, y: Array) -> Array:
-    return element_arithmetic.compute(dtype_of(op.type), np.subtract, x, y)
+_ELEMENT_FUNCTIONS: dict[type[Op], Callable[..., Array]] = {
+    AddOp: _ufunc(np.add),
+    SubOp: _ufunc(np.subtract),
+    MulOp: _ufunc(np.multiply),
+    DivOp: element_arithmetic.divide,
+    RemOp: element_arithmetic.remainder,
+    MulHighOp: element_arithmetic.multiply_high,
+    FmaOp: element_arithmetic.fused_multiply_add,
+    NegOp: element_arithmetic.negate,
+    AbsOp: element_arithmetic.absolute,
+    AndOp: _ufunc(np.bitwise_and),
+    OrOp: _ufunc(np.bitwise_or),
+    XorOp: _ufunc(np.bitwise_xor),
+    ShlOp: _ufunc(np.left_shift),
+    ShrOp: _ufunc(np.right_shift),
+}
+"""Functions (dtype, *arrays) -> array of ops whose operands and result have one dtype."""
 
 
-@reference(MulOp)
-def mul(op: MulOp, x: Array, y: Array) -> Array:
-    return element_arithmetic.compute(dtype_of(op.type), np.multiply, x, y)
+def _register(op_class: type[Op], function: Callable[..., Array]) -> None:
+    @reference(op_class)
+    def rule(op: Op, *arrays: Array) -> Array:  # pyright: ignore[reportUnusedFunction]
+        return function(dtype_of(op.results[0].type), *arrays)
 
 
-@reference(DivOp)
-def div(op: DivOp, x: Array, y: Array) -> Array:
-    return element_arithmetic.divide(dtype_of(op.type), x, y)
-
-
-@reference(RemOp)
-def rem(op: RemOp, x: Array, y: Array) -> Array:
-    return element_arithmetic.remainder(dtype_of(op.type), x, y)
-
-
-@reference(AndOp)
-def bit_and(op: AndOp, x: Array, y: Array) -> Array:
-    return as_array(x & y)
-
-
-@reference(OrOp)
-def bit_or(op: OrOp, x: Array, y: Array) -> Array:
-    return as_array(x | y)
-
-
-@reference(XorOp)
-def bit_xor(op: XorOp, x: Array, y: Array) -> Array:
-    return as_array(x ^ y)
-
-
-@reference(ShlOp)
-def shl(op: ShlOp, x: Array, y: Array) -> Array:
-    return element_arithmetic.compute(dtype_of(op.type), np.left_shift, x, y)
-
-
-@reference(ShrOp)
-def shr(op: ShrOp, x: Array, y: Array) -> Array:
-    return element_arithmetic.compute(dtype_of(op.type), np.right_shift, x, y)
+for _op_class, _function in _ELEMENT_FUNCTIONS.items():
+    _register(_op_class, _function)
 
 
 @reference(MinOp)
@@ -131,26 +117,6 @@ def minimum(op: MinOp, x: Array, y: Array) -> Array:
 @reference(MaxOp)
 def maximum(op: MaxOp, x: Array, y: Array) -> Array:
     return element_arithmetic.maximum(dtype_of(op.type), x, y, op.nan)
-
-
-@reference(MulHighOp)
-def mul_high(op: MulHighOp, x: Array, y: Array) -> Array:
-    return element_arithmetic.multiply_high(dtype_of(op.type), x, y)
-
-
-@reference(FmaOp)
-def fma(op: FmaOp, a: Array, b: Array, c: Array) -> Array:
-    return element_arithmetic.fused_multiply_add(dtype_of(op.type), a, b, c)
-
-
-@reference(NegOp)
-def neg(op: NegOp, x: Array) -> Array:
-    return element_arithmetic.negate(dtype_of(op.type), x)
-
-
-@reference(AbsOp)
-def absolute(op: AbsOp, x: Array) -> Array:
-    return element_arithmetic.absolute(dtype_of(op.type), x)
 
 
 @reference(CompareOp)

@@ -16,7 +16,6 @@ from tilewright.ir import (
     integer,
     number,
     operand,
-    variadic,
 )
 from tilewright.ir.types import DType, Type, element_of, i1, i64, u64, with_element
 
@@ -258,15 +257,3 @@ class MathOp(UnaryOp, opcode="arith.math", traits=_ELEMENTWISE):
 
     x: Value = operand(floating)
     function: str = attr(choices=MATH_FUNCTIONS)
-
-
-class ExternOp(Op, opcode="arith.extern", traits=_ELEMENTWISE):
-    """result = symbol(args...), a function of the math library that the backend links"""
-
-    args: tuple[Value, ...] = variadic(any_type)
-    symbol: str = attr()
-    result_type: Type = attr()
-
-    def verify(self) -> str | None:
-        is_number = isinstance(element_of(self.result_type), DType)
-        return None if is_number else f"the result must be numbers, not {self.result_type}"

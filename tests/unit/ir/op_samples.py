@@ -184,7 +184,6 @@ BY_HAND: dict[type[Op], Maker] = {
     ),
     ops.BitcastOp: lambda s: ops.BitcastOp(s.arg(f32), i32),
     ops.CastOp: lambda s: ops.CastOp(s.arg(f32), f16, rounding="rtz"),
-    ops.ExternOp: lambda s: ops.ExternOp((s.arg(f32), s.arg(f32)), "atan2", f32),
     ops.AtomicOp: lambda s: ops.AtomicOp(s.arg(PointerType(i64)), s.arg(i64), kind="max"),
     ops.AtomicCasOp: lambda s: ops.AtomicCasOp(s.arg(PointerType(i64)), s.arg(i64), s.arg(i64)),
 }

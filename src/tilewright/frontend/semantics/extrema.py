@@ -32,59 +32,36 @@ from tilewright.language import tensor
 from tilewright.ops import ReshapeOp
 
 
-@implements(tl.max)
-def max(
-    ctx: Context,
-    input: object,
-    axis: object = None,
-    return_indices: object = False,
-    return_indices_tie_break_left: object = True,
-    keep_dims: object = False,
-) -> Any:
-    if not constant_arguments.flag(ctx, "max", "return_indices", return_indices):
-        return extremum_along(ctx, "maximum", input, axis, keep_dims)
-    # Triton calls the flag return_indices_tie_break_left here, tie_break_left in argmax.
-    tie = constant_arguments.flag(ctx, "max", "tie_break_left", return_indices_tie_break_left)
-    return tl.tuple(extremum_with_index(ctx, "max", input, axis, tie, keep_dims))
+def _register(name: str) -> None:
+    @implements(getattr(tl, name))
+    def extremum(  # pyright: ignore[reportUnusedFunction]
+        ctx: Context,
+        input: object,
+        axis: object = None,
+        return_indices: object = False,
+        return_indices_tie_break_left: object = True,
+        keep_dims: object = False,
+    ) -> Any:
+        if not constant_arguments.flag(ctx, name, "return_indices", return_indices):
+            return extremum_along(ctx, f"{name}imum", input, axis, keep_dims)
+        # Triton calls the flag return_indices_tie_break_left here, tie_break_left in argmax.
+        tie = constant_arguments.flag(ctx, name, "tie_break_left", return_indices_tie_break_left)
+        return tl.tuple(extremum_with_index(ctx, name, input, axis, tie, keep_dims))
+
+    @implements(getattr(tl, f"arg{name}"))
+    def place(  # pyright: ignore[reportUnusedFunction]
+        ctx: Context,
+        input: object,
+        axis: object,
+        tie_break_left: object = True,
+        keep_dims: object = False,
+    ) -> tensor:
+        tie = constant_arguments.flag(ctx, f"arg{name}", "tie_break_left", tie_break_left)
+        return extremum_with_index(ctx, f"arg{name}", input, axis, tie, keep_dims)[1]
 
 
-@implements(tl.min)
-def min(
-    ctx: Context,
-    input: object,
-    axis: object = None,
-    return_indices: object = False,
-    return_indices_tie_break_left: object = True,
-    keep_dims: object = False,
-) -> Any:
-    if not constant_arguments.flag(ctx, "min", "return_indices", return_indices):
-        return extremum_along(ctx, "minimum", input, axis, keep_dims)
-    tie = constant_arguments.flag(ctx, "min", "tie_break_left", return_indices_tie_break_left)
-    return tl.tuple(extremum_with_index(ctx, "min", input, axis, tie, keep_dims))
-
-
-@implements(tl.argmax)
-def argmax(
-    ctx: Context,
-    input: object,
-    axis: object,
-    tie_break_left: object = True,
-    keep_dims: object = False,
-) -> tensor:
-    tie = constant_arguments.flag(ctx, "argmax", "tie_break_left", tie_break_left)
-    return extremum_with_index(ctx, "argmax", input, axis, tie, keep_dims)[1]
-
-
-@implements(tl.argmin)
-def argmin(
-    ctx: Context,
-    input: object,
-    axis: object,
-    tie_break_left: object = True,
-    keep_dims: object = False,
-) -> tensor:
-    tie = constant_arguments.flag(ctx, "argmin", "tie_break_left", tie_break_left)
-    return extremum_with_index(ctx, "argmin", input, axis, tie, keep_dims)[1]
+for _name in ("max", "min"):
+    _register(_name)
 
 
 def extremum_with_index(

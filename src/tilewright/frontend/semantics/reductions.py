@@ -254,22 +254,18 @@ def sum(
     return tensor(cast_value(ctx, total.handle, result))
 
 
-@implements(tl.cumsum)
-def cumsum(
-    ctx: Context, input: object, axis: object = 0, reverse: object = False, dtype: object = None
-) -> tensor:
-    value, result = _sum_operand(ctx, "cumsum", *number_tile(ctx, "cumsum", input), dtype)
-    (totals,) = scan(ctx, "cumsum", [value], axis, combine_by_op(ctx, AddOp), reverse)
-    return tensor(cast_value(ctx, totals.handle, result))
+def _register_scan(name: str, op: type[AddOp | MulOp]) -> None:
+    @implements(getattr(tl, name))
+    def function(  # pyright: ignore[reportUnusedFunction]
+        ctx: Context, input: object, axis: object = 0, reverse: object = False, dtype: object = None
+    ) -> tensor:
+        value, result = _sum_operand(ctx, name, *number_tile(ctx, name, input), dtype)
+        (totals,) = scan(ctx, name, [value], axis, combine_by_op(ctx, op), reverse)
+        return tensor(cast_value(ctx, totals.handle, result))
 
 
-@implements(tl.cumprod)
-def cumprod(
-    ctx: Context, input: object, axis: object = 0, reverse: object = False, dtype: object = None
-) -> tensor:
-    value, result = _sum_operand(ctx, "cumprod", *number_tile(ctx, "cumprod", input), dtype)
-    (products,) = scan(ctx, "cumprod", [value], axis, combine_by_op(ctx, MulOp), reverse)
-    return tensor(cast_value(ctx, products.handle, result))
+_register_scan("cumsum", AddOp)
+_register_scan("cumprod", MulOp)
 
 
 def extremum_along(
