@@ -13,21 +13,6 @@ from typing import Any, cast
 from tilewright.support import SourceLoc, function_late
 from tilewright.support.data_class import dataclass
 
-__all__ = [
-    "Bound",
-    "CpuResources",
-    "Explanation",
-    "LaunchSizes",
-    "LayoutRow",
-    "LoopRow",
-    "OpRow",
-    "Resources",
-    "ScheduleRow",
-    "ScheduledOp",
-    "SharedAccessRow",
-    "distinct_rows",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class LaunchSizes:

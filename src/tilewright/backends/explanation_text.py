@@ -29,8 +29,6 @@ from tilewright.backends.explanation import (
 from tilewright.support import SourceLoc
 from tilewright.support.diagnostics import source_line
 
-__all__ = ["text_of"]
-
 _UNLIMITED = 10_000
 """Width of lines in a pipe, where nothing is folded, for `grep`."""
 

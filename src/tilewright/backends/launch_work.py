@@ -53,8 +53,6 @@ from tilewright.ops import (
 from tilewright.support import errors
 from tilewright.support.data_class import dataclass
 
-__all__ = ["LaunchWork", "launch_work"]
-
 Numbers = Any
 """An array with an integer for each program; one integer for all of them."""
 

@@ -5,8 +5,6 @@ Package `eager`, which executes `interpret=True`, uses its memory and the NumPy 
 kernel in Triton-C is not Python, so its `interpret=True` does run its tile IR here.
 """
 
-# pyright: reportUnusedImport=false
-
 from tilewright.interp import (
     access_errors,
     descriptor_rules,
@@ -30,3 +28,36 @@ from tilewright.interp.program_state import (
     write_to_stdout,
 )
 from tilewright.interp.rounding import convert, round_float
+
+__all__ = [
+    "BOUND",
+    "CONDITION",
+    "MACHINE_RULES",
+    "NUMPY_DTYPES",
+    "Array",
+    "ConcreteValue",
+    "Interpreter",
+    "AccessChecks",
+    "access_errors",
+    "mapped_range",
+    "mapped_ranges",
+    "Machine",
+    "Memory",
+    "array_value",
+    "bytes_at",
+    "convert",
+    "descriptor_rules",
+    "dtype_of_array",
+    "evaluate",
+    "numpy_dtype",
+    "numpy_rules_dot",
+    "numpy_rules_math",
+    "numpy_rules_shape",
+    "numpy_rules_sorting",
+    "program_id",
+    "program_ids",
+    "round_float",
+    "run_function",
+    "scalar_value",
+    "write_to_stdout",
+]

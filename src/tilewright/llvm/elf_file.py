@@ -8,19 +8,6 @@ from typing import NamedTuple
 
 from tilewright.support.data_class import dataclass
 
-__all__ = [
-    "NOBITS",
-    "RELA",
-    "RELOCATION",
-    "Section",
-    "Symbol",
-    "Unsupported",
-    "machine_of",
-    "sections_of",
-    "symbols_of",
-    "text_at",
-]
-
 _MAGIC = b"\x7fELF\x02\x01"  # 64 bits, low bytes first
 # e_type, e_machine, e_shoff, e_shentsize, e_shnum, e_shstrndx
 _HEADER = struct.Struct("<16xHH20xQ10xHHH")

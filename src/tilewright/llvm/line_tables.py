@@ -25,8 +25,6 @@ from tilewright.llvm.elf_file import (
 from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 
-__all__ = ["LineTable", "line_table"]
-
 _LINES = ".debug_line"
 # unit_length, version, header_length, minimum_instruction_length, maximum_operations,
 # default_is_stmt, line_base, line_range, opcode_base; version 3 has no maximum_operations

@@ -26,8 +26,6 @@ from tilewright import llvm
 from tilewright.support.data_class import dataclass
 from tilewright.support.disk_cache import Documents
 
-__all__ = ["OBJECT_LAYOUT", "NativeProgram", "constant"]
-
 _DOCUMENTS = Documents("native")
 
 _DECLARATION = re.compile(

@@ -3,8 +3,6 @@
 import ctypes
 from typing import Any
 
-__all__ = ["METH_FASTCALL", "METH_KEYWORDS", "builtin_function"]
-
 METH_KEYWORDS, METH_FASTCALL = 0x02, 0x80
 """Calling conventions of CPython's methodobject.h: `f(self, args, count)`, and with METH_KEYWORDS
 `f(self, args, count, names)`."""

@@ -10,8 +10,6 @@ from tilewright.backends.cpu.driver.loaded_code import LoadedCode, code_listener
 from tilewright.backends.cpu.driver.sampler import Sampler
 from tilewright.support import DeviceEvent, LineCost
 
-__all__ = ["LineProfiler"]
-
 
 class LineProfiler:
     """See `support.KernelProfiler`. Kernels that were loaded before belong to `elsewhere`."""

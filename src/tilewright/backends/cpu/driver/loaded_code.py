@@ -10,8 +10,6 @@ from typing import Any
 from tilewright.llvm import LineTable, line_table
 from tilewright.support import attribute_late, cached_property, settings
 
-__all__ = ["LoadedCode", "announce", "code_listeners"]
-
 
 class LoadedCode:
     """A loaded kernel. location: its "file:line"; address: of its function; obj: its object file"""

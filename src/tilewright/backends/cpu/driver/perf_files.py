@@ -22,8 +22,6 @@ from typing import BinaryIO
 
 from tilewright.backends.cpu.driver.loaded_code import LoadedCode
 
-__all__ = ["PerfFiles"]
-
 # magic, version, total_size, elf_mach, pad1, pid, timestamp, flags
 _HEADER = struct.Struct("=IIIIIIQQ")
 # id, total_size, timestamp

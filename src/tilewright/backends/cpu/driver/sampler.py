@@ -13,8 +13,6 @@ from tilewright.llvm import LoadedObject
 from tilewright.native import NativeProgram, constant
 from tilewright.support import operating_system
 
-__all__ = ["SAMPLER", "Sampler"]
-
 _CAPACITY = 1 << 20
 """Samples of a buffer of 8 MB: a quarter of an hour of one CPU."""
 _COUNTERS = {"x86_64": 168, "aarch64": 440}

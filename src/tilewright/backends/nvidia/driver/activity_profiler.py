@@ -14,8 +14,6 @@ from typing import Any
 from tilewright.support import DeviceEvent, LineCost, import_late
 from tilewright.support.asynchronous_exceptions import synchronous
 
-__all__ = ["ActivityProfiler"]
-
 _BUFFER_BYTES = 8 << 20
 _REMEDY = "pip install 'tilewright[profile]'"
 

@@ -7,8 +7,6 @@ from tilewright.ir import Function, Value
 from tilewright.ir.types import TileType, element_of
 from tilewright.layout import LANE, REGISTER, WARP, LinearLayout
 
-__all__ = ["layout_rows"]
-
 
 def layout_rows(function: Function) -> tuple[LayoutRow, ...]:
     """The layouts in the order of the code, those of most elements first."""

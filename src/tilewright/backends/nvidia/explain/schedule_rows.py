@@ -18,8 +18,6 @@ from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.ir import Function, Op
 from tilewright.ops import DotOp, ForOp
 
-__all__ = ["schedule_rows"]
-
 
 def schedule_rows(function: Function) -> tuple[ScheduleRow, ...]:
     """The loops with copies ahead; the loop of a producer warp together with that of its

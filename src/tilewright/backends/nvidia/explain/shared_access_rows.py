@@ -28,8 +28,6 @@ from tilewright.backends.nvidia.shared_memory.shared_accesses import (
 from tilewright.ir import Function, Op
 from tilewright.layout import LANE, SharedAccess
 
-__all__ = ["access_row", "shared_access_rows"]
-
 _LANES = 32
 
 
