@@ -15,7 +15,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +38,13 @@ class _OpenLaunches(threading.local):
 class LaunchTrace:
     """Records events while it is entered as a context.
 
-    events: in the form of Chrome's format; locations: symbol -> "file:line" of launched kernels
+    locations: symbol -> "file:line" of launched kernels
     """
 
     def __init__(self) -> None:
-        self.events: list[dict[str, Any]] = []
+        # tuples of numbers and texts, which the garbage collector does not visit
+        self._rows: list[tuple[str, str, int, int, int, int, Iterable[tuple[str, object]]]] = []
+        self._pid = os.getpid()
         self.locations: dict[str, str] = {}
         self._open = _OpenLaunches()
 
@@ -63,34 +65,48 @@ class LaunchTrace:
             location = self.locations.get(event.kernel)
             name = event.kernel if location is None else f"{event.kernel} ({location})"
             duration = event.end - event.begin
-            self.add(name, "gpu", event.begin, duration, {}, pid=_DEVICE, tid=event.stream)
-        names = [(os.getpid(), "host"), (_DEVICE, "GPU, by stream")]
-        shown = {event["pid"] for event in self.events}
+            self.add(name, "gpu", event.begin, duration, pid=_DEVICE, tid=event.stream)
+        names = [(self._pid, "host"), (_DEVICE, "GPU, by stream")]
+        events = self.events
+        shown = {event["pid"] for event in events}
         titles = [
             {"name": "process_name", "ph": "M", "pid": pid, "args": {"name": name}}
             for pid, name in names
             if pid in shown
         ]
-        text = json.dumps({"traceEvents": titles + self.events, "displayTimeUnit": "ns"})
+        text = json.dumps({"traceEvents": titles + events, "displayTimeUnit": "ns"})
         path.write_text(text, encoding="utf-8")
 
     def add(
-        self, name: str, kind: str, begin: int, duration: int, arguments: Mapping[str, object],
-        pid: int | None = None, tid: int | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        kind: str,
+        begin: int,
+        duration: int,
+        arguments: Iterable[tuple[str, object]] = (),
+        pid: int | None = None,
+        tid: int | None = None,
+    ) -> None:
         """Add an event; begin, duration: in nanoseconds, of which the format wants thousands."""
-        self.events.append(
+        thread = threading.get_native_id() if tid is None else tid
+        self._rows.append((name, kind, begin, duration, pid or self._pid, thread, arguments))
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """The events so far, in the form of Chrome's format."""
+        return [
             {
                 "name": name,
                 "cat": kind,
                 "ph": "X",
                 "ts": begin / 1000,
                 "dur": duration / 1000,
-                "pid": os.getpid() if pid is None else pid,
-                "tid": threading.get_native_id() if tid is None else tid,
+                "pid": pid,
+                "tid": thread,
                 "args": dict(arguments),
             }
-        )
+            for name, kind, begin, duration, pid, thread, arguments in self._rows
+        ]
 
     # --- launches ---------------------------------------------------------------------------------
 
@@ -100,11 +116,10 @@ class LaunchTrace:
     def _end(self, metadata: LaunchMetadata | None) -> None:
         end, begin = time.perf_counter_ns(), self._open.begins.pop()
         described = {} if metadata is None else metadata.get()
-        name = str(described.get("name", "kernel"))
         if (location := location_of(metadata)) is not None:
-            self.locations[name] = location
+            self.locations[str(described["name"])] = location
         grid = str(described.get("grid", ""))
-        self.add(title_of(metadata), "launch", begin, end - begin, {"grid": grid})
+        self.add(title_of(metadata), "launch", begin, end - begin, (("grid", grid),))
 
     # --- compilations and tunings -----------------------------------------------------------------
 
@@ -113,12 +128,12 @@ class LaunchTrace:
         end, times = time.perf_counter_ns(), found["times"]
         name, begin = found["src"].name, end - times.total * 1000
         if found["cache_hit"]:
-            self.add(f"read {name}", "disk cache", begin, times.total * 1000, {})
+            self.add(f"read {name}", "disk cache", begin, times.total * 1000)
         else:
-            self.add(f"compile {name}", "compile", begin, times.total * 1000, {})
+            self.add(f"compile {name}", "compile", begin, times.total * 1000)
             stages = [("front end", times.ir_initialization), *times.lowering_stages]
             for stage, microseconds in [*stages, ("store", times.store_results)]:
-                self.add(stage, "stage", begin, microseconds * 1000, {})
+                self.add(stage, "stage", begin, microseconds * 1000)
                 begin += microseconds * 1000
 
     def tuned(self, **found: Any) -> None:
@@ -130,10 +145,10 @@ class LaunchTrace:
             "disk cache" if found["cache_hit"] else "tuning",
             time.perf_counter_ns() - duration,
             duration,
-            {
-                "best": str(found["best_config"]),
-                "milliseconds": {str(config): ms[0] for config, ms in timings.items()},
-            },
+            (
+                ("best", str(found["best_config"])),
+                ("milliseconds", {str(config): ms[0] for config, ms in timings.items()}),
+            ),
         )
 
 

@@ -107,7 +107,7 @@ def exit_scope(name: str | None = None, *, metrics: Mapping[str, float] | None =
     duration = time.perf_counter_ns() - begin
     for one in _sessions.values():
         if one.is_active:
-            one.trace.add(opened, "scope", begin, duration, arguments=metrics or {})
+            one.trace.add(opened, "scope", begin, duration, tuple((metrics or {}).items()))
     return len(_open_scopes)
 
 

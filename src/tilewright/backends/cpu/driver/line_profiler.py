@@ -31,11 +31,11 @@ class LineProfiler:
         return self
 
     def __exit__(self, *error: object) -> None:
+        code_listeners.remove(self._loaded.append)
         if self._sampler is None:
             return
         self._sampler.__exit__(*error)
         self._cpu_seconds += time.process_time()
-        code_listeners.remove(self._loaded.append)
         counts = self._counts(self._sampler.counters)
         samples = sum(self._sampler.counters.values())
         # CPU time is exact, and shared among the samples

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from tilewright.llvm import LineTable, line_table
-from tilewright.support import attribute_late, cached_property, settings
+from tilewright.support import attribute_late, cached_property, operating_system, settings
 
 
 class LoadedCode:
@@ -45,8 +45,8 @@ code_listeners: list[Callable[[LoadedCode], object]] = []
 
 
 def announce(code: LoadedCode) -> None:
-    """Call the listeners, and write perf's files if a setting wants them."""
-    if settings().cpu.perf:
+    """Call the listeners, and on Linux write perf's files if a setting wants them."""
+    if settings().cpu.perf and operating_system.IS_LINUX:
         _perf_files(os.getpid()).add(code)
     for listener in code_listeners:
         listener(code)

@@ -15,7 +15,7 @@ from tilewright.backends.cpu.driver.line_profiler import LineProfiler
 from tilewright.backends.cpu.driver.loaded_code import code_listeners
 from tilewright.backends.cpu.driver.sampler import Sampler
 
-pytestmark = pytest.mark.skipif(not Sampler.is_available(), reason="needs Linux on x86 or ARM")
+needs_samples = pytest.mark.skipif(not Sampler.is_available(), reason="needs Linux on x86 or ARM")
 
 
 def hot_kernel():
@@ -41,6 +41,7 @@ def burn(kernel, seconds):
         kernel[(tilewright.cdiv(x.size, 1024),)](x, out, x.size, BLOCK=1024)
 
 
+@needs_samples
 def test_the_expensive_line_costs_most():
     kernel = hot_kernel()
     begin = time.process_time()
@@ -57,6 +58,7 @@ def test_the_expensive_line_costs_most():
     assert " samples of " in profiler.note
 
 
+@needs_samples
 def test_costs_are_ordered_and_lines_are_those_of_the_kernel():
     kernel = hot_kernel()
     with LineProfiler({}) as profiler:
@@ -67,6 +69,7 @@ def test_costs_are_ordered_and_lines_are_those_of_the_kernel():
     assert {cost.line for cost in profiler.costs} - {0} <= set(range(first, first + 8))
 
 
+@needs_samples
 def test_workers_of_the_pool_are_sampled():
     """Two threads use the CPU time of two: without samples of workers it would be that of one."""
     from tilewright.backends.cpu.driver.thread_pool import shared_pool
@@ -81,6 +84,7 @@ def test_workers_of_the_pool_are_sampled():
     assert sampler.lost == 0
 
 
+@needs_samples
 def test_handlers_and_listeners_are_as_before():
     seen = []
     previous = signal.signal(signal.SIGPROF, lambda number, frame: seen.append(number))
@@ -96,6 +100,7 @@ def test_handlers_and_listeners_are_as_before():
         signal.signal(signal.SIGPROF, previous)
 
 
+@needs_samples
 def test_an_error_of_the_program_ends_the_samples():
     with pytest.raises(ValueError, match="mine"), LineProfiler({}):
         raise ValueError("mine")
@@ -106,3 +111,12 @@ def test_the_backend_names_its_profiler():
     make = backend_named("cpu").profiler
     assert make is not None
     assert isinstance(make({}), LineProfiler)
+
+
+def test_elsewhere_the_note_says_what_is_needed(monkeypatch):
+    monkeypatch.setattr(Sampler, "is_available", staticmethod(lambda: False))
+    with LineProfiler({}) as profiler:
+        burn(hot_kernel(), 0.05)
+    assert profiler.costs == []
+    assert profiler.note == "lines are sampled on Linux only"
+    assert not code_listeners
