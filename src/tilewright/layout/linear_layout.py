@@ -33,7 +33,7 @@ Dims are ordered. A map is stored as one bit matrix (`f2.Matrix`): the bits of a
 numbered from the first dim's lowest bit upwards, and outputs in the same way.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from tilewright.layout import f2, layout_text
 
@@ -59,7 +59,7 @@ class LinearLayout:
     """An immutable linear map from named input bits to named output bits.
 
     ``ins`` and ``outs`` are the dims as (name, bits), ``columns`` the packed bases. ``==`` compares
-    the dims in order; `same_map` ignores their order and empty dims. Use `from_bases` to build one
+    the dims in order. Use `from_bases` to build one
     by hand, `distributed_layouts` and `shared_layouts` for the usual ones, and
     ``parse(str(layout))`` to read one from text.
     """
@@ -122,12 +122,6 @@ class LinearLayout:
         """``in_dim`` counts along ``out_dim``: index i is coordinate i."""
         bits = log2(size)
         return cls(((in_dim, bits),), ((out_dim, bits),), f2.unit(bits))
-
-    @classmethod
-    def zeros(cls, in_dim: str, size: int, out_dims: Iterable[str] = ()) -> "LinearLayout":
-        """All ``size`` indices of ``in_dim`` are coordinate 0: copies of one element."""
-        bits = log2(size)
-        return cls(((in_dim, bits),), tuple((name, 0) for name in out_dims), (0,) * bits)
 
     # ---- queries -------------------------------------------------------------------------------
 
@@ -214,11 +208,6 @@ class LinearLayout:
         """Whether every element has exactly one hardware location."""
         return self.in_bits == self.out_bits == self.rank
 
-    def kernel(self) -> tuple[tuple[int, ...], ...]:
-        """A basis of the inputs that map to 0: moving by one of them stays on the same element."""
-        inverse_side = LinearLayout((), self.ins, ())
-        return tuple(inverse_side.unpack(vector) for vector in f2.kernel(self.columns))
-
     def free_masks(self) -> dict[str, int]:
         """For each input dim the bits that are dependent on earlier bits.
 
@@ -233,16 +222,6 @@ class LinearLayout:
             result[name] = free & ((1 << bits) - 1)
             free >>= bits
         return result
-
-    def same_map(self, other: "LinearLayout") -> bool:
-        """Equality up to the order of dims and up to dims of size 1."""
-        return self.canonical() == other.canonical()
-
-    def canonical(self) -> "LinearLayout":
-        """The same map with dims sorted by name and dims of size 1 left out."""
-        ins = sorted(name for name, bits in self.ins if bits)
-        outs = sorted(name for name, bits in self.outs if bits)
-        return self.sublayout(ins, outs)
 
     # ---- combining -----------------------------------------------------------------------------
 
