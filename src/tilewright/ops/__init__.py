@@ -57,7 +57,7 @@ from tilewright.ops.descriptor_access import (
     DescriptorScatterOp,
     DescriptorStoreOp,
 )
-from tilewright.ops.incoming_values import incoming_values
+from tilewright.ops.control_flow_values import incoming_values
 from tilewright.ops.index_sign import Sign, sign_of
 from tilewright.ops.mapped import AsmOp, MapOp, VolatileAsmOp, wrong_assembly
 from tilewright.ops.memory import (
