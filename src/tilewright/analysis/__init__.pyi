@@ -12,6 +12,7 @@ from tilewright.analysis.affine_addresses import (
     added,
     as_constant,
     constant,
+    constant_strides,
     symbols_of,
 )
 from tilewright.analysis.alignment import LARGEST, Alignment, power_of_two_in
@@ -66,6 +67,7 @@ __all__ = [
     "as_constant",
     "bound_of",
     "constant",
+    "constant_strides",
     "argument_pairs",
     "MAY_OVERLAP",
     "integer_range",

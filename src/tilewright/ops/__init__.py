@@ -46,6 +46,7 @@ from tilewright.ops.control import (
     WhileOp,
     YieldOp,
 )
+from tilewright.ops.control_flow_values import incoming_values
 from tilewright.ops.descriptor_access import (
     MAX_DESCRIPTOR_RANK,
     PADDINGS,
@@ -57,7 +58,6 @@ from tilewright.ops.descriptor_access import (
     DescriptorScatterOp,
     DescriptorStoreOp,
 )
-from tilewright.ops.control_flow_values import incoming_values
 from tilewright.ops.index_sign import Sign, sign_of
 from tilewright.ops.mapped import AsmOp, MapOp, VolatileAsmOp, wrong_assembly
 from tilewright.ops.memory import (

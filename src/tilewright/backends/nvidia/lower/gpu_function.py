@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tilewright.analysis import analyze_alignment
-from tilewright.analysis.access_forms import MemoryForms
+from tilewright.analysis import MemoryForms, analyze_alignment
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.lower import (
     buffers,

@@ -6,14 +6,12 @@ with its own lane and warp numbers. Rules are functions registered with `@loweri
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache, reduce
 from typing import Any
 
-from tilewright.analysis import Alignment
-from tilewright.analysis.access_forms import MemoryForms
+from tilewright.analysis import Alignment, MemoryForms
 from tilewright.backends.lowering_table import LoweringTable
 from tilewright.backends.nvidia.arch import Arch
 from tilewright.backends.nvidia.layouts.tile_layout import layout_of
@@ -258,7 +256,7 @@ class GpuLowering:
 def moving_bits(layout: LinearLayout, dim: int = 0) -> int:
     """The bits of a coordinate in which threads differ."""
     bases = (*layout.bases(LANE), *layout.bases(WARP))
-    return reduce(operator.or_, (basis[dim] for basis in bases), 0)
+    return reduce(lambda bits, basis: bits | basis[dim], bases, 0)
 
 
 @lru_cache(maxsize=256)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache, partial
 
-from tilewright.analysis.affine_addresses import constant_strides
+from tilewright.analysis import constant_strides
 from tilewright.backends.nvidia.layouts.layout_propagation import registers_between
 from tilewright.backends.nvidia.layouts.tile_layout import layout_of, register_count
 from tilewright.backends.nvidia.lower.float_quotient import is_approximate, quotient, quotients
