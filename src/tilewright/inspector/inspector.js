@@ -184,8 +184,9 @@ function showLine(key) {
   const file = data.files[number];
   const rows = explained ? rowsOf(`${file.path}:${line}`) : [];
   const counts = Object.entries(counterparts(key)).map(([name, count]) => `${count} ${data.panes.find((p) => p.stage === name).title}`);
+  const silent = Object.values(counterparts(key)).at(-1) === 0 ? "; constants and indices need no instruction" : "";
   $("line").replaceChildren(
-    element("div", { class: "hint" }, `${file.name}:${line} - lines: ${counts.join(", ")}`),
+    element("div", { class: "hint" }, `${file.name}:${line} - lines: ${counts.join(", ")}${silent}`),
     rows.length ? opTable(rows) : "");
 }
 

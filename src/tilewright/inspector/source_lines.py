@@ -7,9 +7,9 @@ import linecache
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from pygments.lexers import get_lexer_for_filename
+from pygments import lexers
 from pygments.token import Comment, Keyword, Name, Number, String
 from pygments.util import ClassNotFound
 
@@ -65,7 +65,8 @@ def _around(text: str, number: int) -> range:
 def _tokens(file: str, text: str) -> dict[int, list[list[Any]]]:
     """By line, runs of [class, length]; "" for plain text. None for a file of another language."""
     try:
-        lexer = get_lexer_for_filename(file if "." in file else f"{file}.py", stripnl=False)
+        name = file if "." in file else f"{file}.py"
+        lexer = cast("Any", lexers).get_lexer_for_filename(name, stripnl=False)
     except ClassNotFound:
         return {}
     runs: dict[int, list[list[Any]]] = defaultdict(list)

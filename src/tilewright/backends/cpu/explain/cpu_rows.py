@@ -26,6 +26,7 @@ def op_rows(record: LoweringRecord, vector_bits: int) -> list[OpRow]:
         [
             *_access_rows(record, vector_bits),
             *_reduce_rows(record),
+            *(_transposition_row(op, side) for op, side in record.transposed.items()),
             *(row for op, forms in record.dots.items() for row in _dot_rows(record, op, forms)),
         ]
     )
@@ -123,6 +124,12 @@ def _reduce_rows(record: LoweringRecord) -> Iterator[OpRow]:
                 across = nest.axis == nest.dim
                 how = "partial results, then combined" if across else "results at a time"
                 yield OpRow(op.loc, "reduce", tile_text(op.inputs[0]), f"{nest.lanes} {how}", 0, "")
+
+
+def _transposition_row(op: Op, side: int) -> OpRow:
+    how = f"{side}x{side} blocks transposed in registers"
+    through = "registers -> scratch memory"
+    return OpRow(op.loc, "convert", tile_text(op.results[0]), how, 0, through)
 
 
 def _dot_rows(record: LoweringRecord, op: Op, forms: Sequence[DotForm]) -> Iterator[OpRow]:

@@ -57,12 +57,14 @@ class DotForm:
 @dataclass(slots=True)
 class LoweringRecord:
     """The choices of one lowering, in the order of the code. refused: why loops are not matmuls
-    from memory, by the dots in them."""
+    from memory, by the dots in them; transposed: rows of the blocks
+    of transpositions in registers."""
 
     accesses: dict[Op, list[AccessForm]] = field(default_factory=dict[Op, list[AccessForm]])
     nests: list[NestForm] = field(default_factory=list[NestForm])
     dots: dict[Op, list[DotForm]] = field(default_factory=dict[Op, list[DotForm]])
     refused: dict[Op, str] = field(default_factory=dict[Op, str])
+    transposed: dict[Op, int] = field(default_factory=dict[Op, int])
 
     def access(self, op: Op, access: Access, lanes: int) -> None:
         """Record a form of a load or store, once."""

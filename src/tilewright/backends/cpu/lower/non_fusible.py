@@ -227,6 +227,8 @@ def lower_block_transpose(state: CpuLowering, op: BlockTransposeOp) -> None:
     *others, rows, columns = shape_of(source.type)
     # 16 rows of fp32 take 16 of AVX-512's 32 registers.
     side = min(16, rows & -rows, columns & -columns)
+    if state.record is not None:
+        state.record.transposed[op] = side
     ev = state.evaluator(side)
     with ExitStack() as stack:
         outer = [uniform(stack.enter_context(loop(state.code, n)).index) for n in others]

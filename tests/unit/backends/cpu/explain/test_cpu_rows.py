@@ -90,6 +90,20 @@ def test_rows_shorter_than_a_vector_are_told() -> None:
     assert load.notes[0].startswith("a step has 128 bits of a vector of 512")
 
 
+@tilewright.jit
+def transposition(x_ptr, out_ptr, N, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i[:, None] * N + i[None, :])
+    tl.store(out_ptr + i[:, None] * N + i[None, :], tl.trans(x))
+
+
+def test_transpositions_in_registers_have_a_row() -> None:
+    explanation = explained(transposition, "*fp32/16 *fp32/16 i32/16", BLOCK=64)
+    assert one(explanation, "convert").how == "16x16 blocks transposed in registers"
+    accesses = [row.how for row in explanation.rows if row.op in ("load", "store")]
+    assert accesses == ["16 contiguous lanes", "32 contiguous lanes"]
+
+
 # ---- dots ----------------------------------------------------------------------------------------
 
 FP32 = TUTORIAL.replace("fp16", "fp32")
