@@ -19,6 +19,17 @@ def product(x, y, z, M, N, K, B: tl.constexpr, BK: tl.constexpr, TF32: tl.conste
     tl.store(z + i * N + j, acc, (i < M) & (j < N))
 
 
+@jit
+def wide_product(x, y, z, K, M: tl.constexpr, N: tl.constexpr, BK: tl.constexpr):
+    i, j, k = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :], tl.arange(0, BK)
+    acc = tl.zeros((M, N), tl.float32)
+    for start in range(0, K, BK):
+        a = tl.load(x + i * K + start + k[None, :])
+        b = tl.load(y + (start + k[:, None]) * N + j)
+        acc = tl.dot(a, b, acc)
+    tl.store(z + i * N + j, acc)
+
+
 @pytest.mark.parametrize("m, n", [(256, 256), (250, 253)])
 @pytest.mark.parametrize("tf32", [True, False], ids=["tf32", "ieee"])
 def test_products_of_256_by_256_by_32(device: Device, m: int, n: int, tf32: bool) -> None:
@@ -27,4 +38,14 @@ def test_products_of_256_by_256_by_32(device: Device, m: int, n: int, tf32: bool
     z = device.empty((m, n), np.float32)
     device.run(product, (1,), device.array(x), device.array(y), z, m, n, 40, 256, 32, tf32,
                num_warps=8)  # fmt: skip
+    np.testing.assert_array_equal(z, x.astype(np.float64) @ y)
+
+
+def test_accumulators_that_twice_the_warps_hold(device: Device) -> None:
+    """The rows of 256 take 256 registers of each thread of one warp."""
+    random = np.random.default_rng(3)
+    x, y = (random.integers(-4, 5, shape).astype(np.float16) for shape in ((32, 48), (48, 256)))
+    z = device.empty((32, 256), np.float32)
+    device.run(wide_product, (1,), device.array(x), device.array(y), z, 48, 32, 256, 16,
+               num_warps=1)  # fmt: skip
     np.testing.assert_array_equal(z, x.astype(np.float64) @ y)

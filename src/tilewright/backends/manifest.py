@@ -125,6 +125,19 @@ class Stage:
     pipeline: Callable[[GPUTarget], ir.Pipeline] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Recompilation:
+    """A second compilation of a kernel whose code is poor, from the artifact of the first
+    stage, which later stages leave alone.
+
+    plan(metadata of the first) -> what to add to the metadata that the second starts with, None for
+    none; cost(metadata): of the two, the kernel with the lower cost is kept
+    """
+
+    plan: Callable[[Metadata], Metadata | None]
+    cost: Callable[[Metadata], float]
+
+
 class Launcher(Protocol):
     """A loaded kernel, ready to run."""
 
@@ -248,7 +261,8 @@ class Backend:
     `GPUTarget.arch`; launch_metadata: names of the metadata that launches read; None: all of it;
     op_modules: modules that define the ops of its stages, for texts of tile IR; prepare: work that
     would repeat in each compiling process, done before they are forked; must not use the device;
-    profiler(symbol -> "file:line" of kernels, which launches fill) -> observes kernels that run
+    profiler(symbol -> "file:line" of kernels, which launches fill) -> observes kernels that run;
+    recompilation: None if a kernel is compiled once
     """
 
     name: str
@@ -271,6 +285,7 @@ class Backend:
     explain: Callable[[ir.Module, StageContext, LaunchSizes | None], Explanation] | None = None
     prepare: Callable[[], None] = _nothing
     profiler: Callable[[Mapping[str, str]], KernelProfiler] | None = None
+    recompilation: Recompilation | None = None
 
     def __post_init__(self) -> None:
         names = [stage.extension for stage in self.stages]

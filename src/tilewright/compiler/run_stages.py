@@ -12,7 +12,7 @@ import json
 import re
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -103,10 +103,46 @@ class Run:
             raise self._crash(problem) from problem
 
     def _all(self, artifact: Artifact, stages: tuple[Stage, ...]) -> dict[str, Artifact]:
+        if len(stages) < len(self.stages):
+            self._run(artifact, stages)
+            return self.artifacts
+        first = self._run(artifact, stages[:1])
+        prepared = dict(self.artifacts), dict(self.context.metadata)
+        self._run(first, stages[1:])
+        self._recompile(first, *prepared)
+        return self.artifacts
+
+    def _run(self, artifact: Artifact, stages: Sequence[Stage]) -> Artifact:
         for stage in stages:
             with timed(f"stage {stage.extension}"):
                 artifact = self._timed(partial(self._stage, stage, artifact))
-        return self.artifacts
+        return artifact
+
+    def _recompile(
+        self, first: Artifact, artifacts: dict[str, Artifact], metadata: dict[str, Any]
+    ) -> None:
+        """Compile a second time from the first stage's artifact, if the backend expects better
+        code, and keep the better. artifacts, metadata: those after the first stage"""
+        again, context = self.backend.recompilation, self.context
+        # Other stages than the backend's may not report what it judges by.
+        if again is None or self.override_dir is not None or kernel_hooks.stages is not None:
+            return
+        changes = again.plan(context.metadata)
+        if changes is None:
+            return
+        kept = self.artifacts, context.metadata
+        self.artifacts, context.metadata = artifacts, {**metadata, **changes}
+        start, times = len(self.times), self.times
+        try:
+            self._run(first, self.stages[1:])
+            is_better = again.cost(context.metadata) < again.cost(kept[1])
+        except TilewrightError:  # such as too much shared memory
+            is_better = False
+        if not is_better:
+            self.artifacts, context.metadata = kept
+        for index, more in enumerate(times[start:], start - len(self.stages) + 1):
+            times[index] += more
+        del times[start:]
 
     def _timed(self, work: Callable[[], T]) -> T:
         start = time.perf_counter_ns()

@@ -140,17 +140,19 @@ class Pipeline:
         ]
         return "\n".join([f"{self.name}:", *lines])
 
-    def run(self, ir: Function | Module) -> bool:
+    def run(self, ir: Function | Module, effective: set[str] | None = None) -> bool:
         """Run all passes on a function, or on each function of a module; return whether any did
         change it.
 
+        effective: gets the names of the passes that change something
         Raises InternalCompilerError if a pass fails or leaves invalid IR.
         """
         functions = (ir,) if isinstance(ir, Function) else tuple(ir.functions.values())
+        names = set[str]() if effective is None else effective
         # a list, not a generator: every function must be run
-        return any([self._run_on(function) for function in functions])
+        return any([self._run_on(function, names) for function in functions])
 
-    def _run_on(self, function: Function) -> bool:
+    def _run_on(self, function: Function, effective: set[str]) -> bool:
         after_each = settings().compilation.verify
         recorder = current_recorder()
         changed = unverified = False
@@ -159,6 +161,8 @@ class Pipeline:
         for index, step in enumerate(self.steps):
             changes = self._run_step(step, function, recorder, index)
             changed |= changes
+            if changes:
+                effective.add(step.work.name)
             contract = step.contract or met
             # unchanged IR is valid for the same contract
             unverified |= changes or contract is not met

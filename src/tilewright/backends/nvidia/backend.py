@@ -23,6 +23,7 @@ from tilewright.backends.nvidia.driver.driver_api import load_api
 from tilewright.backends.nvidia.driver.event_timer import CudaEventTimer
 from tilewright.backends.nvidia.driver.gpu_launcher import LAUNCH_METADATA, NvidiaLauncher
 from tilewright.backends.nvidia.driver.stream_order import MEMORY
+from tilewright.backends.nvidia.spill_recovery import RECOMPILATION
 from tilewright.llvm import llvm_version
 from tilewright.support import errors, function_late, settings
 from tilewright.support.asynchronous_exceptions import suppress
@@ -119,4 +120,5 @@ BACKEND = Backend(
     properties=_properties,
     op_modules=("tilewright.backends.nvidia.stages",),
     prepare=_prepare,
+    recompilation=RECOMPILATION,
 )

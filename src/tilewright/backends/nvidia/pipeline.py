@@ -56,6 +56,7 @@ from tilewright.backends.nvidia.passes.split_dot_k import SplitDotK
 from tilewright.backends.nvidia.passes.split_reductions import SplitReductions
 from tilewright.backends.nvidia.passes.strip_mine_tiles import StripMineTiles
 from tilewright.backends.nvidia.passes.version_loop_body import VersionLoopBody
+from tilewright.backends.nvidia.spill_recovery import OMITTED, WARPS
 from tilewright.ir import Pass, Pipeline, Property, Step
 from tilewright.support.data_class import dataclass
 from tilewright.transforms import (
@@ -84,7 +85,7 @@ class Choices:
     warps: of a program; stages: slots of a loop's buffers, unless the loop has its own number;
     roles: whether further warps may issue copies; bulk_loads: see CommonOptions; persistent:
     whether blocks with such warps may run several programs, None if the pass decides; registers:
-    the limit for a thread, None for the architecture's
+    the limit for a thread, None for the architecture's; omitted: names of passes to leave out
     """
 
     arch: Arch
@@ -94,6 +95,7 @@ class Choices:
     bulk_loads: str = "all"
     persistent: bool | None = None
     registers: int | None = None
+    omitted: tuple[str, ...] = ()
 
     @property
     def capability(self) -> int:
@@ -117,13 +119,14 @@ def choices_of(context: StageContext) -> Choices:
     options = context.options
     return Choices(
         row_for(int(context.target.arch)),
-        options.num_warps,
+        context.metadata.get(WARPS) or options.num_warps,
         options.num_stages,
         # Roles redistribute registers, so maxnreg excludes them; clusters run one block.
         roles=options.maxnreg is None and options.num_ctas == 1,
         bulk_loads=options.bulk_loads,
         persistent=False if options.launch_cooperative_grid else options.persistent,
         registers=options.maxnreg,
+        omitted=tuple(context.metadata.get(OMITTED, ())),
     )
 
 
@@ -375,5 +378,6 @@ def _pipeline(
         for entry in entries
         if isinstance(entry, Step) or entry.when(c)
     )
+    steps = tuple(step for step in steps if step.work.name not in c.omitted)
     before = tuple(bound(each, c.arch, c.warps) for each in given)
     return Pipeline(name, steps, before, tuple(ensures))

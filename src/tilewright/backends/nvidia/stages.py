@@ -29,7 +29,9 @@ from tilewright.backends.nvidia.pipeline import (
     front_pipeline,
     layout_pipeline,
 )
+from tilewright.backends.nvidia.register_model import needed_warps
 from tilewright.backends.nvidia.shared_memory.allocate_shared import allocate_shared, largest_uses
+from tilewright.backends.nvidia.spill_recovery import WARPS, note_effective
 from tilewright.ir import Module, Pipeline, parse_valid_module
 from tilewright.support import TilewrightWarning, errors
 
@@ -49,7 +51,12 @@ def passes_of(target: GPUTarget) -> Pipeline:
 
 
 def prepared(module: Module, context: StageContext) -> Module:
-    """The module after the passes before layouts."""
+    """The module after the passes before layouts; records the warps of a program if there are more
+    than the launch requests."""
+    options, arch = context.options, _arch(context)
+    warps = needed_warps(module.kernel, options.num_warps, arch)
+    if warps > options.num_warps and options.maxnreg is None:
+        context.metadata[WARPS] = warps
     front_pipeline(choices_of(context)).run(module)
     return module
 
@@ -57,7 +64,9 @@ def prepared(module: Module, context: StageContext) -> Module:
 def laid_out(module: Module, context: StageContext) -> Module:
     """A copy of the module after the layout passes."""
     laid = Module(tuple(f.clone() for f in module.functions.values()))
-    layout_pipeline(choices_of(context)).run(laid)
+    effective = set[str]()
+    layout_pipeline(choices_of(context)).run(laid, effective)
+    note_effective(effective, context.metadata)
     return laid
 
 
@@ -72,7 +81,7 @@ def lowered(module: Module, context: StageContext) -> str:
     function = lower_function(
         module.kernel,
         arch,
-        options.num_warps,
+        choices_of(context).warps,
         offsets,
         maxnreg=options.maxnreg,
         contract=options.enable_fp_fusion,

@@ -17,7 +17,12 @@ from tilewright.backends.nvidia.explain.shared_access_rows import shared_access_
 from tilewright.backends.nvidia.passes._promote_loads import OUTSIDE_OF_LOOPS
 from tilewright.backends.nvidia.passes.legalize_dots import fma_reason
 from tilewright.backends.nvidia.passes.select_mma import mma_obstacles
-from tilewright.backends.nvidia.pipeline import choices_of, front_pipeline, layout_pipeline
+from tilewright.backends.nvidia.pipeline import (
+    Choices,
+    choices_of,
+    front_pipeline,
+    layout_pipeline,
+)
 from tilewright.backends.nvidia.role_ops import RolesOp
 from tilewright.ir import Function, Module
 from tilewright.ops import DotOp
@@ -30,8 +35,9 @@ def explain_kernel(module: Module, context: StageContext, sizes: LaunchSizes | N
     options, metadata = context.options, context.metadata
     bound = None if sizes is None else bound_of(module.kernel, sizes, arch)
     by_fma = {op.loc: fma_reason(op, arch) for op in _dots(module)}
-    front_pipeline(choices_of(context)).run(module)
-    obstacles = by_fma | mma_obstacles(module.kernel, arch, options.num_warps)
+    choices = choices_of(context)
+    front_pipeline(choices).run(module)
+    obstacles = by_fma | mma_obstacles(module.kernel, arch, choices.warps)
     reasons = pass_reasons(module.kernel.clone(), context)
     layout_pipeline(choices_of(context)).run(module)
     why = _outside_of_loops(module.kernel)
@@ -49,6 +55,7 @@ def explain_kernel(module: Module, context: StageContext, sizes: LaunchSizes | N
         *_cluster_notes(module.kernel, options.num_ctas, reasons.not_shared),
         *reasons.notes(),
         *_spill_notes(module.kernel, resources.spills),
+        *_register_notes(choices, options.num_warps),
     )
     return Explanation(
         metadata["name"], "cuda", arch.name, rows, resources, bound=bound, notes=notes,
@@ -85,6 +92,20 @@ def _cluster_notes(function: Function, num_ctas: int, not_shared: str) -> tuple[
 def _spill_notes(function: Function, spills: int) -> tuple[str, ...]:
     """Which tiles hold the registers of a kernel that spills."""
     return (register_pressure(function).text(),) if spills else ()
+
+
+def _register_notes(choices: Choices, requested: int) -> tuple[str, ...]:
+    """Notes on measures against spills."""
+    notes: list[str] = []
+    if choices.warps != requested:
+        notes.append(
+            f"{choices.warps} warps instead of num_warps={requested}, whose threads have too few "
+            "registers for the accumulators of dots"
+        )
+    if choices.omitted:
+        passes = " and ".join(choices.omitted)
+        notes.append(f"compiled again without {passes}: with it, threads spilled more")
+    return tuple(notes)
 
 
 def _dots(module: Module) -> list[DotOp]:

@@ -10,7 +10,9 @@
                                                  }
 
 Masks of row ends and triangles concern the last of many iterations. In a loop of dots, threads
-compute the selects while the tensor cores wait, or work on other warps' dots.
+compute the selects while the tensor cores wait, or work on other warps' dots. Where the true side
+is a constant, the branch is around masks that are false for the whole tile. A select of two
+constants stays: its branch would hold the tile in registers.
 """
 
 from __future__ import annotations
@@ -24,11 +26,13 @@ from tilewright.ops import (
     AndOp,
     BroadcastOp,
     CompareOp,
+    ConstantOp,
     DotOp,
     ExpandDimsOp,
     ForOp,
     IfOp,
     SelectOp,
+    SplatOp,
     YieldOp,
 )
 from tilewright.support.data_class import dataclass
@@ -49,17 +53,18 @@ class PeelMaskSelects(Pass, name="nvidia-peel-mask-selects"):
         for loop in function.walk():
             if isinstance(loop, ForOp) and any(isinstance(op, DotOp | WgmmaOp) for op in loop.body):
                 chosen += [
-                    (op, loop)
-                    for op in loop.body
-                    if isinstance(op, SelectOp) and self._is_large(op)
+                    (op, loop) for op in loop.body if isinstance(op, SelectOp) and self._pays(op)
                 ]
         changed = any([_skip(op, loop) for op, loop in chosen])
         if changed:
             remove_dead(function)  # masks that only branches compute
         return changed
 
-    def _is_large(self, op: SelectOp) -> bool:
+    def _pays(self, op: SelectOp) -> bool:
+        """Whether a branch saves more than it costs."""
         type_ = op.condition.type
+        if _is_constant(op.x) and _is_constant(op.y):
+            return False
         return isinstance(type_, TileType) and type_.numel >= _LEAST_ELEMENTS * 32 * self.warps
 
 
@@ -69,6 +74,12 @@ def _skip(op: SelectOp, loop: ForOp) -> bool:
     pairs = [pair for pair in map(_ordered, compares) if pair is not None]
     if not compares or len(pairs) < len(compares):
         return False
+    kept = op.x
+    if _is_constant(op.x):
+        if len(pairs) > 1:
+            return False  # the complement of a conjunction is none
+        ((below, above, is_strict),) = pairs
+        kept, pairs = op.y, [(above, below, not is_strict)]
     builder = Builder.at(op)
     full: Value | None = None
     for below, above, is_strict in pairs:
@@ -77,7 +88,7 @@ def _skip(op: SelectOp, loop: ForOp) -> bool:
     if full is None:
         return False
     plain, masked = Block(), Block()
-    Builder(plain, None, op.loc).emit(YieldOp((op.x,)))
+    Builder(plain, None, op.loc).emit(YieldOp((kept,)))
     inner = Builder(masked, None, op.loc)
     mapping: dict[Value, Value] = {}
     for needed in _mask_ops(op, loop):
@@ -85,6 +96,10 @@ def _skip(op: SelectOp, loop: ForOp) -> bool:
     inner.emit(YieldOp((mapping[op.result],)))
     Rewriter.replace(op, builder.value(IfOp(full, plain, masked, result_types=(op.type,))))
     return True
+
+
+def _is_constant(value: Value) -> bool:
+    return isinstance(value.op, ConstantOp | SplatOp)
 
 
 def _compares(mask: Value) -> list[CompareOp]:

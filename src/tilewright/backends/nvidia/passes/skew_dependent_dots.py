@@ -29,8 +29,8 @@ from tilewright.backends.nvidia.arch import row_for
 from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp
 from tilewright.backends.nvidia.register_model import (
     Overhead,
-    distinct_accumulators,
-    spread_registers,
+    live_registers,
+    register_count,
 )
 from tilewright.backends.nvidia.schedule.schedule_loop import (
     MIN_COPY_BYTES,
@@ -78,9 +78,9 @@ class SkewDependentDots(Pass, name="nvidia-skew-dependent-dots"):
         return (self.stages if loop.stages is None else loop.stages) > 1
 
     def _has_registers(self, loop: ForOp, rotations: list[_Rotation]) -> bool:
-        accumulators = distinct_accumulators(op for op in loop.body if isinstance(op, WgmmaOp))
-        tiles = [*accumulators, *{rotation.dot.a for rotation in rotations}]
-        used = spread_registers(tiles, self.warps) + Overhead.SKEWED
+        operands = {rotation.dot.a for rotation in rotations}
+        carried = sum(register_count(operand, self.warps) for operand in operands)
+        used = live_registers(loop, self.warps) + carried + Overhead.LEAST
         arch = row_for(self.capability)
         return used <= min(self.registers, arch.registers_sm // (32 * self.warps))
 

@@ -139,7 +139,8 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
     def _bytes_of_program(self, loop: ForOp, size: int, arch: Arch) -> int:
         """Shared memory that a program may use with as many programs on a multiprocessor as with
         `size` bytes each."""
-        registers = estimated_registers(held_registers(loop), Overhead.DOTS, arch)
+        held = held_registers(loop, self.warps)
+        registers = estimated_registers(held, Overhead.DOTS, arch)
         programs = resident_programs(arch, size, registers, 32 * self.warps)
         return min(arch.shared_sm // programs - arch.shared_reserved, arch.shared_optin)
 

@@ -39,6 +39,7 @@ from tilewright.backends.nvidia.register_model import (
     Overhead,
     estimated_registers,
     held_registers,
+    live_registers,
     resident_programs,
 )
 from tilewright.backends.nvidia.role_ops import PRODUCER_WARPS
@@ -262,14 +263,17 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
     ) -> _Plan | str:
         """The plan; or why a producer does not pay, or fit."""
         arch = row_for(self.capability)
-        held = max(held_registers(schedule.loop) for schedule in schedules)
+        loops = [schedule.loop for schedule in schedules]
+        held = max(held_registers(loop, self.warps) for loop in loops)
         without = estimated_registers(held, Overhead.DOTS, arch)
         before = self._programs_before(function, schedules, without)
         asked = min(max(schedule.slots for schedule in schedules), HINT)
         # Otherwise threads compute between dots, and no other group overlaps.
         are_deferred = all(deferred_dots(schedule) for schedule in schedules)
-        overhead = Overhead.DOTS if are_deferred else Overhead.CONSUMER
-        needed = estimated_registers(held, overhead, arch)
+        needed = without
+        if not are_deferred:
+            live = max(live_registers(loop, self.warps) for loop in loops)
+            needed = estimated_registers(live, Overhead.CONSUMER, arch)
         copied = (ahead for schedule in schedules for ahead in schedule.copies)
         # One warpgroup alone is late with operands that it reads into registers.
         is_late = any(isinstance(r.op, ConvertOp) for ahead in copied for r in readers(ahead))

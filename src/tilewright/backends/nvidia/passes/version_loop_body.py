@@ -25,10 +25,15 @@ from functools import reduce
 
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp
 from tilewright.ir import Block, Builder, Function, Op, Pass, Rewriter, Value, is_pure
-from tilewright.ir.types import DType
+from tilewright.ir.types import DType, TileType
+from tilewright.layout import REGISTER, LinearLayout
 from tilewright.ops import ForOp, IfOp, YieldOp
 from tilewright.support.data_class import dataclass
 from tilewright.transforms import set_operands
+
+_MOST_INSTRUCTIONS = 2048
+"""Instructions of a version, at most: two must fit into the instruction cache of a multiprocessor
+next to the rest of the loop."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,8 @@ def _version(loop: ForOp) -> bool:
     if any(op.pending is not None for op in dots):
         return False
     first, end = dots[-1], loop.body.terminator
+    if _instructions(_ops_from(first)) > _MOST_INSTRUCTIONS:
+        return False
     _move_scalars_before(first)
     inside = _ops_from(first)[:-1]
     masks = [op for op in inside if isinstance(op, IfOp) and _is_mask(op, inside)]
@@ -108,6 +115,17 @@ def _ops_from(first: Op) -> list[Op]:
         ops.append(op)
         op = op.next
     return ops
+
+
+def _instructions(ops: Sequence[Op]) -> int:
+    """An estimate: one for each register of each result."""
+    return sum(
+        result.type.layout.in_size(REGISTER)
+        for op in ops
+        for inner in op.walk()
+        for result in inner.results
+        if isinstance(result.type, TileType) and isinstance(result.type.layout, LinearLayout)
+    )
 
 
 def _is_mask(op: IfOp, ops: Sequence[Op]) -> bool:

@@ -194,10 +194,14 @@ def is_read_as_loaded(ahead: AheadLoad) -> bool:
 def schedule_loop(loop: ForOp, facts: dict[Value, Alignment], stages: int) -> list[LoopSchedule]:
     """Schedules with `stages` slots, or as many as dependences allow, down to two.
 
-    The first is the best; later ones need less memory. Empty if no load can be issued ahead.
+    The first is the best; later ones need less memory, the last only that of TMA loads. Empty if no
+    load can be issued ahead.
     """
     scheduler = _Scheduler(loop, facts)
-    found = (scheduler.run(slots) for slots in range(stages, 1, -1))
+    found = [scheduler.run(slots) for slots in range(stages, 1, -1)]
+    if scheduler.bulk and scheduler.vectors:
+        scheduler.vectors.clear()
+        found += [scheduler.run(slots) for slots in range(stages, 1, -1)]
     return [schedule for schedule in found if schedule is not None]
 
 

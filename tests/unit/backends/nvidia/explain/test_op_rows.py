@@ -152,7 +152,7 @@ def test_a_narrow_swizzle_is_noted() -> None:
 
 
 def test_what_keeps_warpgroups_from_a_product_is_told() -> None:
-    dot = one(matmul(90, num_warps=2), "dot")
+    dot = one(matmul(90, BLOCK_N=64, num_warps=2), "dot")
     assert dot.how.startswith("mma.sync.m16n8k16")
     assert dot.notes == ("2 warps are no whole warpgroups of 4",)
 

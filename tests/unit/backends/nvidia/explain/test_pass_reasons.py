@@ -89,7 +89,7 @@ def test_stages_as_requested_have_no_note():
 
 
 def test_the_tiles_that_hold_the_registers_of_a_spill_are_named():
-    words = BLOCKS | {"BLOCK_M": 128, "BLOCK_N": 256, "num_warps": 4}
+    words = BLOCKS | {"BLOCK_M": 128, "BLOCK_N": 256, "num_warps": 4, "maxnreg": 255}
     explained = compiled(tutorial_matmul, TUTORIAL, 80, **words).explain()
     assert isinstance(explained.resources, Resources) and explained.resources.spills > 0
     (note,) = (note for note in explained.notes if "registers per thread" in note)
