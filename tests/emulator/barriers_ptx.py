@@ -138,6 +138,6 @@ INSTRUCTIONS = [
     (r"fence\.proxy\.async(\.shared::(?:cta|cluster)|\.global)?", _proxy_fence),
     (r"barrier\.cluster\.arrive(?:\.release|\.relaxed)?(?:\.aligned)?", _cluster_arrive),
     (r"barrier\.cluster\.wait(?:\.acquire)?(?:\.aligned)?", _cluster_wait),
-    (r"griddepcontrol\..*|nanosleep\.u32", _nothing),
+    (r"griddepcontrol\..*|nanosleep\.u32|\.pragma", _nothing),
     (r"(?:membar|fence)\.(?:cta|gl|sys|(?:sc|acq_rel)\.\w+)", _nothing),
 ]

@@ -425,3 +425,36 @@ def test_a_small_tile_in_place_through_two_parameters(device: Device, kernel: An
     of_scalar = kernel is scalars_in_place
     assert total.tolist() == ([7] * 8 if of_scalar else [28] + [0] * 7)
     assert x.tolist() == ([*range(7), 8] if of_scalar else list(range(1, 9)))
+
+
+@jit
+def running_sum_kernel(x, y, n, BLOCK: tl.constexpr):
+    total = 0
+    for k in range(0, n, BLOCK):
+        i = k + tl.arange(0, BLOCK)
+        v = tl.load(x + i, mask=i < n, other=0)
+        tl.store(y + i, tl.cumsum(v, 0) + total, mask=i < n)
+        total += tl.sum(v, 0)
+
+
+@jit
+def recurrence_kernel(x, y, n, BLOCK: tl.constexpr):
+    i, h = tl.arange(0, BLOCK), tl.zeros((BLOCK,), tl.int32)
+    for k in range(0, n, BLOCK):
+        h = h * 3 + tl.load(x + k + i, mask=k + i < n)
+        tl.store(y + k + i, h, mask=k + i < n)
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+@pytest.mark.parametrize("kernel", [running_sum_kernel, recurrence_kernel])
+def test_loops_from_one_parameter_to_the_other(device: Device, kernel: Any, in_place: bool):
+    numbers = np.arange(100, dtype=np.int32)
+    x = device.array(numbers)
+    y = x if in_place else device.empty(numbers.shape, np.int32)
+    device.run(kernel, (1,), x, y, 100, BLOCK=16, num_warps=4)
+    expected = np.cumsum(numbers)
+    if kernel is recurrence_kernel:
+        expected = numbers.copy()
+        for k in range(16, 100):
+            expected[k] += 3 * expected[k - 16]
+    np.testing.assert_array_equal(y, expected)

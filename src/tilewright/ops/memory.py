@@ -108,7 +108,8 @@ class OffsetOp(Op, opcode="mem.offset", traits=(Trait.PURE, Trait.ELEMENTWISE)):
 class LoadOp(Op, opcode="mem.load", effects=(Effect.READ,)):
     """result[i] = *pointer[i] where mask[i], else other[i], or 0 without `other`
 
-    read_only: the kernel does not write the memory that is loaded
+    read_only: the kernel does not write the memory that is loaded; by_owner: of the threads that
+    hold an element only the one that stores it loads it, as nothing else uses it
     """
 
     pointer: Value = operand(pointer)
@@ -118,6 +119,7 @@ class LoadOp(Op, opcode="mem.load", effects=(Effect.READ,)):
     eviction: str = attr(default="", choices=EVICTION_POLICIES)
     volatile: bool = attr(default=False)
     read_only: bool = attr(default=False)
+    by_owner: bool = attr(default=False)
 
     def infer(self) -> Type:
         return pointee(self.pointer.type)

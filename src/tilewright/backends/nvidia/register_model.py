@@ -45,6 +45,13 @@ class Overhead(IntEnum):
     """Next to accumulators: a loop of dots, whose copies may be issued by the same threads, and the
     epilogue."""
 
+    CONSUMER = 48
+    """Next to accumulators: a consumer without deferred waits, which issues no copies, while no dot
+    is in flight when the next iteration starts."""
+
+    CONSUMER_LIVE = 16
+    """Next to all live tiles of a consumer."""
+
     ROLE_ENTRY = 26
     """The entry of a function with roles, next to the accumulators of one instruction."""
 
@@ -196,6 +203,17 @@ def _shares(user: Op, value: Value) -> bool:
 
 def _block_of(value: Value) -> object:
     return value.owner if value.op is None else value.op.parent
+
+
+def instruction_estimate(ops: Iterable[Op]) -> int:
+    """Instructions per thread of ops with layouts: one for each register of each result."""
+    return sum(
+        result.type.layout.in_size(REGISTER)
+        for op in ops
+        for inner in op.walk()
+        for result in inner.results
+        if isinstance(result.type, TileType) and isinstance(result.type.layout, LinearLayout)
+    )
 
 
 def estimated_registers(tiles: int, overhead: Overhead, arch: Arch) -> int:

@@ -104,6 +104,10 @@ def _terminator(block: Block) -> list[Value]:
     return block.terminator.operands
 
 
+_NO_UNROLL = r'call void asm sideeffect ".pragma \22nounroll\22;", ""()'
+"""For ptxas, in the header of a loop."""
+
+
 @lowering(ForOp)
 def _for(state: GpuLowering, op: ForOp) -> None:
     """Lower a loop that counts the remaining iterations down to zero, in addition to the index.
@@ -121,6 +125,8 @@ def _for(state: GpuLowering, op: ForOp) -> None:
     phis = _Phis(state, op.body.args, inits)
     left = None if trips is None else phis.add(trips)
     index = state.scalar(op.index)
+    if op.unroll == 1:
+        code.line(_NO_UNROLL)
     test = f"icmp ult {index.typed}, {upper}" if left is None else f"icmp ne {left.typed}, 0"
     continues = code.let_here(test, "i1")
     code.line(f"br i1 {continues}, label %{body}, label %{done}")

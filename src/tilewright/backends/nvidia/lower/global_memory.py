@@ -72,12 +72,13 @@ def _load(state: GpuLowering, op: LoadOp) -> None:
     pointers = state.registers_of(op.pointer)
     masks = None if op.mask is None else state.registers_of(op.mask)
     others = None if op.other is None else state.registers_of(op.other)
+    owner = state.owner(layout_of(op.pointer)) if op.by_owner else None
     copies = _copies(state, op, others) if length == 1 else 1
     results: list[Val] = []
     for start in range(0, len(pointers), length * copies):
         other = None if others is None else others[start : start + length]
         # Elements of a vector have one mask: `vector_length` sees to it.
-        mask = None if masks is None else masks[start]
+        mask = owner if masks is None else both(state, owner, masks[start])
         loaded = _load_vector(state, op, pointers[start], mask, other, element, length)
         results += loaded * copies
     state.set_registers(op.result, results)

@@ -13,11 +13,14 @@ themselves.
 
 Different parameters may be one array, modified in place. Then each element is loaded before it is
 stored, through equal offsets from either parameter. No barrier is needed where one thread does
-both; but several threads hold each element of a small tile, and all of them load it:
+both. Several threads hold each element of a small tile. Only the one that stores the element loads
+it, where nothing but element-wise ops is between load and store; elsewhere all of them load it:
 
     %x = mem.load (%a + d0)                 %x = mem.load (%a + d0)
     mem.store (%b + d0), ...         ->     mem.barrier
                                             mem.store (%b + d0), ...
+
+In a small loop, the barrier is for launches in which %a and %b are equal.
 
 A layout conversion between a load and the store of the loaded value orders threads as well, and so
 does a wgmma dot that reads the loaded value from shared memory.
@@ -26,15 +29,25 @@ A loop that writes consecutive windows of memory needs no barrier where each sta
 the previous one. Where that depends on arguments of the launch, it is tested at run time:
 
     cf.for ... (%row) {                     %ok = arith.compare ge %stride, 64
-      mem.store %p + %row * %stride  ->     cf.for ... (%row) {
-    }                                         cf.if (not %ok) { mem.barrier }
-                                              mem.store %p + %row * %stride
+      mem.store %p + %row * %stride  ->     cf.if %ok {
+    }                                         cf.for ... (%row) {
+                                                mem.store %p + %row * %stride
+                                              }
+                                            } {
+                                              cf.for ... (%row) {
+                                                cf.if (not %ok) { mem.barrier }
+                                                mem.store %p + %row * %stride
+                                              }
+                                            }
+
+ptxas does not unroll a loop with a barrier, so a small loop has a version without.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
+from functools import reduce
 from typing import cast
 
 from tilewright.analysis import (
@@ -51,9 +64,11 @@ from tilewright.analysis import (
 from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp, users_of
 from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.backends.nvidia.passes._launch_conditions import LaunchConditions
+from tilewright.backends.nvidia.passes._materialize_forms import dominates
+from tilewright.backends.nvidia.register_model import instruction_estimate
 from tilewright.backends.nvidia.role_ops import RolesOp, is_over_programs
-from tilewright.ir import Block, Builder, Function, Op, Pass, Trait, Value
-from tilewright.ir.types import TileType
+from tilewright.ir import Block, Builder, Function, Op, Pass, Rewriter, Trait, Value
+from tilewright.ir.types import BufferType, TileType, i64
 from tilewright.layout import LinearLayout
 from tilewright.ops import (
     AtomicCasOp,
@@ -110,11 +125,16 @@ class _BarrierInsertion:
         self.conditions = LaunchConditions()
         self.owned: dict[_Memory, bool] = {}
         self.multiplied = set[Op]()
-        self.inserted = False
+        self.changed = False
+        self.conditional: list[IfOp] = []
+        self.different: dict[frozenset[Value], Value] = {}
 
     def run(self) -> bool:
         self._block(self.function.body, {})
-        return self.inserted
+        for loop in dict.fromkeys(_loop_around(op) for op in self.conditional):
+            if loop is not None and _may_be_versioned(loop):
+                _version(loop, [op for op in self.conditional if op.parent is loop.body])
+        return self.changed
 
     @nested
     def _block(self, block: Block, pending: Pending) -> Pending:
@@ -172,7 +192,7 @@ class _BarrierInsertion:
 
     def _emit(self, builder: Builder) -> None:
         builder.emit(BarrierOp())
-        self.inserted = True
+        self.changed = True
 
     def _emit_unless(self, builder: Builder, condition: Value) -> None:
         """Emit a barrier unless a condition holds that is equal for all threads."""
@@ -180,7 +200,7 @@ class _BarrierInsertion:
         self._emit(Builder(fails, None, builder.loc))
         for block in (holds, fails):
             Builder(block, None, builder.loc).emit(YieldOp(()))
-        builder.emit(IfOp(condition, holds, fails))
+        self.conditional.append(builder.emit(IfOp(condition, holds, fails)))
 
     # ---- pairs of accesses -----------------------------------------------------------------------
 
@@ -188,7 +208,10 @@ class _BarrierInsertion:
         """Whether no barrier is needed; a value where that depends on the launch."""
         # A pair of `_is_in_place`: no proof relates different parameters.
         if not earlier.starts & access.starts:
-            return False
+            loop = _loop_around(access.op)
+            # Elsewhere one barrier may serve for several pairs.
+            is_for_version = loop is not None and _may_be_versioned(loop)
+            return is_for_version and self._are_different(earlier.starts | access.starts)
         if self._is_ordered(earlier, access):
             return True
         ways = self._ways(earlier, access)
@@ -228,6 +251,15 @@ class _BarrierInsertion:
         one, other = (self.uses.of(a.op) for a in (earlier, access))
         return one is not None and other is not None and self.uses.may_be_one_element(one, other)
 
+    def _are_different(self, parameters: frozenset[Value]) -> Value:
+        """Whether two parameters are different arrays, computed where the function starts."""
+        if parameters not in self.different:
+            builder = Builder(self.function.body, self.function.body.first)
+            order = [arg for arg in self.function.args if arg in parameters]
+            one, other = (builder.cast(arg, i64) for arg in order)
+            self.different[parameters] = builder.ne(one, other)
+        return self.different[parameters]
+
     def _is_multiplied(self, load: LoadOp) -> bool:
         """Whether only dots have read the loaded value so far, after a barrier: if none of them has
         run, nothing needs it."""
@@ -241,8 +273,18 @@ class _BarrierInsertion:
         """Whether each element that an op accesses belongs to one thread."""
         if op not in self.owned:
             injective = is_injective(self.forms.access(op))
-            self.owned[op] = injective and _each_has_its_thread(op.pointer)
+            self.owned[op] = injective and self._has_one_thread(op)
         return self.owned[op]
+
+    def _has_one_thread(self, op: _Memory) -> bool:
+        """Whether one thread accesses each element, perhaps since others no longer load it."""
+        if _each_has_its_thread(op.pointer):
+            return True
+        if not isinstance(op, LoadOp) or not _is_for_stores(op):
+            return False
+        op.attrs["by_owner"] = True
+        self.changed = True
+        return True
 
     def _ways(self, earlier: _Pending, access: _Pending) -> list[Way]:
         """Conditions on a launch under which an access does not overlap its later iterations."""
@@ -254,6 +296,50 @@ class _BarrierInsertion:
         masks = [self.forms.limits(a.op) for a in (earlier, access)]
         limits = [limit for limit in masks[0] if limit in masks[1]]
         return Advance(first, loop, limits, self.forms.bounds).ways()
+
+
+_MOST_INSTRUCTIONS = 512
+"""Instructions of a loop that has a version without barriers: in longer ones a test costs less."""
+
+
+def _loop_around(op: Op) -> ForOp | None:
+    """The loop in whose body an op is."""
+    owner = op.parent.owner if op.parent is not None else None
+    return owner if isinstance(owner, ForOp) else None
+
+
+def _may_be_versioned(loop: ForOp) -> bool:
+    """Whether a loop is small, and shares no buffers or barriers with other code."""
+    ops = [op for op in loop.walk() if op is not loop]
+    return (
+        not any(isinstance(op, ForOp | WhileOp) for op in ops)
+        and not any(isinstance(value.type, BufferType) for op in ops for value in op.operands)
+        and instruction_estimate(ops) <= _MOST_INSTRUCTIONS
+    )
+
+
+def _version(loop: ForOp, barriers: Collection[IfOp]) -> None:
+    """Branch before a loop, to a version without the barriers where no condition fails."""
+    outside = [op for op in barriers if dominates(op.condition, loop)]
+    if not outside:
+        return
+    builder = Builder.at(loop)
+    condition = reduce(builder.bit_and, dict.fromkeys(op.condition for op in outside))
+    fast, slow = Block(), Block()
+    copy = loop.clone({})
+    for op, copied in list(zip(loop.body, copy.body, strict=True)):
+        if op in outside:
+            Rewriter.erase(copied)
+    versions = IfOp(condition, fast, slow, result_types=tuple(v.type for v in loop.results))
+    builder.emit(versions)
+    for old, new in zip(loop.results, versions.results, strict=True):
+        Rewriter.replace_uses(old, new)
+    assert loop.parent is not None
+    loop.parent.detach(loop)
+    loop.attrs["unroll"] = 1  # rarely runs
+    for block, version in ((fast, copy), (slow, loop)):
+        block.insert(version)
+        Builder(block, None, loop.loc).emit(YieldOp(version.results))
 
 
 def _may_matter(earlier: _Pending, access: _Pending) -> bool:
@@ -290,6 +376,26 @@ def _is_computed_from(store: _Memory, load: LoadOp) -> bool:
         if Trait.ELEMENTWISE in op.traits or isinstance(op, ConvertOp):
             stack += op.operands
     return False
+
+
+def _is_for_stores(load: LoadOp) -> bool:
+    """Whether a loaded tile reaches, by element-wise ops, only stores in its layout."""
+    layout, seen, stack = _layout_of(load.pointer), set[Value](), [load.result]
+    if layout is None or load.volatile:
+        return False
+    while stack:
+        value = stack.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        for user in value.uses:
+            if Trait.ELEMENTWISE in user.traits and user.parent is load.parent:
+                stack += user.results
+            elif not isinstance(user, StoreOp) or user.stored is not value:
+                return False
+            elif _layout_of(user.pointer) != layout:
+                return False
+    return True
 
 
 def _layout_of(pointer: Value) -> object:

@@ -273,7 +273,10 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         needed = without
         if not are_deferred:
             live = max(live_registers(loop, self.warps) for loop in loops)
-            needed = estimated_registers(live, Overhead.CONSUMER, arch)
+            needed = max(
+                estimated_registers(held, Overhead.CONSUMER, arch),
+                estimated_registers(live, Overhead.CONSUMER_LIVE, arch),
+            )
         copied = (ahead for schedule in schedules for ahead in schedule.copies)
         # One warpgroup alone is late with operands that it reads into registers.
         is_late = any(isinstance(r.op, ConvertOp) for ahead in copied for r in readers(ahead))

@@ -24,9 +24,9 @@ from collections.abc import Sequence
 from functools import reduce
 
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp
+from tilewright.backends.nvidia.register_model import instruction_estimate
 from tilewright.ir import Block, Builder, Function, Op, Pass, Rewriter, Value, is_pure
-from tilewright.ir.types import DType, TileType
-from tilewright.layout import REGISTER, LinearLayout
+from tilewright.ir.types import DType
 from tilewright.ops import ForOp, IfOp, YieldOp
 from tilewright.support.data_class import dataclass
 from tilewright.transforms import set_operands
@@ -57,7 +57,7 @@ def _version(loop: ForOp) -> bool:
     if any(op.pending is not None for op in dots):
         return False
     first, end = dots[-1], loop.body.terminator
-    if _instructions(_ops_from(first)) > _MOST_INSTRUCTIONS:
+    if instruction_estimate(_ops_from(first)) > _MOST_INSTRUCTIONS:
         return False
     _move_scalars_before(first)
     inside = _ops_from(first)[:-1]
@@ -115,17 +115,6 @@ def _ops_from(first: Op) -> list[Op]:
         ops.append(op)
         op = op.next
     return ops
-
-
-def _instructions(ops: Sequence[Op]) -> int:
-    """An estimate: one for each register of each result."""
-    return sum(
-        result.type.layout.in_size(REGISTER)
-        for op in ops
-        for inner in op.walk()
-        for result in inner.results
-        if isinstance(result.type, TileType) and isinstance(result.type.layout, LinearLayout)
-    )
 
 
 def _is_mask(op: IfOp, ops: Sequence[Op]) -> bool:
