@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import os
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -99,10 +100,13 @@ def support(title: str) -> str:
     cells = _support_rows().get(title)
     if cells is None:
         return text
-    taken = [f"`{name}`" for name, cell in cells.items() if cell == "yes"]
-    partly = [f"`{name}` ({cell})" for name, cell in cells.items() if cell not in ("yes", "no")]
+    taken = [f"`{dtype}`" for dtype, cell in cells.items() if cell == "yes"]
+    partly = [f"`{dtype}` ({cell})" for dtype, cell in cells.items() if cell.startswith("not")]
+    codes = sorted({code for cell in cells.values() for code in re.findall(r"TW\d+", cell)})
+    links = ", ".join(f"[{code}](../errors/{code}.md)" for code in codes)
+    others = f" Other dtypes are errors: {links}." if codes else ""
     matrix = "[support matrix](../../support.md)"
-    return f"{text} In all of these it takes {', '.join([*taken, *partly])} ({matrix})."
+    return f"{text} It takes {', '.join([*taken, *partly])} ({matrix}).{others}"
 
 
 @cache
@@ -248,15 +252,26 @@ def error_page(error: type[TilewrightError]) -> str:
 def error_index() -> str:
     """The page of all error codes."""
     classes = error_classes()
-    rows = [f"| [{code}]({code}.md) | {summary(error)} |" for code, error in classes.items()]
-    text = inspect.getdoc(importlib.import_module("tilewright.support.errors")) or ""
-    table = ["| code | mistake |", "|---|---|", *rows]
+    rows = [
+        f"| [{code}]({code}.md) | {summary(error)} | {_tested(sections()[code])} |"
+        for code, error in classes.items()
+    ]
+    written = inspect.getdoc(importlib.import_module("tilewright.support.errors")) or ""
+    text = "\n\n".join(written.split("\n\n")[:2])  # the rest is for who raises errors
+    table = ["| code | mistake | program run by tests |", "|---|---|---|", *rows]
     note = (
         "The programs on the pages have the names `tilewright`, `jit`, `tl`, `np`, and `x`, an "
         "array of 16 float32. Tests run each and compare its message, but for those that need "
         "another installation; their pages say so."
     )
     return "\n".join(["# Error codes", "", text, "", note, "", *table, ""])
+
+
+def _tested(section: str) -> str:
+    """Whether tests run the programs of a code's section: yes, or why not; a family has none."""
+    if found := re.search(r"^Not run: (.*)$", section, re.MULTILINE):
+        return found[1]
+    return "yes" if "\nInstead: " in section else "a family"
 
 
 # ---- all pages -----------------------------------------------------------------------------------
@@ -277,11 +292,14 @@ def write(folder: Path = FOLDER) -> None:
     """Write the pages that changed, and delete those that are no longer generated."""
     wanted = {folder / path: text for path, text in pages().items()}
     for path in set(folder.rglob("*.md")) - set(wanted):
-        path.unlink()
+        path.unlink(missing_ok=True)
     for path, text in wanted.items():
         if not path.exists() or path.read_text("utf-8") != text:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, "utf-8")
+            # Another build may read the page at the same time.
+            part = path.with_suffix(f".{os.getpid()}")
+            part.write_text(text, "utf-8")
+            part.replace(path)
 
 
 def llms_text(titles: dict[str, str]) -> str:

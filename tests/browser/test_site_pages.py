@@ -44,6 +44,7 @@ SHOTS = {
     "chapter": "tutorial/02-softmax.html",
     "reference": f"{API}.language.dot.html",
     "index": f"{API}.language.html",
+    "support": "support.html",
     "error": "generated/errors/TW104.html",
 }
 

@@ -41,16 +41,20 @@ def row(probe: Probe, folder: Path) -> list[str]:
     return [cell(measure(probe, dtype, folder)) for dtype in DTYPES]
 
 
-def cell(supported: set[str]) -> str:
-    """ "yes" for all executions, "no" for none, else those that are missing."""
-    missing = [name for name in EXECUTIONS if name not in supported]
+def cell(codes: dict[str, str]) -> str:
+    """The text for the error code of each execution, "" where the op is supported.
+
+    "yes", the codes of an error everywhere, or the executions that lack the op.
+    """
+    missing = [name for name in EXECUTIONS if codes[name]]
     if not missing:
         return "yes"
-    return "no" if not supported else "not " + ", ".join(missing)
+    everywhere = len(missing) == len(EXECUTIONS)
+    return "/".join(sorted(set(codes.values()))) if everywhere else "not " + ", ".join(missing)
 
 
-def measure(probe: Probe, dtype: str, folder: Path) -> set[str]:
-    """The executions that support a probe. AssertionError if their results differ."""
+def measure(probe: Probe, dtype: str, folder: Path) -> dict[str, str]:
+    """The error code of a probe in each execution, or "". AssertionError if results differ."""
     file = folder / "probe.py"
     file.write_text(program(probe, dtype), "utf-8")
     kernel = runpy.run_path(str(file))["probe"]
@@ -60,20 +64,18 @@ def measure(probe: Probe, dtype: str, folder: Path) -> set[str]:
         "cpu": kernel[(1,)],
         "emulated": lambda *args: emulate(kernel[(1,)], "emulated:0", args, {}),
     }
-    supported: set[str] = set()
+    codes: dict[str, str] = {}
     results: list[np.ndarray[Any, Any]] = []
     for name, launch in launches.items():
         out = np.zeros(512, np.float32)
-        if _is_supported(launch, *_inputs(dtype), out):
-            supported.add(name)
-            results.append(out)
+        codes[name] = _code_of(launch, *_inputs(dtype), out)
+        results += [] if codes[name] else [out]
     for other in results[1:]:
         assert np.allclose(results[0], other, RELATIVE, RELATIVE, equal_nan=True), probe.name
     pointer = f"*{DTYPES[dtype]}"
     source = tilewright.ASTSource(kernel, {"x": pointer, "y": pointer, "out": "*fp32"})
-    return supported | {
-        name for name in ARCHITECTURES if _is_supported(_assemble, source, name, folder)
-    }
+    assembled = {name: _code_of(_assemble, source, name, folder) for name in ARCHITECTURES}
+    return {**codes, **assembled}
 
 
 def _inputs(dtype: str) -> list[np.ndarray[Any, Any]]:
@@ -83,12 +85,13 @@ def _inputs(dtype: str) -> list[np.ndarray[Any, Any]]:
     return [numbers.astype(kind), numbers[::-1].astype(kind)]
 
 
-def _is_supported(launch: Callable[..., Any], *args: Any) -> bool:
+def _code_of(launch: Callable[..., Any], *args: Any) -> str:
+    """The code of the error that a call ends with, if any."""
     try:
         launch(*args)
-    except tilewright.TilewrightError:
-        return False
-    return True
+    except tilewright.TilewrightError as error:
+        return error.code
+    return ""
 
 
 def _assemble(source: Any, architecture: str, folder: Path) -> None:

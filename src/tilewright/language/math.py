@@ -1,8 +1,8 @@
 """Element-wise mathematics; `tl.math`. Most names are in `tl` too.
 
 Functions of floats take fp64, fp32, fp16, bf16 and fp8. The 16- and 8-bit types are computed in
-fp32 and rounded back (Triton refuses them). Integer tensors are an error: DTypeMismatch; literals
-become fp32.
+fp32 and rounded back (Triton refuses them). Integer tensors are an error, InvalidOperation;
+literals become fp32.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def fdiv(
     """x / y of floats; 16-bit operands give fp32. ieee_rounding: rounded correctly.
 
     approx: on a GPU, fp32 quotients are 0 or NaN for |y| above 2^126 or below 2^-126. Errors:
-    DTypeMismatch for integers.
+    InvalidOperation for integers.
     """
     ...
 
@@ -158,8 +158,10 @@ def div_rn(x: Operand, y: Operand) -> tensor:
 @builtin
 def umulhi(x: Operand, y: Operand) -> tensor:
     """High half of the product of two 32- or 64-bit integers, whose bits count as unsigned ones
-    whatever their types: umulhi(-1, 2) is 1. The result has their common type. Errors:
-    InvalidOperation for others."""
+    whatever their types: umulhi(-1, 2) is 1. The result has their common type.
+
+    Errors: InvalidOperation for narrower integers, DTypeMismatch for floats.
+    """
     ...
 
 

@@ -30,7 +30,8 @@ def load(
     `padding_option`, the value outside: "zero", "nan" or "" (anything).
     cache_modifier ("", ".ca", ".cg", ".cv", ".cs"), eviction_policy ("", "evict_first",
     "evict_last"): hints. volatile: never cached or merged.
-    Errors: DTypeMismatch, ShapeMismatch, InvalidOperation (no pointer; `other` without `mask`).
+    Errors: ShapeMismatch; InvalidOperation for a value that is no pointer, a mask that is not int1,
+    `other` without `mask`.
     """
     ...
 
@@ -48,7 +49,8 @@ def store(
     """Write `value`, broadcast to the pointer's shape and cast to its element type, where `mask`.
 
     cache_modifier: "", ".wb", ".cg", ".cs", ".wt". boundary_check: as for `load`.
-    Errors: ShapeMismatch, DTypeMismatch, StoreToConst, InvalidOperation (no pointer).
+    Errors: ShapeMismatch, StoreToConst; InvalidOperation for a value that is no pointer, a mask
+    that is not int1, a value that does not convert.
     """
     ...
 
@@ -90,7 +92,8 @@ _ATOMIC = """
     Atomically for each element where `mask`; the result is undefined elsewhere.
     sem: "acquire", "release", "acq_rel" (default) or "relaxed"; scope: "gpu" (default), "cta",
     "sys".
-    Errors: DTypeMismatch for element types without this operation, ShapeMismatch, StoreToConst.
+    Errors: InvalidOperation for element types without this operation, ShapeMismatch,
+    StoreToConst.
     """
 
 
@@ -218,8 +221,8 @@ def atomic_store(
 ) -> None:
     """Store `val` atomically where `mask`. Numbers of 16, 32 and 64 bits.
 
-    sem: "release" (default) or "relaxed"; scope: as for `atomic_add`. Errors: as `atomic_load`, and
-    StoreToConst.
+    sem: "release" (default) or "relaxed"; scope: as for `atomic_add`. Errors: InvalidOperation
+    for other types, ShapeMismatch, InvalidValue, StoreToConst.
     """
     ...
 
@@ -236,7 +239,8 @@ def atomic_poll(
     """Wait until memory holds `expected_value`; int1: whether it did in time. Integers.
 
     sem: "acquire" (default) or "relaxed"; scope: as for `atomic_add`. timeout_ns: for all elements
-    together, by `tl.extra.cuda.globaltimer`; None waits forever. Errors: as `atomic_load`.
+    together, by `tl.extra.cuda.globaltimer`; None waits forever. Errors: InvalidOperation
+    for other types, ShapeMismatch, InvalidValue.
     """
     ...
 
@@ -252,7 +256,7 @@ def atomic_cas(
 ) -> tensor:
     """Store `val` where memory holds `cmp`; returns the old value. 16, 32 and 64 bits.
 
-    sem, scope: as for `atomic_add`. Errors: DTypeMismatch, ShapeMismatch, StoreToConst.
+    sem, scope: as for `atomic_add`. Errors: InvalidOperation, ShapeMismatch, StoreToConst.
     """
     ...
 

@@ -152,14 +152,14 @@ def argmin(
 @member
 @builtin
 def xor_sum(input: tensor, axis: Axis | None = None, keep_dims: bool | constexpr = False) -> tensor:
-    """Bitwise xor along `axis` of integers. Errors: DTypeMismatch for floats."""
+    """Bitwise xor along `axis` of integers. Errors: InvalidOperation for floats."""
     ...
 
 
 @member
 @builtin
 def reduce_or(input: tensor, axis: Axis | None, keep_dims: bool | constexpr = False) -> tensor:
-    """Bitwise or along `axis` of integers. Errors: DTypeMismatch for floats."""
+    """Bitwise or along `axis` of integers. Errors: InvalidOperation for floats."""
     ...
 
 
@@ -264,7 +264,7 @@ def dot(
     input_precision: how fp32 operands may be rounded: "ieee", "tf32", "tf32x3", "bf16x3", "bf16x6";
     the default is the target's. allow_tf32 is the older spelling. max_num_imprecise_acc: longest
     run of fp8 products summed in less than fp32.
-    Errors: ShapeMismatch, DTypeMismatch.
+    Errors: ShapeMismatch, DTypeMismatch; InvalidOperation for other dtypes.
     """
     ...
 

@@ -67,8 +67,8 @@ def error_classes() -> dict[str, type[TilewrightError]]:
 
 
 def summary(error: type[TilewrightError]) -> str:
-    """The first line of a class's docstring."""
-    return (error.__doc__ or "").partition("\n")[0]
+    """The first sentence of a class's docstring, without those that describe its fields."""
+    return re.split(r"(?<=\.)\s", error.__doc__ or "", maxsplit=1)[0].partition("\n")[0]
 
 
 @cache

@@ -158,7 +158,7 @@ def broadcast_mask(
 
 
 def mask_for(ctx: Context, function: str, pointer: Value, mask: object) -> Value | None:
-    """The mask in the pointer's shape; None for none and for True. Errors: DTypeMismatch, ..."""
+    """The mask in the pointer's shape; None for none and for True. Errors: InvalidOperation"""
     # A literal True masks nothing; an access without a mask is cheaper on every backend.
     if mask is None or mask is True:
         return None
