@@ -35,6 +35,16 @@ def test_an_example_prints_its_output(
     assert capfd.readouterr().out == example.output
 
 
+@pytest.mark.gpu
+@pytest.mark.torch
+@pytest.mark.parametrize("example", [e for e in EXAMPLES if e.needs], ids=lambda e: e.title)
+def test_an_example_that_needs_a_gpu_prints_something(
+    example: Example, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run_example(example, "cpu", tmp_path)
+    assert capfd.readouterr().out.strip()
+
+
 @pytest.mark.parametrize("example", OF_LANGUAGE, ids=lambda e: e.title)
 def test_an_example_prints_its_output_on_an_emulated_gpu(
     example: Example, tmp_path: Path, capfd: pytest.CaptureFixture[str]
