@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from tilewright.analysis import ArgumentPair
 from tilewright.backends import (
@@ -30,6 +30,7 @@ from tilewright.support import (
     LaunchMetadata,
     TilewrightError,
     attribute_late,
+    call_user_function,
     errors,
     function_late,
     kernel_hooks,
@@ -294,16 +295,29 @@ class CompiledKernel:
 
         name, kernel, grid, function, stream, and the items of `jit(launch_metadata=)`.
         """
-        return LaunchMetadata(partial(self._described, grid, stream, args))
-
-    def _described(self, grid: object, stream: object, args: Sequence[object]) -> dict[str, Any]:
         function: Any = getattr(self.src, "fn", None)
+        extra = getattr(function, "launch_metadata", None)
+        named = {} if extra is None else dict(zip(function.arg_names, args, strict=False))
+        return LaunchMetadata(partial(self.described, grid, stream, extra, named))
+
+    def described(
+        self,
+        grid: object,
+        stream: object,
+        extra: Callable[..., object] | None,
+        named: Mapping[str, object],
+    ) -> dict[str, Any]:
+        """The items of `launch_metadata`. extra: the function of `jit(launch_metadata=)`; named:
+        arguments by name. Errors: BadCallback, InvalidOption."""
         metadata: dict[str, Any] = {"name": self.name, "kernel": self, "grid": grid}
         metadata |= {"function": self.function, "stream": stream}
-        extra = getattr(function, "launch_metadata", None)
         if extra is not None:
-            arguments = dict(zip(function.arg_names, args, strict=False))
-            metadata.update(extra(grid, self.metadata, arguments))
+            takes = "the grid, the kernel's metadata, and the arguments by name"
+            found = call_user_function("launch_metadata", takes, extra, grid, self.metadata, named)
+            if not isinstance(found, Mapping):
+                expected = "a function that returns a dictionary"
+                raise errors.InvalidOption("launch_metadata", expected, found)
+            metadata.update(cast("Mapping[str, object]", found))
         return metadata
 
     @property

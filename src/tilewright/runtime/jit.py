@@ -361,7 +361,9 @@ class JITFunction(FunctionText, DeviceFunction, DispatchedLaunches, KernelInterf
         return variant.kernel
 
     def _launch_with_hooks(self, variant: Variant, extents: Grid, call: BoundCall) -> None:
-        describe = partial(self._describe, variant.kernel, extents, call)
+        kernel = variant.kernel
+        stream = 0 if kernel.backend.memory is None else kernel.backend.memory.current()[1]
+        describe = partial(kernel.described, extents, stream, self.launch_metadata, call.named)
         metadata = LaunchMetadata(describe, call.host_arrays)
         launch_enter(metadata)
         self._launch_variant(variant, extents, call)
@@ -430,28 +432,6 @@ class JITFunction(FunctionText, DeviceFunction, DispatchedLaunches, KernelInterf
         """Launch in the interpreter; nothing is compiled."""
         call = self.bind(*args, **keywords)
         launch.run_interpreted(self, grid, call, self._options, self.check)
-
-    def _describe(
-        self, kernel: CompiledKernel, grid: tuple[int, int, int], call: BoundCall
-    ) -> dict[str, Any]:
-        """The metadata of a launch, for launch hooks."""
-        metadata: dict[str, Any] = {
-            "name": kernel.name,
-            "kernel": kernel,
-            "grid": grid,
-            "function": kernel.function,
-            "stream": 0 if kernel.backend.memory is None else kernel.backend.memory.current()[1],
-        }
-        if self.launch_metadata is not None:
-            takes = "the grid, the kernel's metadata, and the arguments by name"
-            extra = call_user_function(
-                "launch_metadata", takes, self.launch_metadata, grid, kernel.metadata, call.named
-            )
-            if not isinstance(cast("object", extra), Mapping):
-                expected = "a function that returns a dictionary"
-                raise errors.InvalidOption("launch_metadata", expected, extra)
-            metadata.update(extra)
-        return metadata
 
 
 _DESCRIPTION = frozenset(
