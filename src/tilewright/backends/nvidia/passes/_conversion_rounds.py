@@ -30,22 +30,22 @@ from tilewright.ir.types import BufferType, TileType, shape_of
 from tilewright.layout import SharedMemory
 from tilewright.ops import CatOp
 
-_TOGETHER_BYTES = 4096
-"""The most bytes of conversions that share a barrier: more would cost resident programs."""
+RESIDENT_WARPS = 40
+"""Warps of a multiprocessor that conversions with one barrier leave room for. An estimate."""
 
 
-def lower_conversions(function: Function, matrix_stores: bool) -> bool:
+def lower_conversions(function: Function, matrix_stores: bool, together: int) -> bool:
     """Write and read buffers in place of conversions through shared memory; whether there are any.
 
-    matrix_stores: whether there is stmatrix
+    matrix_stores: whether there is stmatrix; together: most bytes of conversions with one barrier
     """
     changed = False
     for op in [op for op in function.walk() if isinstance(op, ConvertOp)]:
         chosen = _through_memory(op, matrix_stores)
         if op.parent is not None and chosen is not None:
-            together = list(_adjacent(op, matrix_stores))
-            if len(together) > 1:
-                _exchange_together(together, matrix_stores)
+            adjacent = list(_adjacent(op, matrix_stores, together))
+            if len(adjacent) > 1:
+                _exchange_together(adjacent, matrix_stores)
             else:
                 axes = halved_axes(layout_of(op.x), layout_of(op.result), chosen)
                 result = _Rounds(Builder.at(op), matrix_stores).convert(op, axes)
@@ -60,12 +60,12 @@ def _through_memory(op: ConvertOp, matrix_stores: bool) -> SharedMemory | None:
     return chosen if isinstance(chosen, SharedMemory) else None
 
 
-def _adjacent(first: ConvertOp, matrix_stores: bool) -> Iterator[ConvertOp]:
-    """Adjacent small conversions from one on, independent of each other."""
-    op, left, made = first, _TOGETHER_BYTES, set[Value]()
+def _adjacent(first: ConvertOp, matrix_stores: bool, most: int) -> Iterator[ConvertOp]:
+    """Adjacent conversions from one on, independent of each other, of `most` bytes in all."""
+    op, left, made = first, most, set[Value]()
     while isinstance(op, ConvertOp) and op.x not in made:
         chosen = _through_memory(op, matrix_stores)
-        left -= _TOGETHER_BYTES + 1 if chosen is None else chosen.bytes
+        left -= most + 1 if chosen is None else chosen.bytes
         if left < 0:
             return
         yield op

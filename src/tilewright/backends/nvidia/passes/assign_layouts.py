@@ -4,6 +4,7 @@ First `infer_layouts` decides the layout in which each value is computed and tho
 require, for the split of dots among warps that needs the fewest exchanges. Then they are
 materialized: result types get their layouts, values that cost nothing are cloned for each required
 layout, and for any other value a conversion follows its definition, outside of the loops with uses.
+An exchange of a small tile follows the loads between its definition and its first use.
 
     %i = tile.range : tile<256xi32>                 %i = tile.range : tile<256xi32, A>
     %p = mem.offset %x, %i                     ->   %p = mem.offset %x, %i : tile<256xptr<f32>, A>
@@ -21,11 +22,15 @@ from tilewright.backends.nvidia.layouts.infer_layouts import (
 from tilewright.backends.nvidia.layouts.warp_split import split_dots
 from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.ir import Block, Builder, Function, Op, Pass, Rewriter, Value
-from tilewright.ir.types import TileType, Type
-from tilewright.layout import LinearLayout
-from tilewright.ops import ForOp, IfOp, WhileOp
+from tilewright.ir.types import TileType, Type, element_of
+from tilewright.layout import REGISTER, LinearLayout, SharedMemory, plan
+from tilewright.ops import ForOp, IfOp, LoadOp, WhileOp
 from tilewright.support.data_class import dataclass
 from tilewright.support.fresh_stack import nested
+
+MOST_WAITING = 64
+"""Bytes per thread of a tile that waits for loads before its exchange: more costs programs or
+spills, as in small_matmuls/one_dot fp32 64x128."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ class LayoutMaterialization:
     @nested
     def _materialize_block(self, block: Block) -> None:
         for arg in block.args:
-            self._materialize(arg, Builder(block, block.first))
+            self._materialize(arg)
         for op in block:
             tiles = [r for r in op.results if isinstance(r.type, TileType)]
             # Cheap to compute again: no conversions.
@@ -80,7 +85,7 @@ class LayoutMaterialization:
                     self._materialize_block(region)
             self._set_result_types(op)
             for result in tiles:
-                self._materialize(result, Builder.after(op))
+                self._materialize(result)
 
     def _set_result_types(self, op: Op) -> None:
         if "result_types" in op.attrs:
@@ -94,7 +99,7 @@ class LayoutMaterialization:
             return value.type
         return TileType(value.type.shape, value.type.element, layout)
 
-    def _materialize(self, value: Value, builder: Builder) -> None:
+    def _materialize(self, value: Value) -> None:
         """Put a value's layout into its type, and convert it to the other required layouts."""
         if value not in self.layouts or not isinstance(value.type, TileType):
             return
@@ -104,6 +109,10 @@ class LayoutMaterialization:
         for layout in self.constraints.get(value, {}):
             if layout == own:
                 continue
+            size = element_of(value.type).bytes
+            is_small = own.in_size(REGISTER) * size <= MOST_WAITING
+            waits = is_small and isinstance(plan(own, layout, 8 * size), SharedMemory)
+            builder = _after_loads(value) if waits else _after_definition(value)
             target = TileType(value.type.shape, value.type.element, layout)
             converted = builder.value(ConvertOp(value, target))
             converted.name = value.name
@@ -149,6 +158,34 @@ class LayoutMaterialization:
             if result in self.layouts:
                 old = user.operands[start + i]
                 user.set_operand(start + i, self.versions[old, self.layouts[result]])
+
+
+def _after_definition(value: Value) -> Builder:
+    if value.op is not None:
+        return Builder.after(value.op)
+    assert isinstance(value.owner, Block)
+    return Builder(value.owner, value.owner.first)
+
+
+def _after_loads(value: Value) -> Builder:
+    """After the definition of a value, or after the loads between this and the first use, which
+    then do not wait for the exchange."""
+    if value.op is None:
+        return _after_definition(value)
+    last, following = value.op, value.op.next
+    users = {_ancestor_in(value.op.parent, user) for user in value.uses}
+    while following is not None and following not in users:
+        last = following if isinstance(following, LoadOp) else last
+        following = following.next
+    return Builder.after(last)
+
+
+def _ancestor_in(block: Block | None, op: Op) -> Op:
+    """The op of a block that is or contains another op."""
+    while op.parent is not block:
+        assert op.parent is not None and isinstance(op.parent.owner, Op)
+        op = op.parent.owner
+    return op
 
 
 @nested

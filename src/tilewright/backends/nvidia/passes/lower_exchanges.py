@@ -53,7 +53,7 @@ from tilewright.backends.nvidia.exchange_ops import (
 )
 from tilewright.backends.nvidia.layouts.tile_layout import layout_of
 from tilewright.backends.nvidia.ops import FmaDotOp
-from tilewright.backends.nvidia.passes._conversion_rounds import lower_conversions
+from tilewright.backends.nvidia.passes._conversion_rounds import RESIDENT_WARPS, lower_conversions
 from tilewright.backends.nvidia.passes._expand_sorts import SortSteps
 from tilewright.backends.nvidia.passes.split_reductions import emitted, in_each_thread, reshaped
 from tilewright.backends.nvidia.shared_memory.shared_accesses import panels_of
@@ -103,7 +103,8 @@ class LowerExchanges(Pass, name="nvidia-lower-exchanges"):
         for op in stores:
             _store_by_panels(op, Builder.at(op), matrix_stores)
         # Last: scans and dots lowered above have conversions.
-        converted = lower_conversions(function, matrix_stores)
+        together = self.warps * row_for(self.capability).shared_sm // RESIDENT_WARPS
+        converted = lower_conversions(function, matrix_stores, together)
         return converted or bool(sorts or others or stores)
 
 
