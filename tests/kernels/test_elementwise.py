@@ -180,15 +180,34 @@ def by_a_subnormal(x):
     return x % 1e-40
 
 
-@pytest.mark.parametrize(
-    ("function", "divisor"), [(by_three, 3.0), (by_a_negative, -0.7), (by_a_subnormal, 1e-40)]
-)
+@jit
+def by_the_least_normal(x):
+    return x % 1.2e-38
+
+
+@jit
+def by_a_large_one(x):
+    return x % 8.5e37
+
+
+CONSTANTS = [
+    (by_three, 3.0),
+    (by_a_negative, -0.7),
+    (by_a_subnormal, 1e-40),
+    (by_the_least_normal, 1.2e-38),
+    (by_a_large_one, 8.5e37),
+]
+
+
+@pytest.mark.parametrize(("function", "divisor"), CONSTANTS)
 def test_remainders_of_constants(
     device: Device, rng: np.random.Generator, function: Any, divisor: float
 ):
     quotients = np.concatenate([rng.integers(-(2**22), 2**22, 150), np.arange(-40, 40)])
-    x = np.concatenate([quotients * np.float32(divisor), edges(np.dtype(np.float32))])
-    x = x.astype(np.float32)
+    any_bits = rng.integers(0, 2**32, 600, dtype=np.uint32).view(np.float32)
+    with np.errstate(over="ignore"):
+        multiples = quotients.astype(np.float32) * np.float32(divisor)
+    x = np.concatenate([multiples, any_bits, edges(np.dtype(np.float32))]).astype(np.float32)
     expected = functions.in_float64(np.fmod)(x, np.full_like(x, divisor))
     assert_same(apply(device, function, x), expected)
 

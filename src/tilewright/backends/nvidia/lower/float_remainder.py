@@ -1,8 +1,8 @@
 """The remainder of floats, exact: x - q y for the whole number q that x / y has before the point.
 
 Where q has no more bits than the format, one division finds it, or one more than it, and an FMA
-finds the exact remainder. Else, rarely, mantissas are subtracted as integers, bit by bit of q. The
-result has the sign of x.
+finds the exact remainder. Else, rarely, mantissas are subtracted as integers, bit by bit of q; by a
+constant, 20 bits of q at a time. The result has the sign of x.
 
     before:  q = trunc(x / y); usual = x - q y; if (|q| < 2^mantissa) goto done; goto slow
     fp32:    q = rint(|x| r), r = 1 / |y| an ulp off; usual = |x| - q |y|, + |y| if negative
@@ -10,10 +10,14 @@ result has the sign of x.
     slow:    mx, ex = x; my, ey = y; n = ex - ey
     loop:    mx -= my if mx >= my; last = mx; mx *= 2; if (n-- > 0) goto loop
     end:     long = last 2^ey
+    steps:   k = max(exponent(v) - exponent(y) - 20, 0); v = remainder of v by 2^k y, as `usual`
+             if (k > 0) goto steps                            instead of the loop, for a constant y
     done:    result = (usual or long) with the sign of x
 """
 
 from __future__ import annotations
+
+import struct
 
 from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering
 from tilewright.backends.nvidia.lower.literal_folding import float_number
@@ -40,6 +44,17 @@ def _one(state: GpuLowering, op: Op, element: DType, operands: list[Val]) -> Val
     # All that is computed from them is known in the body only: code stays where it is written.
     x, y = (Val(v.text, v.type, BODY) for v in operands)
     return _FloatRemainder(state.code, element).emit(x, y)
+
+
+def _number_with_reciprocal(y: Val) -> float | None:
+    """A constant of fp32 with a normal reciprocal."""
+    number = float_number(y)
+    return number if number is not None and 2.0**-126 <= abs(number) <= 2.0**126 else None
+
+
+def _bits(number: float) -> int:
+    """The bits of the nearest fp32."""
+    return int.from_bytes(struct.pack("<f", number), "little")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +87,11 @@ class _FloatRemainder:
             usual, is_exact = self._corrected(x, quotient, first, bits)
         code.line(f"br i1 {is_exact}, label %{done}, label %{slow}")
         code.line(f"{slow}:")
-        long = self._by_long_division(bits, slow)
+        number = _number_with_reciprocal(y) if self.element is f32 else None
+        if number is None:
+            long = self._by_long_division(bits, slow)
+        else:
+            long = self._by_scaled_steps(x, abs(number), slow)
         code.line(f"br label %{done}")
         code.line(f"{done}:")
         sources = f"[ {usual}, %{before} ], [ {long}, %{slow}.end ]"
@@ -117,12 +136,7 @@ class _FloatRemainder:
         """
         code = self.code
         size, (divisor, inverse, is_known) = code.intrinsic("fabs", x.type, x), self._divisor(y)
-        shifted = code.intrinsic("fma", x.type, size, inverse, self._float(1.5 * 2.0**23))
-        quotient = code.binary("fsub", shifted, self._float(1.5 * 2.0**23))
-        negated = code.let(f"fneg {quotient.typed}", x.type, quotient)
-        left = code.intrinsic("fma", x.type, negated, divisor, size)
-        is_negative = code.compare("fcmp olt", left, self._float(0.0))
-        found = code.select(is_negative, code.binary("fadd", left, divisor), left)
+        quotient, found = self._nearest(size, inverse, divisor)
         is_exact = code.compare("fcmp olt", quotient, self._float(2.0**21))
         if not is_known:
             is_exact = code.binary("and", is_exact, code.compare("fcmp olt", found, divisor))
@@ -130,12 +144,49 @@ class _FloatRemainder:
 
     def _divisor(self, y: Val) -> tuple[Val, Val, bool]:
         """|y|, its reciprocal, and whether y is a number that has a normal one."""
-        number = float_number(y)
-        if number is not None and 2.0**-126 <= abs(number) <= 2.0**126:
+        number = _number_with_reciprocal(y)
+        if number is not None:
             return self._float(abs(number)), self._float(1 / abs(number)), True
         divisor = self.code.intrinsic("fabs", y.type, y)
         assembly = 'call float asm "rcp.approx.ftz.f32 $0, $1;", "=f,f"'
         return divisor, self.code.let_here(f"{assembly}({divisor.typed})", y.type), False
+
+    def _by_scaled_steps(self, x: Val, divisor: float, slow: str) -> Val:
+        """The bits of the remainder of |x| by a constant, in the blocks `slow` to `slow`.end.
+
+        Each step leaves a remainder by a multiple 2^k of the constant, at most 2^21 times smaller
+        than the value, so that it is exact; the last has k = 0. NaN for x infinite or NaN.
+        """
+        code, type_ = self.code, "i32"
+        start = code.intrinsic("fabs", x.type, x)
+        size, number = Val(code.name("size"), x.type, BODY), self._number
+        code.line(f"br label %{slow}.loop")
+        code.line(f"{slow}.loop:")
+        source = f"[ {start}, %{slow} ], [ {size}, %{slow}.loop ]"
+        value = code.let_here(f"phi {x.type} {source}", x.type)
+        exponent = code.binary("lshr", code.convert("bitcast", value, type_), number(23))
+        above = code.binary("sub", exponent, number((_bits(divisor) >> 23) + 20))
+        k = code.intrinsic("smax", type_, above, number(0))
+        scale = code.binary("shl", k, number(23))
+        scaled = code.convert("bitcast", code.binary("add", number(_bits(divisor)), scale), x.type)
+        inverse = code.binary("sub", number(_bits(1 / divisor)), scale)
+        _, rest = self._nearest(value, code.convert("bitcast", inverse, x.type), scaled)
+        code.line(f"{size} = fadd {rest.typed}, 0.0")
+        is_finite = code.compare("icmp ult", exponent, number(255))
+        more = code.binary("and", code.compare("icmp sgt", k, number(0)), is_finite)
+        code.line(f"br i1 {more}, label %{slow}.loop, label %{slow}.end")
+        code.line(f"{slow}.end:")
+        return code.convert("bitcast", size, type_)
+
+    def _nearest(self, size: Val, inverse: Val, divisor: Val) -> tuple[Val, Val]:
+        """The quotient, rounded to nearest by an addition, and the remainder, not negative."""
+        code = self.code
+        shifted = code.intrinsic("fma", size.type, size, inverse, self._float(1.5 * 2.0**23))
+        quotient = code.binary("fsub", shifted, self._float(1.5 * 2.0**23))
+        negated = code.let(f"fneg {quotient.typed}", size.type, quotient)
+        left = code.intrinsic("fma", size.type, negated, divisor, size)
+        is_negative = code.compare("fcmp olt", left, self._float(0.0))
+        return quotient, code.select(is_negative, code.binary("fadd", left, divisor), left)
 
     def _float(self, number: float) -> Val:
         return Val(float_text(number, "float"), "float")
