@@ -105,7 +105,7 @@ def _plan(op: DotOp, facts: Facts, arch: Arch, warps: int) -> _Plan | str:
     if len(shape_of(op.type)) != 2:
         return wgmma_obstacle(op, arch, warps)
     swapped = _swapped(op, facts, arch, warps)
-    obstacle = wgmma_obstacle(op, arch, warps)
+    general = obstacle = wgmma_obstacle(op, arch, warps)
     right = _buffer(op.b, 0, facts)
     if not obstacle and right is None:
         obstacle = "wgmma reads B contiguous along N for 16-bit types only"
@@ -117,7 +117,8 @@ def _plan(op: DotOp, facts: Facts, arch: Arch, warps: int) -> _Plan | str:
     copied = _with_transposing_copies(op, facts, arch, warps) if obstacle else None
     if copied is not None:
         return copied
-    if obstacle:
+    right = right or _written_transposed(op.b, facts)
+    if general or right is None:
         return obstacle
     sharing = wgmma_sharing(op, arch, warps)
     assert sharing is not None, op
@@ -186,6 +187,16 @@ def _with_transposing_copies(op: DotOp, facts: Facts, arch: Arch, warps: int) ->
             interleaved = _is_interleaved(op, index, facts)
             return _Plan(buffers, sharing, swapped, interleaved=interleaved)
     return None
+
+
+def _written_transposed(value: Value, facts: Facts) -> BufferType | None:
+    """The buffer of B contiguous along K, if threads write it, as they do outside of loops whose
+    loads are copied: element by element, which costs less than a dot without wgmma."""
+    block = value.owner if value.op is None else value.op.parent
+    in_loop = isinstance(block, Block) and isinstance(block.owner, ForOp)
+    if in_loop or dtype_of(value.type).bytes != TRANSPOSED_BYTES:
+        return None
+    return _buffer(value, 0, facts, along_k=True)
 
 
 def _can_be_transposed(value: Value, block: Block | None) -> bool:
@@ -268,11 +279,13 @@ def _contiguous_dim(value: Value, k_dim: int, facts: Facts) -> int:
 
     Tiles that are computed from a loaded one have the same rows in the threads that write them.
     """
-    for source in _element_sources(value):
-        tile, order = _transposed(source)
+    computed, outer = _transposed(value)
+    for source in _element_sources(computed):
+        tile, inner = _transposed(source)
+        order = [inner[dim] for dim in outer]
         load = loaded_by(tile)
         # For types other than 16-bit, only K may be contiguous.
-        if load is not None and (source is value or dtype_of(value.type).bits == 16):
+        if load is not None and (source is computed or dtype_of(value.type).bits == 16):
             if isinstance(load, DescriptorLoadOp):
                 return order.index(len(order) - 1)
             contiguity = facts[load.pointer].contiguity
