@@ -1,11 +1,13 @@
 """Loads and stores of one array: aliasing, order, several stores, hints, booleans."""
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tilewright.language as tl
+from tests.emulator.memory import EmulationError
 from tests.kernels.data import assert_same
 from tests.kernels.devices import Device, EmulatedNvidia
 from tilewright import OverlapWarning, jit
@@ -341,7 +343,8 @@ def test_one_array_for_arguments_that_must_be_two(device: Device, rng: np.random
             device.run(kernel, (1,), there, there, *rest, **words)
             assert_same(there, expected)
             continue
-        with pytest.warns(OverlapWarning, match="'x' and 'out'"):
+        # the emulator finds that reads and writes of other threads have no order
+        with pytest.warns(OverlapWarning, match="'x' and 'out'"), suppress(EmulationError):
             device.run(jit(kernel.fn), (1,), there, there, *rest, **words)
         apart = device.array(x), device.empty(x.shape, np.float32)
         device.run(kernel, (1,), *apart, *rest, **words)

@@ -61,16 +61,12 @@ def _per_cycle(kind: str, unit: VectorUnit) -> float:
 @functools.cache
 def _clock() -> tuple[float, str]:
     """Hz of the first core, and where they are from."""
-    try:
-        text = Path("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq").read_text()
-        return float(text) * 1e3, "at most"
-    except (OSError, ValueError):
-        pass
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        found = [float(x.partition(":")[2]) * 1e6 for x in lines if x.startswith("cpu MHz")]
-    except (OSError, ValueError):
-        found = []
+    most = Path("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")
+    if most.is_file():
+        return float(most.read_text()) * 1e3, "at most"
+    now = Path("/proc/cpuinfo")
+    lines = now.read_text().splitlines() if now.is_file() else []
+    found = [float(x.partition(":")[2]) * 1e6 for x in lines if x.startswith("cpu MHz")]
     return (max(found), "now") if found else (_USUAL_CLOCK, "assumed")
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tilewright.analysis import Alignment
+from tilewright.analysis import Alignment, Kind, MemoryForms, symbols_of
 from tilewright.backends.nvidia.buffer_ops import WgmmaOp
 from tilewright.backends.nvidia.layouts.layout_propagation import (
     fastest_dim,
@@ -77,15 +77,23 @@ def access_layouts(
 ) -> dict[Op, LinearLayout]:
     """The layouts of loads, stores and atomics that no dot decides, and of scans that do not follow
     their loads; most: bytes of one access."""
-    groups = _Groups(function)
+    groups, memory = _Groups(function), MemoryForms(function)
     found: dict[Op, LinearLayout] = {}
     for leader, ops in groups.members().items():
         if leader not in groups.of_dots:
-            looked_up = [
-                op for op in ops if isinstance(op, _Access) and groups.is_loaded(op.pointer)
+            scattered = [
+                op for op in ops if isinstance(op, _Access) and _is_scattered(op, memory, facts)
             ]
-            found.update(_Group(ops, looked_up, facts, warps, most).layouts())
+            found.update(_Group(ops, scattered, facts, warps, most).layouts())
     return found
+
+
+def _is_scattered(op: _Access, memory: MemoryForms, facts: Mapping[Value, Alignment]) -> bool:
+    """Whether an address is no sum of multiples of coordinates: loaded, or a quotient."""
+    if max(facts[op.pointer].contiguity) > 1:
+        return False
+    symbols = symbols_of(memory.forms.form(op.pointer))
+    return any(symbol.over_tile and symbol.kind is not Kind.DIM for symbol in symbols)
 
 
 def reduction_cost(op: ReduceOp | ScanOp, layout: LinearLayout, warps: int) -> float:
@@ -120,18 +128,19 @@ class _Vector:
 class _Group:
     """Accesses, reductions and scans of one group.
 
-    looked_up: accesses through loaded addresses; longest: the longest vector without masks
+    scattered: accesses whose elements lie in no known order; longest: the longest vector without
+    masks
     """
 
     def __init__(
         self,
         ops: Sequence[Op],
-        looked_up: Sequence[Op],
+        scattered: Sequence[Op],
         facts: Mapping[Value, Alignment],
         warps: int,
         most: int,
     ) -> None:
-        self.facts, self.warps, self.most, self.looked_up = facts, warps, most, looked_up
+        self.facts, self.warps, self.most, self.scattered = facts, warps, most, scattered
         accesses = [op for op in ops if isinstance(op, _Access)]
         self.longest = max(map(self._vector, accesses), key=lambda vector: vector.length)
         self.accesses = [op for op in accesses if self._can_follow(op)]
@@ -159,7 +168,7 @@ class _Group:
         """Whether neighbours are a stride apart, as far as their addresses tell."""
         fact = self.facts[op.pointer]
         is_alone = max(fact.contiguity) == 1 == fact.constancy[self.longest.dim]
-        return is_alone and op not in self.looked_up
+        return is_alone and op not in self.scattered
 
     def _vector(self, op: _Access) -> _Vector:
         fact = self.facts[op.pointer]

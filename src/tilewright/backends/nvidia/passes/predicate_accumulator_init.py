@@ -21,7 +21,13 @@ from tilewright.ir import Block, Builder, Function, Op, Pass, Value
 from tilewright.ir.types import i1
 from tilewright.ops import ForOp, IfOp, SelectOp, SplatOp
 from tilewright.support.data_class import dataclass
-from tilewright.transforms import add_slot, defining_block, set_operands, yield_more
+from tilewright.transforms import (
+    add_slot,
+    defining_block,
+    remove_dead,
+    set_operands,
+    yield_more,
+)
 
 
 @dataclass(frozen=True)
@@ -30,7 +36,10 @@ class PredicateAccumulatorInit(Pass, name="nvidia-predicate-accumulator-init"):
 
     def run(self, function: Function) -> bool:
         dots = [op for op in function.walk() if isinstance(op, WgmmaOp)]
-        return any([_restart_before(op) or _restart_after(op) for op in dots])
+        changed = any([_restart_before(op) or _restart_after(op) for op in dots])
+        if changed:
+            remove_dead(function)  # selects of zeros
+        return changed
 
 
 @dataclass(frozen=True, slots=True)
