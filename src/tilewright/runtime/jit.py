@@ -362,8 +362,12 @@ class JITFunction(FunctionText, DeviceFunction, DispatchedLaunches, KernelInterf
 
     def _launch_with_hooks(self, variant: Variant, extents: Grid, call: BoundCall) -> None:
         kernel = variant.kernel
-        stream = 0 if kernel.backend.memory is None else kernel.backend.memory.current()[1]
-        describe = partial(kernel.described, extents, stream, self.launch_metadata, call.named)
+
+        def describe() -> dict[str, Any]:
+            # only for hooks that look: the stream needs the driver
+            stream = 0 if kernel.backend.memory is None else kernel.backend.memory.current()[1]
+            return kernel.described(extents, stream, self.launch_metadata, call.named)
+
         metadata = LaunchMetadata(describe, call.host_arrays)
         launch_enter(metadata)
         self._launch_variant(variant, extents, call)
