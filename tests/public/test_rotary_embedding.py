@@ -155,12 +155,7 @@ def tables_for(device: str, half: int) -> Any:
     return angles.cos(), angles.sin()
 
 
-IN_PLACE_HAZARD = pytest.param(
-    True, marks=pytest.mark.xfail(reason="emulator: no order in place", strict=False)
-)
-
-
-@pytest.mark.parametrize("interleaved", [False, IN_PLACE_HAZARD])
+@pytest.mark.parametrize("interleaved", [False, True])
 def test_sequences_begin_at_their_positions(device: str, interleaved: bool) -> None:
     x = torch.randn(2, 7, 3, 26, device=device)
     first = torch.tensor([3, 11], device=device)
@@ -170,7 +165,7 @@ def test_sequences_begin_at_their_positions(device: str, interleaved: bool) -> N
     assert_rotated(x, tables_for(device, 11), keywords, positions)
 
 
-@pytest.mark.parametrize("interleaved", [False, IN_PLACE_HAZARD])
+@pytest.mark.parametrize("interleaved", [False, True])
 def test_packed_sequences_are_rotated_one_by_one(device: str, interleaved: bool) -> None:
     x = torch.randn(13, 2, 12, device=device)
     starts = torch.tensor([0, 4, 4, 13], device=device, dtype=torch.int32)

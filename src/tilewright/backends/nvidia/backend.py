@@ -110,6 +110,7 @@ BACKEND = Backend(
     ),
     load=_load,
     available=lambda: unavailable_reason() is None,
+    orders_overlaps=True,
     target=_target,
     artifacts={"sass": _stage("disassembly"), "sass_lines": _stage("located_disassembly")},
     version=_version,

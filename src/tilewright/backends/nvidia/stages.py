@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import astuple
 from typing import cast
 
+from tilewright.analysis import MAY_OVERLAP
 from tilewright.backends.explanation import Resources
 from tilewright.backends.manifest import GPUTarget, StageContext
 from tilewright.backends.nvidia.arch import Arch, row_for
@@ -57,6 +58,8 @@ def prepared(module: Module, context: StageContext) -> Module:
     warps = needed_warps(module.kernel, options.num_warps, arch)
     if warps > options.num_warps and options.maxnreg is None:
         context.metadata[WARPS] = warps
+    if options.may_overlap:
+        module.kernel.attrs[MAY_OVERLAP] = True
     front_pipeline(choices_of(context)).run(module)
     return module
 

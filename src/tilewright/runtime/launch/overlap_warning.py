@@ -6,8 +6,8 @@ without such arguments pay nothing. For the others every launch compares address
 exactly.
 
 Within one program, accesses through arguments that overlap are in order on backends that compile a
-kernel for them (`CommonOptions.may_overlap`). Between programs, and between the threads of a GPU,
-there is no order: the launch warns.
+kernel for them (`CommonOptions.may_overlap`), as those of this package do. Between programs there
+is no order: the launch warns.
 """
 
 from __future__ import annotations
