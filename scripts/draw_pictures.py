@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "src")]
+if not __package__:
+    sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 import tilewright  # noqa: E402
 import tilewright.language as tl  # noqa: E402
