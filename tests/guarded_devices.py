@@ -140,10 +140,19 @@ class OnGpu:
     device = ""
     shape = ()
 
-    def __init__(self, address: int, dtype: Any, device: str = "cuda:0") -> None:
+    def __init__(
+        self, address: int, dtype: Any, device: str = "cuda:0", like: Array | None = None
+    ) -> None:
+        """like: an array with its shape and strides, to tell whether arguments overlap."""
         self.dtype = dtype
         self.device = device
-        self._address = address
+        self._address, self._like = address, like
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        if self._like is None:
+            raise AttributeError("its extent is not known")
+        return {**self._like.__array_interface__, "data": (self._address, False)}
 
     def data_ptr(self) -> int:
         return self._address
@@ -167,7 +176,8 @@ class Nvidia(Device):
                 cuda.write(there, memory.tobytes())
                 copies[memory.ctypes.data] = memory, block, there
             there = copies[memory.ctypes.data][-1]
-            return OnGpu(there + address(array) - memory.ctypes.data, array.dtype)
+            place = there + address(array) - memory.ctypes.data
+            return OnGpu(place, array.dtype, like=array)
 
         with cuda.context(0):
             try:

@@ -47,7 +47,7 @@ class EmulatedNvidia(Device):
         emulator = importlib.import_module("tests.emulator")
 
         def described(array: Array) -> OnGpu:
-            return OnGpu(address(array), array.dtype, f"{self.name}:0")
+            return OnGpu(address(array), array.dtype, f"{self.name}:0", array)
 
         starts, ends = self._guarded[::2], self._guarded[1::2]
         ranges = [

@@ -1,5 +1,6 @@
 """Loads and stores of one array: aliasing, order, several stores, hints, booleans."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import tilewright.language as tl
 from tests.kernels.data import assert_same
 from tests.kernels.devices import Device, EmulatedNvidia
+from tests.unit.runtime.launch.test_overlap_warning import SHIFTED, floats
 from tilewright import OverlapWarning, jit
 
 
@@ -347,6 +349,20 @@ def test_one_array_for_arguments_that_must_be_two(device: Device, rng: np.random
         apart = device.array(x), device.empty(x.shape, np.float32)
         device.run(kernel, (1,), *apart, *rest, **words)
         assert_same(apart[1], expected)
+
+
+@pytest.mark.parametrize("shift", [1, 4, 32])
+@pytest.mark.parametrize("case", SHIFTED)
+def test_one_program_loads_before_it_stores(device: Device, case: str, shift: int):
+    """Through parameters that are shifted views of one array."""
+    function, arguments, n, block = SHIFTED[case]
+    expected = floats(1024) % 31
+    jit(interpret=True)(function)[(1,)](*arguments(expected, shift), n, B=block)
+    found = device.array(floats(1024) % 31)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OverlapWarning)
+        device.run(jit(function), (1,), *arguments(found, shift), n, B=block)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)  # an exponential on GPUs
 
 
 # --- one array as two parameters, of which several threads hold each element ---------------------
