@@ -19,9 +19,9 @@ from tilewright.analysis.affine_addresses import (
     multiplied,
 )
 from tilewright.analysis.disjoint_windows import Limit, LoopRange
-from tilewright.ir import Block, Function, Op
+from tilewright.ir import Function, Op
 from tilewright.ir.types import PointerType, element_of, shape_of
-from tilewright.ops import AtomicCasOp, AtomicOp, ForOp, LoadOp, StoreOp, WhileOp
+from tilewright.ops import AtomicCasOp, AtomicOp, ForOp, LoadOp, StoreOp, loops_around
 from tilewright.support import cached_property
 
 MemoryOp = LoadOp | StoreOp | AtomicOp | AtomicCasOp
@@ -77,7 +77,7 @@ class MemoryForms:
         if cached is None:
             pointer = cast("PointerType", element_of(op.pointer.type))
             form, shape = self.forms.form(op.pointer), shape_of(op.pointer.type)
-            loops = tuple(reversed(list(_loops_around(op))))
+            loops = tuple(reversed(list(loops_around(op))))
             cached = Access(form, shape, pointer.element.bytes, loops, self.trips)
             self._accesses[op] = cached
         return cached
@@ -125,15 +125,6 @@ def _is_coordinate(monomial: Monomial) -> bool:
 def _varies(symbol: Symbol) -> bool:
     """Whether a symbol differs between the elements of a tile."""
     return symbol.over_tile
-
-
-def _loops_around(op: Op) -> Iterator[Op]:
-    """The loops around an op, innermost first."""
-    block = op.parent
-    while isinstance(block, Block) and isinstance(block.owner, Op):
-        if isinstance(block.owner, ForOp | WhileOp):
-            yield block.owner
-        block = block.owner.parent
 
 
 def comparisons(truth: Form) -> Iterator[Limit | None]:

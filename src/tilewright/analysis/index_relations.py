@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tilewright.ir import Block, Function, Op, Value
+from tilewright.ir import Function, Op, Value
 from tilewright.ir.types import i32
 from tilewright.ops import (
     AndOp,
@@ -58,7 +58,7 @@ def promised_non_negative(function: Function) -> frozenset[Value]:
         if isinstance(op, AssumeOp)
         for value in _bounded_below(op.condition)
         # elsewhere the assumption may not be reached
-        if _block_of(value) is op.parent
+        if value.block is op.parent
     )
 
 
@@ -75,7 +75,3 @@ def _bounded_below(condition: Value) -> Iterator[Value]:
         least = sides[1].op
         if isinstance(least, ConstantOp) and strict is not None and least.value + strict >= 0:
             yield sides[0]
-
-
-def _block_of(value: Value) -> Block | None:
-    return value.owner.parent if isinstance(value.owner, Op) else value.owner

@@ -233,4 +233,4 @@ def distinct_rows(rows: Iterable[OpRow]) -> list[OpRow]:
 
 
 def _line_in_kernel(row: OpRow) -> int:
-    return 0 if row.loc is None else list(row.loc.frames())[-1].line
+    return 0 if row.loc is None else row.loc.outermost.line

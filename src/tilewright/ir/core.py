@@ -57,6 +57,12 @@ class Value:
         owner = self.owner
         return owner if isinstance(owner, Op) else None
 
+    @property
+    def block(self) -> Block | None:
+        """The block that defines it; None if its op is detached."""
+        owner = self.owner
+        return owner if isinstance(owner, Block) else owner.parent
+
     def __repr__(self) -> str:
         return f"%{self.name or '?'}: {self.type}"
 
@@ -153,6 +159,14 @@ class Op(metaclass=OpMeta):
             _drop_use(self.operands[index], self)
             _add_use(value, self)
         self.operands[index] = value
+
+    def ancestor_in(self, block: Block | None) -> Op:
+        """The op of a block that is or contains this one."""
+        op = self
+        while op.parent is not block:
+            assert op.parent is not None and isinstance(op.parent.owner, Op)
+            op = op.parent.owner
+        return op
 
     def walk(self) -> Iterator[Op]:
         """This op and every op in its regions, in pre-order."""

@@ -39,7 +39,7 @@ class DebugLines:
         self._functions: dict[tuple[str, str], int] = {}
         self._attachments: dict[SourceLoc | None, str] = {}
         self._chains: dict[tuple[object, ...], int] = {}
-        outermost = list(loc.frames())[-1]
+        outermost = loc.outermost
         self._unit = self._node(
             "distinct !DICompileUnit(language: DW_LANG_C99, "
             f'file: !{self._file(outermost.file)}, producer: "tilewright", isOptimized: true, '

@@ -1,4 +1,5 @@
-"""The values that flow into a value at loops and branches, as into a phi of LLVM.
+"""Loops around ops, and the values that flow into a value at loops and branches, as into a phi of
+LLVM.
 
 %r = cf.for ... %init (%i, %x) { ... cf.yield %y }        into %r and %x: %init, %y
 %s = cf.if %c { cf.yield %a } { cf.yield %b }             into %s: %a, %b
@@ -6,10 +7,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from tilewright.ir import Block, Value
+from tilewright.ir import Block, Op, Value
 from tilewright.ops.control import ForOp, IfOp, WhileOp
+
+
+def loops_around(op: Op) -> Iterator[ForOp | WhileOp]:
+    """The loops around an op, the innermost first."""
+    block = op.parent
+    while isinstance(block, Block) and isinstance(block.owner, Op):
+        if isinstance(block.owner, ForOp | WhileOp):
+            yield block.owner
+        block = block.owner.parent
 
 
 def incoming_values(value: Value) -> Sequence[Value]:

@@ -59,6 +59,11 @@ class SourceLoc(NamedTuple):
             yield frame
             frame = frame.caller
 
+    @property
+    def outermost(self) -> "SourceLoc":
+        """The last of `frames`, in the kernel itself."""
+        return list(self.frames())[-1]
+
     def inlined_at(self, call: "SourceLoc | None") -> "SourceLoc":
         """This range with `call` as its outermost call."""
         if call is None:

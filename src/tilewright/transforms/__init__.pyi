@@ -25,7 +25,6 @@ from tilewright.transforms.passes.unroll import Unroll
 from tilewright.transforms.region_slots import (
     add_choice,
     add_slot,
-    defining_block,
     set_operands,
     yield_more,
 )
@@ -70,7 +69,6 @@ __all__ = [
     "add_choice",
     "add_slot",
     "backward_slice",
-    "defining_block",
     "is_root",
     "keep_slice",
     "layout_problem",

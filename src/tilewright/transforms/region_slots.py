@@ -31,12 +31,6 @@ def first_init(op: Structured) -> int:
     return 3 if isinstance(op, ForOp) else 1 if isinstance(op, IfOp) else 0
 
 
-def defining_block(value: Value) -> Block | None:
-    """The block that a value is defined in; None if its op is detached."""
-    owner = value.owner
-    return owner if isinstance(owner, Block) else owner.parent
-
-
 def views(loop: Loop, slot: int) -> list[Value]:
     """The arguments of a loop's blocks for a carried value, the body's last."""
     if isinstance(loop, ForOp):

@@ -118,7 +118,7 @@ class _Liveness:
         ops = [op for op in loop.walk() if op is not loop]
         inside = {loop.body, *(block for op in ops for block in op.regions)}
         used = self._held(value for op in ops for value in op.operands)
-        through = after | {value for value in used if _block_of(value) not in inside}
+        through = after | {value for value in used if value.block not in inside}
         self._block(loop.body, through)
         return through
 
@@ -199,10 +199,6 @@ def _shares(user: Op, value: Value) -> bool:
         return isinstance(user, ShareOp)
     later = [c for c, y in zip(loop.carried, user.operands, strict=True) if y is value]
     return all(isinstance(next_user, ShareOp) for tile in later for next_user in tile.uses)
-
-
-def _block_of(value: Value) -> object:
-    return value.owner if value.op is None else value.op.parent
 
 
 def instruction_estimate(ops: Iterable[Op]) -> int:

@@ -140,7 +140,7 @@ def place_in_function(loc: SourceLoc, sources: SourceLines | None) -> tuple[int,
 
     None if the source is not available.
     """
-    frame = list(loc.frames())[-1]
+    frame = loc.outermost
     for line in range(frame.line, 0, -1):
         text = source_line(frame._replace(line=line), sources) or ""
         found = re.match(rf"\s*def\s+{re.escape(frame.function)}\b", text)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from tilewright.ir import Block, Effect, Function, Op, Pass, Rewriter, Trait, effects_of, is_pure
 from tilewright.ir.types import dtype_of
 from tilewright.ops import ConstantOp, DivOp, ForOp, LoadOp, RemOp, StopOp, WhileOp
-from tilewright.transforms.region_slots import Loop, defining_block
+from tilewright.transforms.region_slots import Loop
 
 _CHANGES_MEMORY = frozenset((Effect.WRITE, Effect.BARRIER))
 
@@ -63,10 +63,10 @@ def _is_invariant(op: Op, block: Block) -> bool:
     if Trait.TERMINATOR in op.traits:
         return False
     # A list, not a generator: in these short, hot checks it is faster.
-    if any([defining_block(value) is block for value in op.operands]):
+    if any([value.block is block for value in op.operands]):
         return False
     return not op.regions or all(
-        defining_block(value) is not block for inner in op.walk() for value in inner.operands
+        value.block is not block for inner in op.walk() for value in inner.operands
     )
 
 

@@ -55,7 +55,6 @@ from tilewright.transforms.passes.dce import remove_dead
 from tilewright.transforms.region_slots import (
     Loop,
     add_slot,
-    defining_block,
     passes_through,
     remove_slots,
     views,
@@ -145,7 +144,7 @@ def _update(value: Value, loop: Loop) -> tuple[Value, _Update] | None:
     # A uniform amount is preferred, whichever side it is on.
     for kind in (True, False):
         for moved, amount in ways:
-            if _is_uniform(amount) if kind else defining_block(amount) is not loop.body:
+            if _is_uniform(amount) if kind else amount.block is not loop.body:
                 return moved, _Update(op, amount, kind)
     return None
 
@@ -232,7 +231,7 @@ class _Rewriting:
         if element_of(scalar.type) is dtype:
             return scalar
         # an invariant amount is converted once, before the loop
-        inside = defining_block(scalar) is self.loop.body
+        inside = scalar.block is self.loop.body
         builder = Builder.at(update.op) if inside else self.before
         return builder.cast(scalar, dtype)
 

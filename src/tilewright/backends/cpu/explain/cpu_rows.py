@@ -179,7 +179,7 @@ def loop_rows(record: LoweringRecord) -> tuple[LoopRow, ...]:
     before: NestForm | None = None
     for number, nest in enumerate(record.nests, 1):
         ops = [*nest.sinks, *(v.op for v in nest.written if v.op is not None)]
-        lines = sorted({list(op.loc.frames())[-1].line for op in ops if op.loc is not None})
+        lines = sorted({op.loc.outermost.line for op in ops if op.loc is not None})
         notes = [] if before is None else [_why_apart(before, nest)]
         if nest.streams:
             notes.append("stores bypass the caches where the grid's data exceed them")

@@ -38,8 +38,8 @@ from tilewright.ops import (
     SplatOp,
     StoreOp,
     TransposeOp,
-    WhileOp,
     YieldOp,
+    loops_around,
 )
 
 _MOST_FOLLOWED = 256
@@ -63,19 +63,12 @@ _FOLLOWED = (
 
 def conversion_cause(op: Op, x: Value, results: Sequence[Value]) -> str:
     """Where a conversion is, and why. op: the conversion; x: its tile before; results: after it"""
-    loop = _loop_around(op)
+    loop = next(loops_around(op), None)
     place = "" if loop is None or loop.loc is None else f"in the loop of line {loop.loc.line}: "
     source, sink = _source(x), next(_sinks(results), None)
     if source is None or sink is None:
         return f"{place}its uses need other layouts"
     return f"{place}the {_named(source)} and the {_named(sink)} have different layouts"
-
-
-def _loop_around(op: Op) -> Op | None:
-    owner = None if op.parent is None else op.parent.owner
-    while isinstance(owner, Op) and not isinstance(owner, ForOp | WhileOp):
-        owner = None if owner.parent is None else owner.parent.owner
-    return owner if isinstance(owner, Op) else None
 
 
 def _source(x: Value) -> Op | None:
@@ -125,4 +118,4 @@ def _named(op: Op) -> str:
     name, loc = _NAMES[type(op)], op.loc
     if loc is None or isinstance(op, YieldOp):
         return name
-    return f"{name} of line {list(loc.frames())[-1].line}"
+    return f"{name} of line {loc.outermost.line}"

@@ -31,4 +31,4 @@ def _named(value: Value) -> str:
     op = value.op
     assert op is not None
     name = value.name or op.opcode.rpartition(".")[2]
-    return name if op.loc is None else f"{name} (line {list(op.loc.frames())[-1].line})"
+    return name if op.loc is None else f"{name} (line {op.loc.outermost.line})"

@@ -120,6 +120,6 @@ def _text_of_tile(value: Value) -> str:
     op = value.op
     if op is None and isinstance(value.owner, Block) and isinstance(value.owner.owner, Op):
         op = value.owner.owner
-    place = "" if op is None or op.loc is None else f" (line {list(op.loc.frames())[-1].line})"
+    place = "" if op is None or op.loc is None else f" (line {op.loc.outermost.line})"
     name = value.name or (op.opcode.rpartition(".")[2] if op is not None else "a tile")
     return f"{name} {register_count(value)}{place}"

@@ -89,4 +89,4 @@ def _scheduled(op: Op) -> Iterator[ScheduledOp]:
 
 
 def _line(op: Op) -> int | None:
-    return None if op.loc is None else list(op.loc.frames())[-1].line
+    return None if op.loc is None else op.loc.outermost.line

@@ -62,7 +62,7 @@ def _has_layout(op: WriteOp) -> bool:
 
 
 def _line(op: Op) -> int | None:
-    return None if op.loc is None else list(op.loc.frames())[-1].line
+    return None if op.loc is None else op.loc.outermost.line
 
 
 def access_row(

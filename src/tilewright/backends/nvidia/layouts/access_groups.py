@@ -27,7 +27,7 @@ from tilewright.backends.nvidia.layouts.layout_propagation import (
     vector_of,
     with_vector,
 )
-from tilewright.ir import Block, Function, Op, Trait, Value
+from tilewright.ir import Function, Op, Trait, Value
 from tilewright.ir.types import TileType, element_of, shape_of
 from tilewright.layout import (
     LANE,
@@ -50,6 +50,7 @@ from tilewright.ops import (
     ScanOp,
     StoreOp,
     WhileOp,
+    loops_around,
     pointee,
 )
 from tilewright.support.data_class import dataclass
@@ -238,11 +239,7 @@ def _bytes(op: _Access) -> int:
 
 def _times(op: Op) -> int:
     """Estimated executions of an op."""
-    times, block = 1, op.parent
-    while isinstance(block, Block) and isinstance(block.owner, Op):
-        times *= ITERATIONS if isinstance(block.owner, ForOp | WhileOp) else 1
-        block = block.owner.parent
-    return times
+    return ITERATIONS ** len(list(loops_around(op)))
 
 
 class _Groups:
@@ -267,10 +264,6 @@ class _Groups:
             # Union-find with path halving.
             self._leader[value] = value = self._leader.setdefault(leader, leader)
         return value
-
-    def is_loaded(self, value: Value) -> bool:
-        """Whether a value depends on one that is loaded."""
-        return value in self._loaded
 
     def members(self) -> dict[Value, list[Op]]:
         """Accesses, reductions and scans of each group with an access."""

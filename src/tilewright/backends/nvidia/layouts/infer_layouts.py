@@ -245,10 +245,7 @@ def _captured_tiles(loop: Op) -> list[Value]:
     inside = {region for op in loop.walk() for region in op.regions}
     values = dict.fromkeys(value for op in loop.walk() for value in op.operands)
     return [
-        value
-        for value in values
-        if isinstance(value.type, TileType)
-        and (value.owner if value.op is None else value.op.parent) not in inside
+        value for value in values if isinstance(value.type, TileType) and value.block not in inside
     ]
 
 

@@ -48,7 +48,7 @@ class LayoutCost:
     def total(self) -> float:
         """All costs, weighted by how often they are paid."""
         total = sum(
-            self._times(_block_of(v)) * self._of_conversions(v) for v in self.inference.constraints
+            self._times(v.block) * self._of_conversions(v) for v in self.inference.constraints
         )
         for op in self.inference.function.walk():
             if isinstance(op, ReduceOp | ScanOp):
@@ -84,7 +84,7 @@ class LayoutCost:
         dot = self.inference.dots[op]
         sides = ((op.a, dot.a), (op.b, dot.b))
         registers = sum(
-            self._times(_block_of(value)) * layout.in_size(REGISTER)
+            self._times(value.block) * layout.in_size(REGISTER)
             for value, layout in sides
             if element_of(value.type) is f32
         )
@@ -106,7 +106,7 @@ class LayoutCost:
             (op.operands[index], layout)
             for op in loop.walk()
             for index, layout in self.inference.operand_layouts(op)
-            if op.operands[index] in layouts and _block_of(op.operands[index]) not in inside
+            if op.operands[index] in layouts and op.operands[index].block not in inside
         }
         return used | {(value, layouts[value]) for value in loop.results if value in layouts}
 
@@ -126,11 +126,6 @@ class LayoutCost:
             if None not in bounds:
                 return len(range(*cast("list[int]", bounds)))
         return ITERATIONS if isinstance(op, ForOp | WhileOp) else 1
-
-
-def _block_of(value: Value) -> object:
-    """Where a value is defined."""
-    return value.owner if value.op is None else value.op.parent
 
 
 def _blocks(op: Op) -> Iterator[Block]:

@@ -81,9 +81,11 @@ def wgmma_obstacle(op: DotOp, arch: Arch, warps: int, swapped: bool = False) -> 
     if warps % WARPS:
         return f"{warps} warps are no whole warpgroups of {WARPS}"
     m, n = _extents(op, swapped)
-    if _sharing(m, n, warps // WARPS, kinds[2].bits) is None:
-        return f"{m} x {n} cannot be shared by {warps // WARPS} warpgroups: 64 rows each, " + (
-            f"{_most_accumulators(warps // WARPS)} registers of the accumulator at most"
+    groups = warps // WARPS
+    if _sharing(m, n, groups, kinds[2].bits) is None:
+        return (
+            f"{groups} warpgroup{'s' * (groups > 1)} cannot compute {m} x {n}: 64 rows each, "
+            f"{_most_accumulators(groups)} registers of the accumulator at most"
         )
     return ""
 

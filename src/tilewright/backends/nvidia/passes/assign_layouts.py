@@ -173,19 +173,11 @@ def _after_loads(value: Value) -> Builder:
     if value.op is None:
         return _after_definition(value)
     last, following = value.op, value.op.next
-    users = {_ancestor_in(value.op.parent, user) for user in value.uses}
+    users = {user.ancestor_in(value.op.parent) for user in value.uses}
     while following is not None and following not in users:
         last = following if isinstance(following, LoadOp) else last
         following = following.next
     return Builder.after(last)
-
-
-def _ancestor_in(block: Block | None, op: Op) -> Op:
-    """The op of a block that is or contains another op."""
-    while op.parent is not block:
-        assert op.parent is not None and isinstance(op.parent.owner, Op)
-        op = op.parent.owner
-    return op
 
 
 @nested

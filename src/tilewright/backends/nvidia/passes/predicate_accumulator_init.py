@@ -23,7 +23,6 @@ from tilewright.ops import ForOp, IfOp, SelectOp, SplatOp
 from tilewright.support.data_class import dataclass
 from tilewright.transforms import (
     add_slot,
-    defining_block,
     remove_dead,
     set_operands,
     yield_more,
@@ -119,5 +118,5 @@ def _restart_of(value: Value) -> _Restart | None:
 
 def _is_inside(value: Value, op: Op) -> bool:
     """Whether a value is defined in the regions of an op."""
-    block = defining_block(value)
+    block = value.block
     return any(block is region for inner in op.walk() for region in inner.regions)

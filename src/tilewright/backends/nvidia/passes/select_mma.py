@@ -132,7 +132,7 @@ def _is_shared(op: DotOp) -> bool:
     case since other threads hold it; or it is defined before the loop, where ptxas 13.0 may assign
     its registers to an operand of one iteration."""
     value = _transposed(op.a)[0]
-    made_in = value.owner if value.op is None else value.op.parent
+    made_in = value.block
     return loaded_by(value) is not None or value is not op.a or made_in is not op.parent
 
 
@@ -192,7 +192,7 @@ def _with_transposing_copies(op: DotOp, facts: Facts, arch: Arch, warps: int) ->
 def _written_transposed(value: Value, facts: Facts) -> BufferType | None:
     """The buffer of B contiguous along K, if threads write it, as they do outside of loops whose
     loads are copied: element by element, which costs less than a dot without wgmma."""
-    block = value.owner if value.op is None else value.op.parent
+    block = value.block
     in_loop = isinstance(block, Block) and isinstance(block.owner, ForOp)
     if in_loop or dtype_of(value.type).bytes != TRANSPOSED_BYTES:
         return None

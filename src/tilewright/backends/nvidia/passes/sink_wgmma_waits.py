@@ -81,7 +81,9 @@ def _move_work_after(block: Block) -> None:
     number = ops.index(dots[0])
     after, moved = set(ops[number + 1 :]), list[Op]()
     for op in reversed(ops[:number]):
-        if _is_computed(op) and all(_in_block(user, op) in after for user in op.results[0].uses):
+        if _is_computed(op) and all(
+            user.ancestor_in(block) in after for user in op.results[0].uses
+        ):
             after.add(op)
             moved.append(op)
     if any(_is_exchange(op) for op in moved):
@@ -126,14 +128,6 @@ def _is_exchange(op: Op) -> bool:
     return isinstance(op, ConvertOp) and isinstance(
         conversion(op, matrix_stores=True), SharedMemory | WarpShuffle
     )
-
-
-def _in_block(user: Op, op: Op) -> Op:
-    """The op in the block of another op that contains a user of it."""
-    while user.parent is not op.parent:
-        assert user.parent is not None and isinstance(user.parent.owner, Op)
-        user = user.parent.owner
-    return user
 
 
 def _first_use(ops: list[Op], number: int) -> int:

@@ -125,10 +125,11 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         if not loads or self._missing_means():
             return False
         schedules = self._schedules(function, loads)
-        plan = self._decide(function, schedules, is_nested(function, loads))
+        facts = analyze_alignment(function)
+        plan = self._decide(function, schedules, facts)
         if isinstance(plan, str):
             return False
-        if self._load_ahead(function, schedules):
+        if self._load_ahead(schedules, facts):
             loads = _bulk_loads(function)
             schedules = self._schedules(function, loads)
         first = self._first_loads(function, schedules, plan)
@@ -151,7 +152,7 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         if missing := self._missing_means():
             return missing
         schedules = self._schedules(function, loads)
-        plan = self._decide(function, schedules, is_nested(function, loads))
+        plan = self._decide(function, schedules, analyze_alignment(function))
         return plan if isinstance(plan, str) else ""
 
     def _missing_means(self) -> str:
@@ -162,10 +163,11 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         return f"{self.warps} warps are no whole warpgroups of 4" if self.warps % 4 else ""
 
     def _decide(
-        self, function: Function, schedules: Sequence[LoopSchedule], nested: bool
+        self, function: Function, schedules: Sequence[LoopSchedule], facts: dict[Value, Alignment]
     ) -> _Plan | str:
         """The plan, or why there is none. Errors: OutOfResources."""
-        obstacle = "" if nested else self._cost(function, schedules)
+        nested = is_nested(function, _loads_of(schedules))
+        obstacle = "" if nested else self._cost(function, schedules, facts)
         plan = obstacle or self._plan(function, schedules, nested)
         if isinstance(plan, str) and nested:
             # nvidia-select-tma accepted them: other exchanges take too much.
@@ -217,13 +219,14 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
     def _stages(self, loop: ForOp) -> int:
         return self.stages if loop.stages is None else loop.stages
 
-    def _cost(self, function: Function, schedules: Sequence[LoopSchedule]) -> str:
+    def _cost(
+        self, function: Function, schedules: Sequence[LoopSchedule], facts: dict[Value, Alignment]
+    ) -> str:
         """Why a producer is impossible, or slows down a loop; "" if neither."""
         loads = {schedule.loop: [a.load for a in schedule.copies] for schedule in schedules}
         copied = [load for found in loads.values() for load in found]
         if not has_producer(function, cast("list[DescriptorLoadOp]", copied)):
             return "its loads depend on loaded values, follow a store, or the kernel asserts"
-        facts = analyze_alignment(function)
         loops = [op for op in function.walk() if isinstance(op, ForOp)]
         if any(map(_is_short, loads)):
             return f"a loop has fewer than {_LEAST_ITERATIONS} iterations"
@@ -243,12 +246,11 @@ class SpecializeWarps(Pass, name="nvidia-specialize-warps"):
         doubled = [op for s in schedules for op in computed_operands(deferred_dots(s), s)]
         return set(copied) == set(bulk) and not doubled
 
-    def _load_ahead(self, function: Function, schedules: Sequence[LoopSchedule]) -> bool:
+    def _load_ahead(self, schedules: Sequence[LoopSchedule], facts: dict[Value, Alignment]) -> bool:
         """Let threads load small tiles, such as scales, an iteration ahead; whether there are any.
 
         Their loops are then replaced.
         """
-        facts = analyze_alignment(function)
         loops = [schedule.loop for schedule in schedules if self._stages(schedule.loop) > 1]
         inner = [loop for loop in loops if not _has_loops(loop)]
         found = [schedule for loop in inner for schedule in schedule_loop(loop, facts, 2)]

@@ -137,7 +137,7 @@ def _is_stable(value: Value, loop: ForOp) -> bool:
         # Elements that share a register are packed for each dot, which writes registers.
         return False
     inside = {region for op in loop.walk() for region in op.regions}
-    where = value.owner if value.op is None else value.op.parent
+    where = value.block
     return where not in inside or isinstance(value.op, ShareOp)
 
 

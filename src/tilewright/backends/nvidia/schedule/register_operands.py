@@ -113,7 +113,7 @@ def _computed_in_registers(dot: WgmmaOp, loop: ForOp) -> bool:
 
 def _is_in(value: Value, loop: ForOp) -> bool:
     """Whether a value is defined in the body of a loop."""
-    return (value.owner if value.op is None else value.op.parent) is loop.body
+    return value.block is loop.body
 
 
 def register_operand_of(dot: WgmmaOp, schedule: LoopSchedule) -> RegisterOperand | None:

@@ -42,9 +42,9 @@ from tilewright.backends.nvidia.shared_memory.shared_usage import (
     exchange_bytes,
     is_converted_inside_warps,
 )
-from tilewright.ir import Block, Function, Op, Value
+from tilewright.ir import Function, Op, Value
 from tilewright.ir.types import BufferType, TileType
-from tilewright.ops import ForOp, WhileOp
+from tilewright.ops import ForOp, loops_around
 from tilewright.support.data_class import dataclass
 
 SMALL_BYTES = 512
@@ -134,7 +134,7 @@ class _Program:
     def _of_stores(self) -> Request:
         """The bytes of all TMA stores, which TMA may read until the program exits."""
         first = next(iter(self.stores))
-        outermost = [first, *_loops_around(first)][-1]
+        outermost = [first, *loops_around(first)][-1]
         live = LiveRange(2 * self.position[outermost], 2 * len(self.position))
         return Request(max(self.stores.values()), live, _BUFFER_ALIGNMENT)
 
@@ -152,7 +152,7 @@ class _Program:
         block, last = buffer.parent, 0
         assert block is not None
         for user in _users(buffer.result):
-            outer = _ancestor_in(user, block)
+            outer = user.ancestor_in(block)
             after = outer.next
             # Copies may write until the wait after the loop, dots may read until theirs.
             while isinstance(after, WaitOp | WgmmaWaitOp):
@@ -178,7 +178,7 @@ class _Program:
         one of several last ones."""
         inside: dict[Op, list[_Exchange]] = {}
         for exchange in self.exchanges:
-            for loop in _loops_around(exchange.op):
+            for loop in loops_around(exchange.op):
                 inside.setdefault(loop, []).append(exchange)
         last: dict[Op, Op] = {}
         for loop, exchanges in inside.items():
@@ -242,7 +242,7 @@ def _described(op: Op) -> str:
     type_ = next(v.type for v in values if isinstance(v.type, BufferType | TileType))
     extents = "x".join(map(str, type_.shape))
     slots = f"{type_.slots} slots of " if isinstance(type_, BufferType) and type_.slots > 1 else ""
-    line = "" if op.loc is None else f", line {list(op.loc.frames())[-1].line}"
+    line = "" if op.loc is None else f", line {op.loc.outermost.line}"
     return f"{slots}{extents}x{type_.element} for {_purpose(op)}{line}"
 
 
@@ -297,22 +297,3 @@ def _users(buffer: Value) -> Iterator[Op]:
         if isinstance(user, WgmmaOp):
             # It may read until its wait.
             yield from (w for w in user.result.uses if isinstance(w, WgmmaWaitOp))
-
-
-def _ancestor_in(op: Op, block: Block) -> Op:
-    """The op of a block that is or contains another one."""
-    while op.parent is not block:
-        assert op.parent is not None and isinstance(op.parent.owner, Op)
-        op = op.parent.owner
-    return op
-
-
-def _loops_around(op: Op) -> list[Op]:
-    """The loops around an op, the innermost first."""
-    loops: list[Op] = []
-    block: Block | None = op.parent
-    while block is not None and isinstance(block.owner, Op):
-        if isinstance(block.owner, ForOp | WhileOp):
-            loops.append(block.owner)
-        block = block.owner.parent
-    return loops
