@@ -254,7 +254,7 @@ def _places_by_base(state: GpuLowering, op: OffsetOp, size: int) -> Sequence[tup
     each, since to LLVM the sum of an offset and a constant may wrap.
     """
     address = op.results[0]
-    if not isinstance(address.type, TileType):
+    if not isinstance(address.type, TileType) or register_count(address) == 1:
         return [(0, 0)]
     strides = constant_strides(state.memory.forms.form(address), len(shape_of(address.type)))
     runs = state.alignments[address].contiguity

@@ -45,7 +45,7 @@ ptxas does not unroll a loop with a barrier, so a small loop has a version witho
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import cast
@@ -63,6 +63,7 @@ from tilewright.analysis import (
 )
 from tilewright.backends.nvidia.buffer_ops import ShareOp, WgmmaOp, users_of
 from tilewright.backends.nvidia.ops import ConvertOp
+from tilewright.backends.nvidia.passes._elementwise_uses import elementwise_uses
 from tilewright.backends.nvidia.passes._launch_conditions import LaunchConditions
 from tilewright.backends.nvidia.passes._materialize_forms import dominates
 from tilewright.backends.nvidia.register_model import instruction_estimate
@@ -83,6 +84,7 @@ from tilewright.ops import (
 )
 from tilewright.support.data_class import dataclass
 from tilewright.support.fresh_stack import nested
+from tilewright.support.reachable import reachable
 
 _Memory = LoadOp | StoreOp | AtomicOp | AtomicCasOp
 
@@ -363,39 +365,24 @@ def _of_earlier_iterations(loop: ForOp | WhileOp, block: Block) -> Iterator[_Pen
 
 def _is_computed_from(store: _Memory, load: LoadOp) -> bool:
     """Whether the thread that stores an element has received it from the one that loaded it."""
-    stack = [store.stored] if isinstance(store, StoreOp) else []
-    seen: set[Value] = set()
-    while stack:
-        value = stack.pop()
-        if value is load.results[0]:
-            return True
+
+    def sources(value: Value) -> Sequence[Value]:
         op = value.op
-        if op is None or value in seen:
-            continue
-        seen.add(value)
-        if Trait.ELEMENTWISE in op.traits or isinstance(op, ConvertOp):
-            stack += op.operands
-    return False
+        passes = op is not None and (Trait.ELEMENTWISE in op.traits or isinstance(op, ConvertOp))
+        return op.operands if op is not None and passes else ()
+
+    return isinstance(store, StoreOp) and load.result in reachable([store.stored], sources)
 
 
 def _is_for_stores(load: LoadOp) -> bool:
     """Whether a loaded tile reaches, by element-wise ops, only stores in its layout."""
-    layout, seen, stack = _layout_of(load.pointer), set[Value](), [load.result]
+    layout = _layout_of(load.pointer)
     if layout is None or load.volatile:
         return False
-    while stack:
-        value = stack.pop()
-        if value in seen:
-            continue
-        seen.add(value)
-        for user in value.uses:
-            if Trait.ELEMENTWISE in user.traits and user.parent is load.parent:
-                stack += user.results
-            elif not isinstance(user, StoreOp) or user.stored is not value:
-                return False
-            elif _layout_of(user.pointer) != layout:
-                return False
-    return True
+    return all(
+        isinstance(user, StoreOp) and user.stored is value and _layout_of(user.pointer) == layout
+        for value, user in elementwise_uses(load.result, load.parent)
+    )
 
 
 def _layout_of(pointer: Value) -> object:

@@ -34,6 +34,7 @@ from tilewright.backends.nvidia.layouts.operand_chains import (
 )
 from tilewright.backends.nvidia.layouts.select_wgmma import WARPS, wgmma_obstacle, wgmma_sharing
 from tilewright.backends.nvidia.layouts.transposed_loads import TRANSPOSED_BYTES
+from tilewright.backends.nvidia.passes._elementwise_uses import elementwise_uses
 from tilewright.ir import Block, Builder, Function, Pass, Rewriter, Trait, Value
 from tilewright.ir.types import BufferType, dtype_of, element_of, shape_of
 from tilewright.layout import wgmma_shared_layout
@@ -105,21 +106,22 @@ def _plan(op: DotOp, facts: Facts, arch: Arch, warps: int) -> _Plan | str:
     if len(shape_of(op.type)) != 2:
         return wgmma_obstacle(op, arch, warps)
     swapped = _swapped(op, facts, arch, warps)
-    general = obstacle = wgmma_obstacle(op, arch, warps)
-    right = _buffer(op.b, 0, facts)
-    if not obstacle and right is None:
-        obstacle = "wgmma reads B contiguous along N for 16-bit types only"
+    obstacle, right = wgmma_obstacle(op, arch, warps), _buffer(op.b, 0, facts)
+    is_direct = not obstacle and right is not None
     # Warpgroups beyond the rows would compute the same operand in their registers. Other uses of a
     # dot in a loop, such as row maxima, prefer rows in few threads.
-    is_better = _only_adds(op) and swapped is not None and swapped.sharing[1] == warps // WARPS
-    if swapped is not None and (obstacle or is_better):
+    if swapped is not None and (
+        not is_direct or (swapped.sharing[1] == warps // WARPS and _only_adds(op))
+    ):
         return swapped
-    copied = _with_transposing_copies(op, facts, arch, warps) if obstacle else None
+    copied = None if is_direct else _with_transposing_copies(op, facts, arch, warps)
     if copied is not None:
         return copied
-    right = right or _written_transposed(op.b, facts)
-    if general or right is None:
+    if obstacle:
         return obstacle
+    right = right or _written_transposed(op.b, facts)
+    if right is None:
+        return "wgmma reads B contiguous along N for 16-bit types only"
     sharing = wgmma_sharing(op, arch, warps)
     assert sharing is not None, op
     left = _buffer(op.a, 1, facts) if _is_shared(op) else None
@@ -140,17 +142,11 @@ def _only_adds(op: DotOp) -> bool:
     """Whether the only uses of a dot are the next iteration, dots that add to it, and element-wise
     code with such uses."""
     assert op.parent is not None
-    end, seen = op.parent.last, {op.result}
-    stack = [op.result]
-    while stack:
-        value = stack.pop()
-        for user in value.uses:
-            if user.parent is op.parent and Trait.ELEMENTWISE in user.traits:
-                stack += set(user.results) - seen
-                seen |= set(user.results)
-            elif user is not end and not (isinstance(user, DotOp) and user.acc is value):
-                return False
-    return True
+    block, end = op.parent, op.parent.last
+    return all(
+        user is end or (isinstance(user, DotOp) and user.acc is value)
+        for value, user in elementwise_uses(op.result, block)
+    )
 
 
 def _swapped(op: DotOp, facts: Facts, arch: Arch, warps: int) -> _Plan | None:
