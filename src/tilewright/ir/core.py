@@ -160,14 +160,6 @@ class Op(metaclass=OpMeta):
             _add_use(value, self)
         self.operands[index] = value
 
-    def ancestor_in(self, block: Block | None) -> Op:
-        """The op of a block that is or contains this one."""
-        op = self
-        while op.parent is not block:
-            assert op.parent is not None and isinstance(op.parent.owner, Op)
-            op = op.parent.owner
-        return op
-
     def walk(self) -> Iterator[Op]:
         """This op and every op in its regions, in pre-order."""
         yield self

@@ -1,5 +1,5 @@
-"""Loops around ops, and the values that flow into a value at loops and branches, as into a phi of
-LLVM.
+"""Ops and loops around ops, and the values that flow into a value at loops and branches, as into a
+phi of LLVM.
 
 %r = cf.for ... %init (%i, %x) { ... cf.yield %y }        into %r and %x: %init, %y
 %s = cf.if %c { cf.yield %a } { cf.yield %b }             into %s: %a, %b
@@ -11,6 +11,14 @@ from collections.abc import Iterator, Sequence
 
 from tilewright.ir import Block, Op, Value
 from tilewright.ops.control import ForOp, IfOp, WhileOp
+
+
+def ancestor_in(block: Block | None, op: Op) -> Op:
+    """The op of a block that is or contains another one."""
+    while op.parent is not block:
+        assert op.parent is not None and isinstance(op.parent.owner, Op)
+        op = op.parent.owner
+    return op
 
 
 def loops_around(op: Op) -> Iterator[ForOp | WhileOp]:

@@ -24,7 +24,7 @@ from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.ir import Block, Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import TileType, Type, element_of
 from tilewright.layout import REGISTER, LinearLayout, SharedMemory, plan
-from tilewright.ops import ForOp, IfOp, LoadOp, WhileOp
+from tilewright.ops import ForOp, IfOp, LoadOp, WhileOp, ancestor_in
 from tilewright.support.data_class import dataclass
 from tilewright.support.fresh_stack import nested
 
@@ -173,7 +173,7 @@ def _after_loads(value: Value) -> Builder:
     if value.op is None:
         return _after_definition(value)
     last, following = value.op, value.op.next
-    users = {user.ancestor_in(value.op.parent) for user in value.uses}
+    users = {ancestor_in(value.op.parent, user) for user in value.uses}
     while following is not None and following not in users:
         last = following if isinstance(following, LoadOp) else last
         following = following.next

@@ -30,6 +30,7 @@ from tilewright.backends.nvidia.shared_memory.shared_accesses import conversion
 from tilewright.ir import Block, Builder, Effect, Function, Op, Pass, Rewriter, Trait, Value
 from tilewright.ir.types import TileType
 from tilewright.layout import SharedMemory, WarpShuffle
+from tilewright.ops import ancestor_in
 from tilewright.support.data_class import dataclass
 
 
@@ -82,7 +83,7 @@ def _move_work_after(block: Block) -> None:
     after, moved = set(ops[number + 1 :]), list[Op]()
     for op in reversed(ops[:number]):
         if _is_computed(op) and all(
-            user.ancestor_in(block) in after for user in op.results[0].uses
+            ancestor_in(block, user) in after for user in op.results[0].uses
         ):
             after.add(op)
             moved.append(op)

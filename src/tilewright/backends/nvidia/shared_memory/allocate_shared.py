@@ -44,7 +44,7 @@ from tilewright.backends.nvidia.shared_memory.shared_usage import (
 )
 from tilewright.ir import Function, Op, Value
 from tilewright.ir.types import BufferType, TileType
-from tilewright.ops import ForOp, loops_around
+from tilewright.ops import ForOp, ancestor_in, loops_around
 from tilewright.support.data_class import dataclass
 
 SMALL_BYTES = 512
@@ -152,7 +152,7 @@ class _Program:
         block, last = buffer.parent, 0
         assert block is not None
         for user in _users(buffer.result):
-            outer = user.ancestor_in(block)
+            outer = ancestor_in(block, user)
             after = outer.next
             # Copies may write until the wait after the loop, dots may read until theirs.
             while isinstance(after, WaitOp | WgmmaWaitOp):
