@@ -53,6 +53,36 @@ class WorkerProcess:
         return self.answer()
 
 
+class Workers:
+    """A process for each side, started at its first request; anew after `close`."""
+
+    def __init__(self, sides: Sequence[str], start: Callable[[str], WorkerProcess]) -> None:
+        self.sides = tuple(sides)
+        self._start = start
+        self._running: dict[str, WorkerProcess] = {}
+
+    def ask(self, side: str, *request: object) -> dict[str, Any]:
+        """One side's answer."""
+        return self._process(side).ask(*request)
+
+    def ask_all(self, *request: object) -> dict[str, dict[str, Any]]:
+        """The answers by side; all compute at once."""
+        for side in self.sides:
+            self._process(side).send(*request)
+        return {side: self._running[side].answer() for side in self.sides}
+
+    def close(self) -> None:
+        """End all processes."""
+        for worker in self._running.values():
+            worker.close()
+        self._running = {}
+
+    def _process(self, side: str) -> WorkerProcess:
+        if side not in self._running:
+            self._running[side] = self._start(side)
+        return self._running[side]
+
+
 def serve(answers: Mapping[str, Callable[..., Mapping[str, Any]]]) -> None:
     """The worker's side: call what each request names, until the parent closes the pipe.
 

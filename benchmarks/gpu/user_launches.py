@@ -61,6 +61,12 @@ def launch_of(case: Case) -> Launch:
     return RECIPES[case.kernel.fn.__name__](case, Words(case))
 
 
+def is_uniform(case: Case) -> bool:
+    """Whether all programs of a launch do the same, for want of a program number."""
+    names = case.kernel.fn.__code__.co_names
+    return "program_id" not in names
+
+
 def recipe(*names: str) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
     """Register a function of `Words` -> (grid, *arguments) for kernels of these names."""
 

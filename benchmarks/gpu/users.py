@@ -8,6 +8,10 @@ process; cases come in an order shuffled anew, and in each round both sides are 
 shuffled anew, with a cold L2 cache. The speed is the median of the rounds' ratios. Results of one
 launch are compared by norms and random projections. A run continues where FILE ends; `--seconds`
 starts no new case after S. A fifth of the cases is for validation: nobody tunes for them.
+
+All programs of a kernel without a program number write one tile: `one_dot`, `chained`, `backward`,
+`low_rank_gates` and others. Its time varies by +-40 % with the addresses of its arrays and proves
+nothing: the table marks its row "one tile", and the means leave it out.
 """
 
 # pyright: reportMissingImports=false
@@ -15,16 +19,14 @@ starts no new case after S. A fifth of the cases is for validation: nobody tunes
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
 import re
-import statistics
 import sys
 import tempfile
 import time
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -33,8 +35,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.harness import spread_of, write_record
-from benchmarks.worker_process import WorkerEnded, WorkerProcess, serve
+from benchmarks.compared_rows import RowsFile, comparison, failures, summary
+from benchmarks.worker_process import WorkerEnded, WorkerProcess, Workers, serve
 
 SIDES = ("tilewright", "triton")
 FLUSH_BYTES = 512 << 20
@@ -98,32 +100,6 @@ class Worker:
 # --- the parent -----------------------------------------------------------------------------------
 
 
-class Workers:
-    """One process for each side; started again after one has failed."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._running: dict[str, WorkerProcess] = {}
-
-    def ask_both(self, *request: object) -> dict[str, dict[str, Any]]:
-        """The answers by side; both compute at once."""
-        for side in SIDES:
-            if side not in self._running:
-                self._running[side] = started(side, self._folder)
-            self._running[side].send(*request)
-        return {side: self._running[side].answer() for side in SIDES}
-
-    def ask(self, side: str, *request: object) -> dict[str, Any]:
-        """One side's answer."""
-        return self._running[side].ask(*request)
-
-    def close(self) -> None:
-        """End both."""
-        for worker in self._running.values():
-            worker.close()
-        self._running = {}
-
-
 def started(side: str, folder: Path) -> WorkerProcess:
     """A process of one compiler, with caches below a folder."""
     environment = {
@@ -159,9 +135,8 @@ def measured(name: str, workers: Workers, rounds: int) -> dict[str, Any]:
     """The record of a case; with "failed", where a side did not run."""
     record: dict[str, Any] = {"name": name, "validation": is_validation(name)}
     try:
-        prepared = workers.ask_both("prepare", name)
-        failed = {side: a["failed"] for side, a in prepared.items() if "failed" in a}
-        if failed:
+        prepared = workers.ask_all("prepare", name)
+        if failed := failures(prepared):
             workers.close()  # an error of the GPU would stay
             return {**record, "failed": failed}
         samples: dict[str, list[float]] = {side: [] for side in SIDES}
@@ -171,12 +146,8 @@ def measured(name: str, workers: Workers, rounds: int) -> dict[str, Any]:
     except WorkerEnded as problem:
         workers.close()
         return {**record, "failed": {"process": str(problem)}}
-    ours, theirs = (samples[side] for side in SIDES)
-    spread = spread_of([b / a for a, b in zip(ours, theirs, strict=True)])
     return {
-        **record, "sides": SIDES, "speed": spread.median, "low95": spread.low,
-        "high95": spread.high, "samples_ms": samples,
-        "ms": {side: statistics.median(times) for side, times in samples.items()},
+        **record, **comparison(SIDES, samples),
         "differs": differs(*(prepared[side]["digests"] for side in SIDES)),
     }  # fmt: skip
 
@@ -190,13 +161,21 @@ def differs(ours: Sequence[Sequence[float]], theirs: Sequence[Sequence[float]]) 
     )
 
 
+def uniform_cases() -> set[str]:
+    """The cases whose programs all do the same, since their kernel has no program number."""
+    from benchmarks.gpu.user_launches import is_uniform
+    from tests.corpus.users import FAMILIES
+
+    return {f"{f}/{c.label}" for f, cases in FAMILIES.items() for c in cases if is_uniform(c)}
+
+
 def is_validation(name: str) -> bool:
     """Whether a case is one of the fifth that nobody looks at while tuning."""
     return zlib.crc32(name.encode()) % 5 == 0
 
 
-def table_of(records: Sequence[Mapping[str, Any]]) -> Table:
-    """The records, slowest first, and what holds for all."""
+def table_of(records: Sequence[Mapping[str, Any]], uniform: Set[str]) -> Table:
+    """The records, slowest first, with summaries that leave out the cases of `uniform`."""
     table = Table(title="Users' kernels: speed compared with Triton's")
     table.add_column("case")
     for heading in ("speed", "95 %", "us", "Triton's", ""):
@@ -205,35 +184,31 @@ def table_of(records: Sequence[Mapping[str, Any]]) -> Table:
     for r in good:
         table.add_row(
             r["name"], f"{r['speed']:.3f}", f"{r['low95']:.2f}-{r['high95']:.2f}",
-            *(f"{r['ms'][side] * 1e3:.1f}" for side in SIDES), "differs" if r["differs"] else "",
+            *(f"{r['ms'][side] * 1e3:.1f}" for side in SIDES),
+            _remarks(r, r["name"] in uniform),
         )  # fmt: skip
     for r in records:
         if "failed" in r:
             table.add_row(r["name"], "not run", "", "", "", "; ".join(r["failed"].values())[-60:])
-    table.caption = "\n".join(_summary(good))
+    table.caption = "\n".join(_summary([r for r in good if r["name"] not in uniform]))
     return table
+
+
+def _remarks(record: Mapping[str, Any], is_uniform: bool) -> str:
+    return f"{'one tile' * is_uniform} {'differs' * record['differs']}".strip()
 
 
 def _summary(records: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for title, kept in (("tuned for", False), ("validation", True)):
-        speeds = [r["speed"] for r in records if r["validation"] == kept]
-        if speeds:
-            mean, missed = statistics.geometric_mean(speeds), sum(s < GOAL for s in speeds)
-            yield (
-                f"{title}: {len(speeds)} rows, geometric mean {mean:.3f}, least "
-                f"{min(speeds):.3f}, {missed} below {GOAL}"
-            )
+        if speeds := [r["speed"] for r in records if r["validation"] == kept]:
+            yield f"{title}: {summary(speeds, GOAL)}"
 
 
 def run(options: argparse.Namespace, names: list[str]) -> None:
     """Measure the cases that the file does not hold yet, until the time is over."""
     deadline = time.monotonic() + options.seconds
-    path: Path | None = options.json
-    records: list[dict[str, Any]] = []
-    if path is not None and path.exists():
-        records = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    done = {record["name"] for record in records}
-    left = [name for name in names if name not in done]
+    rows = RowsFile(options.json, "Users' kernels")
+    left = rows.missing(names)
     random.shuffle(left)
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.cache or Path(temporary)
@@ -241,16 +216,14 @@ def run(options: argparse.Namespace, names: list[str]) -> None:
         compile_all(left, folder, options.processes)
         print(f"compiled in {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
         for record in _until(deadline, left, folder, options.rounds):
-            records.append(record)
-            if path is not None:
-                write_record(path, "Users' kernels", rows=records)
-    Console(width=120).print(table_of([r for r in records if r["name"] in names]))
+            rows.add([record])
+    Console(width=120).print(table_of(rows.of(names), uniform_cases()))
     print(f"left for the next run: {len(left)}")
 
 
 def _until(deadline: float, left: list[str], folder: Path, rounds: int) -> Iterator[dict[str, Any]]:
     """Measure cases, taken from the list, until it is empty or the time is over."""
-    with closing(Workers(folder)) as workers:
+    with closing(Workers(SIDES, lambda side: started(side, folder))) as workers:
         while left and time.monotonic() < deadline:
             yield measured(left.pop(), workers, rounds)
 

@@ -27,12 +27,10 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import math
 import os
 import random
 import re
-import statistics
 import sys
 import tempfile
 import time
@@ -45,9 +43,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.harness import spread_of, write_record
-from benchmarks.worker_process import WorkerEnded, WorkerProcess, serve
+from benchmarks.compared_rows import RowsFile, comparison, failures, summary
+from benchmarks.worker_process import WorkerEnded, WorkerProcess, Workers, serve
 
+OURS = "tilewright"
 DIRECTIONS = ("forward", "backward")
 FLUSH_BYTES = 512 << 20
 SLEEP_CYCLES = 2_000_000
@@ -318,64 +317,36 @@ def _described(name: str, kernel: Any) -> dict[str, Any]:
 # --- the parent -----------------------------------------------------------------------------------
 
 
-class Workers:
-    """Ours and theirs; started again after one has failed."""
+def workers_of(folder: Path, cpu: bool, configurations: int) -> Workers:
+    """Ours, and Triton's or torch's."""
+    device = "cpu" if cpu else "cuda"
 
-    def __init__(self, folder: Path, cpu: bool, configurations: int = 0) -> None:
-        self._folder, self._device = folder, "cpu" if cpu else "cuda"
-        self._configurations = configurations
-        self.sides = ("tilewright", "torch" if cpu else "triton")
-        self._running: dict[str, WorkerProcess] = {}
+    def start(side: str) -> WorkerProcess:
+        return _started(side, folder, device, configurations)
 
-    def start(self) -> None:
-        """Start those that do not run."""
-        for side in self.sides:
-            if side not in self._running:
-                self._running[side] = self._started(side)
+    return Workers((OURS, "torch" if cpu else "triton"), start)
 
-    def _started(self, side: str) -> WorkerProcess:
-        from tilewright.triton_alias import install
 
-        paths = [_unpacked(Path(path), self._folder) for path in sys.path if path]
-        if side == "tilewright":
-            alias = self._folder / "alias"
-            if not alias.exists():
-                install(alias)
-            paths.insert(0, str(alias))
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(paths),
-            "TILEWRIGHT_CACHE_DIR": str(self._folder / "tilewright"),
-            "TRITON_CACHE_DIR": str(self._folder / "triton"),
-        }
-        command = [
-            sys.executable,
-            "-W",
-            "ignore",
-            "-m",
-            "benchmarks.torch.liger",
-            "--serve",
-            side,
-            self._device,
-            str(self._configurations),
-        ]
-        return WorkerProcess(command, environment)
+def _started(side: str, folder: Path, device: str, configurations: int) -> WorkerProcess:
+    from tilewright.triton_alias import install
 
-    def ask(self, side: str, *request: object) -> dict[str, Any]:
-        """One side's answer."""
-        return self._running[side].ask(*request)
-
-    def ask_both(self, *request: object) -> dict[str, dict[str, Any]]:
-        """The answers by side; both compute at once."""
-        for side in self.sides:
-            self._running[side].send(*request)
-        return {side: self._running[side].answer() for side in self.sides}
-
-    def close(self) -> None:
-        """End both."""
-        for worker in self._running.values():
-            worker.close()
-        self._running = {}
+    paths = [_unpacked(Path(path), folder) for path in sys.path if path]
+    if side == OURS:
+        alias = folder / "alias"
+        if not alias.exists():
+            install(alias)
+        paths.insert(0, str(alias))
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(paths),
+        "TILEWRIGHT_CACHE_DIR": str(folder / "tilewright"),
+        "TRITON_CACHE_DIR": str(folder / "triton"),
+    }
+    command = [
+        sys.executable, "-W", "ignore", "-m", "benchmarks.torch.liger", "--serve", side, device,
+        str(configurations),
+    ]  # fmt: skip
+    return WorkerProcess(command, environment)
 
 
 def _unpacked(path: Path, folder: Path) -> str:
@@ -391,15 +362,13 @@ def _unpacked(path: Path, folder: Path) -> str:
 
 def measured(name: str, workers: Workers, rounds: int) -> list[dict[str, Any]]:
     """The records of a row, one for each direction; with "failed", where a side did not run."""
-    workers.start()
     try:
-        prepared = workers.ask_both("prepare", name)
-        failed = {side: a["failed"] for side, a in prepared.items() if "failed" in a}
-        if failed:
+        prepared = workers.ask_all("prepare", name)
+        if failed := failures(prepared):
             workers.close()  # an error of the GPU would stay
             return [{"name": name, "failed": failed}]
         found = [_direction(name, d, prepared, workers, rounds) for d in DIRECTIONS]
-        workers.ask_both("release")
+        workers.ask_all("release")
     except WorkerEnded as problem:
         workers.close()
         return [{"name": name, "failed": {"process": str(problem)}}]
@@ -416,13 +385,9 @@ def _direction(
         for side in random.sample(workers.sides, 2):
             samples[side].append(workers.ask(side, "sample", direction)["ms"])
         samples["copy"].append(workers.ask(ours, "copy")["ms"])
-    ratios = [b / a for a, b in zip(samples[ours], samples[theirs], strict=True)]
-    spread = spread_of(ratios)
     return {
-        "name": name, "direction": direction, "sides": [ours, theirs], "speed": spread.median,
-        "low95": spread.low, "high95": spread.high,
-        "ms": {side: statistics.median(times) for side, times in samples.items()},
-        "samples_ms": samples, "bytes": started[ours]["bytes"],
+        "name": name, "direction": direction, **comparison(workers.sides, samples),
+        "bytes": started[ours]["bytes"],
         "hidden": all(each["hidden"] for each in started.values()),
         "errors": {side: prepared[side]["errors"][direction] for side in workers.sides},
         "kernels": {side: prepared[side]["kernels"] for side in workers.sides},
@@ -448,12 +413,7 @@ def table_of(records: Sequence[Mapping[str, Any]]) -> Table:
         if "failed" in r:
             table.add_row(r["name"], "not run", *[""] * 7, "; ".join(r["failed"].values())[:60])
     if good:
-        speeds = [r["speed"] for r in good]
-        mean, missed = statistics.geometric_mean(speeds), sum(s < GOAL for s in speeds)
-        table.caption = (
-            f"{len(good)} rows: geometric mean {mean:.3f}, least {min(speeds):.3f}, "
-            f"{missed} below {GOAL}"
-        )
+        table.caption = summary([r["speed"] for r in good], GOAL)
     return table
 
 
@@ -466,27 +426,14 @@ def _remarks(record: Mapping[str, Any]) -> str:
 
 def run(options: argparse.Namespace, names: Sequence[str]) -> None:
     """Measure the rows that the file does not hold yet, until the time is over."""
-    path: Path | None = options.json
-    records: list[dict[str, Any]] = []
-    if path is not None and path.exists():
-        records = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    done = {record["name"] for record in records}
-    left = [name for name in names if name not in done]
-    with tempfile.TemporaryDirectory() as folder:
-        workers = Workers(options.cache or Path(folder), options.cpu, options.configurations)
-        with closing(workers):
-            for found in _until_deadline(left, workers, options):
-                records += found
-                _keep(path, records)
-    shown = [record for record in records if record["name"] in names]
-    Console(width=160).print(table_of(shown))
-    done = {record["name"] for record in records}
-    print("left for the next run:", ", ".join(n for n in names if n not in done) or "nothing")
-
-
-def _keep(path: Path | None, records: Sequence[Mapping[str, Any]]) -> None:
-    if path is not None:
-        write_record(path, "Liger-Kernel", rows=records)
+    rows = RowsFile(options.json, "Liger-Kernel")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.cache or Path(temporary)
+        with closing(workers_of(folder, options.cpu, options.configurations)) as workers:
+            for found in _until_deadline(rows.missing(names), workers, options):
+                rows.add(found)
+    Console(width=160).print(table_of(rows.of(names)))
+    print("left for the next run:", ", ".join(rows.missing(names)) or "nothing")
 
 
 def _until_deadline(

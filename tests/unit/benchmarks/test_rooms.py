@@ -5,7 +5,7 @@ import pytest
 
 ROOMS = {"cpu", "gpu", "torch", "compile_time"}
 SHARED = {"harness", "checks", "event_clock", "worker_process", "keep_results"}
-LAYERS = (ROOMS, SHARED, {"triton_twins"}, {"kernels"})
+LAYERS = (ROOMS, {"compared_rows"}, SHARED, {"triton_twins"}, {"kernels"})
 
 
 @pytest.fixture

@@ -2,10 +2,14 @@
 
 import pytest
 
-from benchmarks.gpu.user_launches import launch_of
-from benchmarks.gpu.users import differs, is_validation
+from benchmarks.gpu.user_launches import is_uniform, launch_of
+from benchmarks.gpu.users import differs, is_validation, table_of, uniform_cases
+from tests.corpus.figures import source_of
 from tests.corpus.users import FAMILIES
 from tests.corpus.users.case import Case
+from tests.corpus.variants import Variant
+from tilewright.frontend.semantics import FrontendOptions
+from tilewright.ops import ProgramIdOp
 
 CASES = {f"{f}/{case.label}": case for f, cases in FAMILIES.items() for case in cases}
 
@@ -22,6 +26,30 @@ def test_arguments_have_the_facts_of_the_case(name: str) -> None:
             assert argument % 16 == 0
         elif text == "i32=1":
             assert argument == 1
+
+
+def has_program_number(case: Case) -> bool:
+    variant = Variant(90, case.label, case.kernel, case.types, case.words)
+    module = source_of(variant).lower(FrontendOptions(backend="cuda"))
+    return any(isinstance(op, ProgramIdOp) for op in module.kernel.walk())
+
+
+def test_programs_of_uniform_cases_have_no_number() -> None:
+    assert [name for name, c in CASES.items() if is_uniform(c) == has_program_number(c)] == []
+    kernels = {CASES[name].kernel.fn.__name__ for name in uniform_cases()}
+    assert {"one_dot", "chained", "backward", "low_rank_gates"} <= kernels
+    assert not {"softmax", "tutorial_matmul", "attention"} & kernels
+
+
+def test_uniform_cases_are_marked_and_left_out_of_the_mean() -> None:
+    rows = [
+        {"name": name, "validation": False, "speed": speed, "low95": speed, "high95": speed,
+         "ms": {"tilewright": 1.0, "triton": speed}, "differs": False}
+        for name, speed in (("a", 0.5), ("b", 1.0))
+    ]  # fmt: skip
+    table = table_of(rows, {"a"})
+    assert [*table.columns[-1].cells] == ["one tile", ""]
+    assert str(table.caption).startswith("tuned for: 1 rows, geometric mean 1.000")
 
 
 def test_a_fifth_of_the_cases_is_for_validation() -> None:
