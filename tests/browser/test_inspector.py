@@ -12,8 +12,7 @@ import pytest
 import tilewright
 import tilewright.language as tl
 from tests.browser.opened_page import OpenedPage, OpenPage
-from tests.corpus.figures import source_of
-from tests.corpus.variants import Variant
+from tests.corpus.figures import source_with
 from tests.kernels.tutorial_matmul import tutorial_matmul
 from tests.unit.backends.nvidia.explain.test_op_rows import BLOCKS, TUTORIAL
 from tests.unit.backends.nvidia.requires import needs_ptxas
@@ -87,8 +86,7 @@ def page_of(name: str, folder: Path) -> Path:
 
 def source_of_case(name: str) -> Any:
     kernel, types, _, words, _ = CASES[name]
-    constants = {k: v for k, v in words.items() if k not in ("num_warps", "num_stages")}
-    return source_of(Variant(90, "", kernel, types, tuple(constants.items())))
+    return source_with(kernel, types, words)
 
 
 def value(opened: OpenedPage, script: str, argument: object = None) -> Any:
@@ -226,7 +224,7 @@ def test_a_transposition_without_swizzle_shows_32_conflicts(
 
 
 def test_a_page_of_an_error_shows_it(open_page: OpenPage, tmp_path: Path) -> None:
-    source = source_of(Variant(90, "", transposition, "*fp32 *fp32 i32 i32", (("BLOCK", 65),)))
+    source = source_with(transposition, "*fp32 *fp32 i32 i32", {"BLOCK": 65})
     made = inspect_source(source, H100, {"num_warps": 4, "num_ctas": 99}, tmp_path / "error.html")
     opened = open_page(made.file)
     assert made.error is not None

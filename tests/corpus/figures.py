@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,6 +58,11 @@ def figures_of_code(kernel: Any) -> Figures:
         copies=count(ptx, r"cp\.async\.(?:c[ag]|bulk\.tensor)"),
         barriers=count(ptx, r"(?:bar|barrier)\.(?:cta\.)?sync"),
     )
+
+
+def source_with(kernel: Any, types: str, words: Mapping[str, Any]) -> ASTSource:
+    """A kernel with types and words as those of a variant."""
+    return source_of(Variant(90, "", kernel, types, tuple(words.items())))
 
 
 def source_of(variant: Variant) -> ASTSource:

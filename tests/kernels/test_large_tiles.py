@@ -20,7 +20,7 @@ def product(x, y, z, M, N, K, B: tl.constexpr, BK: tl.constexpr, TF32: tl.conste
 
 
 @jit
-def wide_product(x, y, z, K, M: tl.constexpr, N: tl.constexpr, BK: tl.constexpr):
+def one_tile_matmul(x, y, z, K, M: tl.constexpr, N: tl.constexpr, BK: tl.constexpr):
     i, j, k = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :], tl.arange(0, BK)
     acc = tl.zeros((M, N), tl.float32)
     for start in range(0, K, BK):
@@ -46,6 +46,6 @@ def test_accumulators_that_twice_the_warps_hold(device: Device) -> None:
     random = np.random.default_rng(3)
     x, y = (random.integers(-4, 5, shape).astype(np.float16) for shape in ((32, 48), (48, 256)))
     z = device.empty((32, 256), np.float32)
-    device.run(wide_product, (1,), device.array(x), device.array(y), z, 48, 32, 256, 16,
+    device.run(one_tile_matmul, (1,), device.array(x), device.array(y), z, 48, 32, 256, 16,
                num_warps=1)  # fmt: skip
     np.testing.assert_array_equal(z, x.astype(np.float64) @ y)

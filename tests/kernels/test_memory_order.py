@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tilewright.language as tl
+from tests.corpus.users.scans import running_sum
 from tests.kernels.data import assert_same
 from tests.kernels.devices import Device, EmulatedNvidia
 from tests.unit.runtime.launch.test_overlap_warning import SHIFTED, floats
@@ -445,30 +446,20 @@ def test_a_small_tile_in_place_through_two_parameters(device: Device, kernel: An
 
 
 @jit
-def running_sum_kernel(x, y, n, BLOCK: tl.constexpr):
-    total = 0
-    for k in range(0, n, BLOCK):
-        i = k + tl.arange(0, BLOCK)
-        v = tl.load(x + i, mask=i < n, other=0)
-        tl.store(y + i, tl.cumsum(v, 0) + total, mask=i < n)
-        total += tl.sum(v, 0)
-
-
-@jit
-def recurrence_kernel(x, y, n, BLOCK: tl.constexpr):
-    i, h = tl.arange(0, BLOCK), tl.zeros((BLOCK,), tl.int32)
-    for k in range(0, n, BLOCK):
+def recurrence_kernel(x, y, n, B: tl.constexpr):
+    i, h = tl.arange(0, B), tl.zeros((B,), tl.float32)
+    for k in range(0, n, B):
         h = h * 3 + tl.load(x + k + i, mask=k + i < n)
         tl.store(y + k + i, h, mask=k + i < n)
 
 
 @pytest.mark.parametrize("in_place", [True, False])
-@pytest.mark.parametrize("kernel", [running_sum_kernel, recurrence_kernel])
+@pytest.mark.parametrize("kernel", [running_sum, recurrence_kernel])
 def test_loops_from_one_parameter_to_the_other(device: Device, kernel: Any, in_place: bool):
-    numbers = np.arange(100, dtype=np.int32)
+    numbers = np.arange(100, dtype=np.float32)
     x = device.array(numbers)
-    y = x if in_place else device.empty(numbers.shape, np.int32)
-    device.run(kernel, (1,), x, y, 100, BLOCK=16, num_warps=4)
+    y = x if in_place else device.empty(numbers.shape, np.float32)
+    device.run(kernel, (1,), x, y, 100, B=16, num_warps=4)
     expected = np.cumsum(numbers)
     if kernel is recurrence_kernel:
         expected = numbers.copy()

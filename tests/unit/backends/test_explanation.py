@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.corpus.figures import source_of
-from tests.corpus.variants import Variant
+from tests.corpus.figures import source_with
 from tests.kernels.tutorial_matmul import tutorial_matmul
 from tests.unit.backends.nvidia.explain.test_op_rows import BLOCKS, TUTORIAL
 from tests.unit.backends.nvidia.requires import needs_ptxas
@@ -71,9 +70,7 @@ def printed(explanation: Explanation) -> dict[str, Any]:
 def explained(
     kernel: Any, types: str, target: GPUTarget, words: dict[str, Any], **sizes: Any
 ) -> Explanation:
-    constants = {k: v for k, v in words.items() if k not in ("num_warps", "num_stages")}
-    source = source_of(Variant(90, "", kernel, types, tuple(constants.items())))
-    return compile(source, target, {}).explain(**sizes)
+    return compile(source_with(kernel, types, words), target, {}).explain(**sizes)
 
 
 CPU = GPUTarget("cpu", "x86-64-v4", 1)

@@ -10,8 +10,7 @@ import pytest
 
 import tilewright
 import tilewright.language as tl
-from tests.corpus.figures import source_of
-from tests.corpus.variants import Variant
+from tests.corpus.figures import source_with
 from tests.kernels.tutorial_matmul import tutorial_matmul
 from tests.unit.backends.nvidia.explain.test_op_rows import BLOCKS, TUTORIAL
 from tests.unit.backends.nvidia.requires import needs_ptxas
@@ -29,11 +28,6 @@ CPU, H100 = GPUTarget("cpu", "x86-64-v4", 1), GPUTarget("cuda", 90, 32)
 SOFTMAX = "*fp32/16 *fp32/16 i32/16 i32/16 i32"
 
 
-def source(kernel: Any, types: str, words: dict[str, Any]) -> Any:
-    constants = {k: v for k, v in words.items() if k not in ("num_warps", "num_stages")}
-    return source_of(Variant(90, "", kernel, types, tuple(constants.items())))
-
-
 def data_of(file: Path) -> dict[str, Any]:
     """The data in a page."""
     found = re.search(r'<script type="application/json" id="data">(.*)</script>', file.read_text())
@@ -44,7 +38,7 @@ def data_of(file: Path) -> dict[str, Any]:
 def inspected(
     tmp_path: Path, kernel: Any, types: str, target: GPUTarget, words: dict[str, Any], **launch: Any
 ) -> dict[str, Any]:
-    made = source(kernel, types, words)
+    made = source_with(kernel, types, words)
     return data_of(inspect_source(made, target, {}, tmp_path / "page.html", **launch).file)
 
 
@@ -93,7 +87,7 @@ def test_tokens_cover_the_text_of_each_line(tmp_path: Path):
 
 
 def test_rules_and_passes_are_those_of_the_events():
-    made = source(tutorial_matmul, TUTORIAL, BLOCKS)
+    made = source_with(tutorial_matmul, TUTORIAL, BLOCKS)
     events = ListRecorder()
     with settings().cache.scope(always_compile=True), recording(events):
         compile(made, CPU)
@@ -134,7 +128,7 @@ def test_a_kernel_that_does_not_compile_has_a_page_with_its_error(tmp_path: Path
 
 
 def test_an_error_after_some_stages_leaves_their_panes(tmp_path: Path):
-    made = source(add_kernel, "*fp32 *fp32 *fp32 i32", {"BLOCK": 64})
+    made = source_with(add_kernel, "*fp32 *fp32 *fp32 i32", {"BLOCK": 64})
     data = data_of(inspect_source(made, H100, {"num_ctas": 32}, tmp_path / "page.html").file)
     assert "num_ctas" in data["error"] and panes(data) == ["source", "ttir", "ttgir"]
 

@@ -123,6 +123,10 @@ def test_threads_get_the_rows_and_columns_that_they_multiply(name, shape, warps)
         for dim in ("register", "lane"):
             bases = single.bases(dim)
             assert whole.bases(dim)[: len(bases)] == bases
+            later = whole.bases(dim)[len(bases) :]
+            assert not any(
+                x % n for basis in later for x, n in zip(basis, single.shape, strict=True)
+            )
     for warp in range(result.in_size("warp")):
         rows, columns = (
             {

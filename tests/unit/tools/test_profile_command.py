@@ -10,25 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.busy_kernel import BUSY
 from tilewright.backends.cpu.driver.sampler import Sampler
 from tilewright.tools.cli import main, parse
 
-SCRIPT = """
+HEAD = """
 import sys, time
 import numpy as np
 import triton
 import triton.language as tl
-
-@triton.jit
-def busy(x, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    a = tl.load(x + i)
-    for _ in range(64):
-        a = tl.sin(a) + 1.0
-    tl.store(x + i, a)
-
-x = np.ones(1 << 18, "f")
-busy[(1,)](x, BLOCK=1024)  # compiled before the time counts
+"""
+LAUNCHES = """busy[(1,)](x, BLOCK=1024)  # compiled before the time counts
 end = time.process_time() + 1
 while time.process_time() < end:
     busy[(256,)](x, BLOCK=1024)
@@ -41,7 +33,7 @@ sys.exit(3 if "exit" in sys.argv else 0)
 
 def profile(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     script = tmp_path / "script.py"
-    script.write_text(SCRIPT)
+    script.write_text(HEAD + BUSY.format(package="triton") + LAUNCHES)
     command = [
         sys.executable, "-m", "tilewright", "profile", "-o", str(tmp_path / "t.json"), "--top", "3",
         str(script), *arguments,

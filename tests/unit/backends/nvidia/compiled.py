@@ -5,8 +5,8 @@ from collections import Counter
 from typing import Any
 
 import tilewright
-from tests.corpus.figures import source_of
-from tests.corpus.variants import OPTIONS, Variant
+from tests.corpus.figures import source_with
+from tests.corpus.variants import OPTIONS
 from tilewright.backends import GPUTarget
 from tilewright.compiler import CompiledKernel
 
@@ -17,7 +17,7 @@ _OPCODE = re.compile(r"(?:^|= )([a-z]+\.\w+)", re.MULTILINE)
 def compiled(kernel: Any, types: str, capability: int = 90, **words: Any) -> CompiledKernel:
     """types: of the run-time parameters, as in the corpus: "*fp32/16 i32"; words: constants and
     launch options. Threads make loads through pointers, unless `bulk_loads` says so."""
-    source = source_of(Variant(capability, "", kernel, types, tuple(words.items())))
+    source = source_with(kernel, types, words)
     options = {k: v for k, v in words.items() if k in OPTIONS}
     by_threads = {"bulk_loads": "descriptors"} if capability >= 90 else {}
     return tilewright.compile(source, GPUTarget("cuda", capability, 32), by_threads | options)

@@ -5,12 +5,11 @@ from typing import Any
 import pytest
 
 import tilewright
-import tilewright.language as tl
-from tests.corpus.figures import source_of
+from tests.corpus.figures import source_of, source_with
 from tests.corpus.users import FAMILIES
 from tests.corpus.variants import Variant
+from tests.kernels.test_large_tiles import one_tile_matmul
 from tests.unit.backends.nvidia.requires import needs_ptxas
-from tilewright import jit
 from tilewright.backends import GPUTarget
 from tilewright.backends.nvidia.spill_recovery import EFFECTIVE, OMITTED, RECOMPILATION
 from tilewright.compiler import CompiledKernel
@@ -59,27 +58,16 @@ def test_the_pass_to_omit(spills: int, effective: list[str], omitted: list[str] 
     assert plan == (None if omitted is None else {OMITTED: omitted})
 
 
-@jit
-def product(x, y, z, K, M: tl.constexpr, N: tl.constexpr, BK: tl.constexpr):
-    i, j, k = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :], tl.arange(0, BK)
-    acc = tl.zeros((M, N), tl.float32)
-    for start in range(0, K, BK):
-        a = tl.load(x + i * K + start + k[None, :])
-        b = tl.load(y + (start + k[:, None]) * N + j)
-        acc = tl.dot(a, b, acc)
-    tl.store(z + i * N + j, acc)
-
-
-def compiled_product(m: int, n: int, capability: int, **options: Any) -> CompiledKernel:
+def compiled_matmul(m: int, n: int, capability: int, **options: Any) -> CompiledKernel:
     words = {"M": m, "N": n, "BK": 64, **options}
-    variant = Variant(capability, "", product, "*fp16 *fp16 *fp32 i32/16", tuple(words.items()))
-    return tilewright.compile(source_of(variant), GPUTarget("cuda", capability, 32), options)
+    source = source_with(one_tile_matmul, "*fp16 *fp16 *fp32 i32/16", words)
+    return tilewright.compile(source, GPUTarget("cuda", capability, 32), options)
 
 
 @needs_ptxas
 @pytest.mark.parametrize("capability", [80, 90])
 def test_accumulators_of_a_whole_thread_get_more_warps(capability: int) -> None:
-    kernel = compiled_product(128, 256, capability, num_warps=4)
+    kernel = compiled_matmul(128, 256, capability, num_warps=4)
     assert kernel.metadata.spills == 0
     assert (kernel.metadata.num_warps, kernel.metadata.warps) == (4, 8)
     assert kernel.metadata.threads >= 256
@@ -95,4 +83,4 @@ def test_accumulators_of_a_whole_thread_get_more_warps(capability: int) -> None:
     ids=["narrow", "enough", "maxnreg"],
 )
 def test_other_programs_keep_their_warps(n: int, options: dict[str, Any]) -> None:
-    assert not hasattr(compiled_product(128, n, 80, **options).metadata, "warps")
+    assert not hasattr(compiled_matmul(128, n, 80, **options).metadata, "warps")

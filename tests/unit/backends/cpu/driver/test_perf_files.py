@@ -15,6 +15,7 @@ import pytest
 
 import tilewright
 import tilewright.language as tl
+from tests.unit.busy_kernel import BUSY
 from tilewright.backends.cpu.driver.loaded_code import LoadedCode, code_listeners
 from tilewright.backends.cpu.driver.perf_files import PerfFiles
 from tilewright.support import operating_system
@@ -78,26 +79,15 @@ def test_the_dump_has_lines_and_code(tmp_path: Path) -> None:
     assert text == ctypes.string_at(code.address, size)
 
 
-SCRIPT = """
-import numpy as np, tilewright, tilewright.language as tl
-
-@tilewright.jit
-def busy(x, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    a = tl.load(x + i)
-    for _ in range(64):
-        a = tl.sin(a) + 1.0
-    tl.store(x + i, a)
-
-x = np.ones(1 << 18, "f")
-for _ in range(40):
+HEAD = "\nimport numpy as np, tilewright, tilewright.language as tl\n"
+LAUNCHES = """for _ in range(40):
     busy[(256,)](x, BLOCK=1024)
 """
 
 
 def run(tmp_path: Path, *before: str, **settings: str) -> subprocess.CompletedProcess[str]:
     script = tmp_path / "script.py"
-    script.write_text(SCRIPT)
+    script.write_text(HEAD + BUSY.format(package="tilewright") + LAUNCHES)
     command = [*before, sys.executable, str(script)]
     environment = {**os.environ, "TMPDIR": str(tmp_path), **settings}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True)

@@ -6,8 +6,7 @@ import pytest
 
 import tilewright
 import tilewright.language as tl
-from tests.corpus.figures import source_of
-from tests.corpus.variants import Variant
+from tests.corpus.figures import source_with
 from tests.kernels.tutorial_matmul import tutorial_matmul
 from tests.unit.backends.nvidia.explain.test_op_rows import BLOCKS, TUTORIAL
 from tilewright.backends import CpuResources, Explanation, GPUTarget, OpRow
@@ -19,9 +18,7 @@ from tilewright.support import settings
 
 
 def explained(kernel: Any, types: str, arch: str = "x86-64-v4", **words: Any) -> Explanation:
-    constants = {k: v for k, v in words.items() if k not in ("num_warps", "num_stages")}
-    source = source_of(Variant(90, "", kernel, types, tuple(constants.items())))
-    return compile(source, GPUTarget("cpu", arch, 1), {}).explain()
+    return compile(source_with(kernel, types, words), GPUTarget("cpu", arch, 1), {}).explain()
 
 
 def one(explanation: Explanation, op: str) -> OpRow:
@@ -148,7 +145,7 @@ def test_loops_with_other_work_have_the_reason() -> None:
 
 
 def launched(programs: int, threads: int, arch: str = host_cpu().name) -> Explanation:
-    source = source_of(Variant(90, "", add_kernel, ADD, (("BLOCK", 1024),)))
+    source = source_with(add_kernel, ADD, {"BLOCK": 1024})
     with settings().cpu.scope(threads=threads):
         kernel = compile(source, GPUTarget("cpu", arch, 1), {})
         return kernel.explain({"n": 1024 * programs}, grid=(programs,))

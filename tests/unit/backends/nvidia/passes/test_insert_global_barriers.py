@@ -4,6 +4,8 @@ import pytest
 
 import tilewright
 import tilewright.language as tl
+from tests.corpus.figures import source_with
+from tests.corpus.users.scans import running_sum
 from tilewright.backends import GPUTarget
 from tilewright.compiler import ASTSource, compile
 from tilewright.runtime import JITFunction
@@ -255,7 +257,10 @@ BARRIERS: list[tuple[JITFunction, int]] = [
 
 def ttgir(kernel: JITFunction) -> str:
     types = {"x": "*fp32", "y": "*fp32", "n": "i32", "BLOCK": "constexpr"}
-    source = ASTSource(kernel, types, {"BLOCK": 256})
+    return ttgir_of(ASTSource(kernel, types, {"BLOCK": 256}))
+
+
+def ttgir_of(source: ASTSource) -> str:
     return str(compile(source, target=GPUTarget("cuda", 90, 32)).asm["ttgir"])
 
 
@@ -318,18 +323,12 @@ def test_loops_have_a_version_for_launches_that_need_no_barrier(kernel: JITFunct
     assert slow.index("mem.barrier") < slow.index("mem.store")
 
 
-@tilewright.jit
-def running_sum(x, y, n, BLOCK: tl.constexpr):
-    total = 0.0
-    for k in range(0, n, 16):
-        i = k + tl.arange(0, 16)
-        v = tl.load(x + i, mask=i < n, other=0.0)
-        tl.store(y + i, tl.cumsum(v, 0) + total, mask=i < n)
-        total += tl.sum(v, 0)
+def ttgir_of_running_sum() -> str:
+    return ttgir_of(source_with(running_sum, "*fp32 *fp32 i32", {"B": 16}))
 
 
 def test_different_parameters_need_no_barrier_in_a_loop() -> None:
-    text = ttgir(running_sum)
+    text = ttgir_of_running_sum()
     before, fast, slow = text.split("cf.for")
     assert '{predicate = "ne"}' in before
     assert "mem.barrier" not in fast and "mem.barrier" in slow
@@ -338,4 +337,4 @@ def test_different_parameters_need_no_barrier_in_a_loop() -> None:
 def test_elements_that_are_only_stored_again_are_loaded_by_their_owners() -> None:
     text = ttgir(a_small_tile_from_one_to_the_other)
     assert "mem.barrier" not in text and "by_owner = true" in text
-    assert "by_owner" not in ttgir(running_sum)
+    assert "by_owner" not in ttgir_of_running_sum()
