@@ -42,7 +42,7 @@ SIDES = ("tilewright", "triton")
 FLUSH_BYTES = 512 << 20
 GOAL = 0.95
 TOLERANCE = 2e-2
-"""Of results, relative to their norm: fp16 operands are rounded in other places."""
+"""Error bound of results, relative to their norm: fp16 operands are rounded in other places."""
 
 
 # --- the worker -----------------------------------------------------------------------------------

@@ -65,7 +65,7 @@ class Items:
 
     @contextmanager
     def recorded(self) -> Iterator[None]:
-        """Keep what `.item()` returns meanwhile."""
+        """Keep the values that `.item()` returns in the block."""
         self._values = []
 
         def item(tensor: Any) -> Any:

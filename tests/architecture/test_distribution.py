@@ -1,4 +1,4 @@
-"""What users install: the lock file is in step with pyproject.toml, and a wheel works elsewhere."""
+"""Installed files: the lock file is in step with pyproject.toml, and a wheel works elsewhere."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_the_wheel_runs_outside_of_the_checkout(tmp_path: Path) -> None:
     (wheel,) = tmp_path.glob("*.whl")
     assert "PASSED" in run("twine", "check", "--strict", wheel, folder=tmp_path)
     names = zipfile.ZipFile(wheel).namelist()
-    # whatever the package reads beside its Python
+    # files that the package reads, and its Python
     kept = {".py", ".pyi", ".typed", ".ll", ".lark", ".txt"}
     source = ROOT / "src"
     files = [f for f in source.rglob("*") if f.suffix in kept and "__pycache__" not in f.parts]

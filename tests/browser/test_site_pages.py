@@ -36,7 +36,7 @@ QUERIES = {
     "aliasing": "semantics",
     "settings": "settings",
 }
-"""What a reader types, and the page that has to be among the first three results."""
+"""Queries of readers, and the page that has to be among the first three results."""
 MODULES = {"errors", "compiler", "backends", "kernels", "c"}
 """Names of modules that many pages have in their titles; the full name finds them."""
 SHOTS = {

@@ -529,7 +529,7 @@ def test_an_operand_that_a_loop_carries_to_its_end(device: Device):
 def product_in_two_loops(
     a, b, c, blocks, K, am, bk, cm, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
 ):
-    """a @ b; the second loop goes on with the pointers of the first."""
+    """a @ b; the second loop continues with the pointers of the first."""
     rows, columns, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
     x = a + rows[:, None] * am + k[None, :]
     y = b + k[:, None] * bk + columns[None, :]

@@ -1,27 +1,11 @@
 """Conflict degrees: textbook cases, and the rank formula against counting."""
 
 import random
-from collections.abc import Sequence
 
 import pytest
 
+from tests.unit.layout.wavefronts import wavefronts
 from tilewright.layout import bank_conflicts, f2
-
-
-def wavefronts(byte_addresses: Sequence[int], access_bytes: int) -> int:
-    """Count the wavefronts of one warp-wide access, for any addresses, linear or not.
-
-    ``byte_addresses`` are those of lanes 0, 1, ..., without inactive lanes at the end.
-    """
-    group = min(32, 128 // access_bytes)
-    total = 0
-    for start in range(0, len(byte_addresses), group):
-        banks: dict[int, set[int]] = {}
-        for address in byte_addresses[start : start + group]:
-            for word in range(address >> 2, (address + access_bytes + 3) >> 2):
-                banks.setdefault(word & 31, set()).add(word)
-        total += max(map(len, banks.values()))
-    return total
 
 
 @pytest.mark.parametrize(

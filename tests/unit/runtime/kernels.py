@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 import tilewright.language as tl
 from tilewright.runtime import JITFunction, jit
 
@@ -20,6 +24,31 @@ def new_empty() -> JITFunction:
         pass
 
     return empty
+
+
+def new_increment(**options: Any) -> JITFunction:
+    """A kernel that adds one to numbers, without any variant yet."""
+
+    def add(x, out, n, BLOCK: tl.constexpr):
+        i = tl.arange(0, BLOCK)
+        tl.store(out + i, tl.load(x + i, i < n) + 1, i < n)
+
+    return jit(**options)(add)
+
+
+def launch_increment(kernel: Any, n: int = 5, **options: Any) -> Any:
+    """The compiled kernel of a launch, or None; its results are right."""
+    x, out = np.arange(n, dtype="f"), np.zeros(n, "f")
+    compiled = kernel[(1,)](x, out, n, BLOCK=8, **options)
+    if compiled is not None:
+        np.testing.assert_array_equal(out, x + 1)
+    return compiled
+
+
+def title_of(kernel: JITFunction) -> str:
+    """The name of a kernel in profilers."""
+    code = kernel.fn.__code__
+    return f"{kernel.__name__} ({code.co_filename}:{code.co_firstlineno})"
 
 
 def new_value() -> JITFunction:

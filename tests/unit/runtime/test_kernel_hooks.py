@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import tilewright.language as tl
+from tests.unit.runtime.kernels import launch_increment, new_increment, title_of
 from tilewright.language import TensorDescriptor
 from tilewright.runtime import (
     AsyncCompileMode,
@@ -40,22 +41,6 @@ def without_hooks() -> Generator[None]:
     kernel_hooks.load_end.clear()
 
 
-def new_kernel(**options: Any) -> Any:
-    def add(x, out, n, BLOCK: tl.constexpr):
-        i = tl.arange(0, BLOCK)
-        tl.store(out + i, tl.load(x + i, i < n) + 1, i < n)
-
-    return jit(**options)(add)
-
-
-def launch(kernel: Any, n: int = 5, **options: Any) -> Any:
-    x, out = np.arange(n, dtype="f"), np.zeros(n, "f")
-    compiled = kernel[(1,)](x, out, n, BLOCK=8, **options)
-    if compiled is not None:
-        np.testing.assert_array_equal(out, x + 1)
-    return compiled
-
-
 # --- names ----------------------------------------------------------------------------------------
 
 
@@ -66,7 +51,7 @@ def test_repr_names_the_kernel_in_metadata_and_machine_code() -> None:
         seen.append(specialization)
         return f"add[{specialization.constants['BLOCK']}]"
 
-    compiled = launch(new_kernel(repr=named))
+    compiled = launch_increment(new_increment(repr=named))
     assert compiled.name == compiled.metadata.name == "add_8_"
     assert "@add_8_(" in compiled.asm["ttir"]
     assert "add_8_" in compiled.asm["llir"]
@@ -75,11 +60,11 @@ def test_repr_names_the_kernel_in_metadata_and_machine_code() -> None:
 
 
 def test_kernels_that_differ_in_their_names_alone_are_compiled_apart() -> None:
-    first = launch(new_kernel(repr=lambda specialization: "one"))
-    second = launch(new_kernel(repr=lambda specialization: "two"))
+    first = launch_increment(new_increment(repr=lambda specialization: "one"))
+    second = launch_increment(new_increment(repr=lambda specialization: "two"))
     assert (first.name, second.name) == ("one", "two")
     assert first.hash != second.hash
-    assert launch(new_kernel()).name == "add"
+    assert launch_increment(new_increment()).name == "add"
 
 
 # --- hooks ----------------------------------------------------------------------------------------
@@ -89,15 +74,18 @@ def test_hooks_around_compiling_have_triton_s_arguments() -> None:
     calls: list[tuple[str, dict[str, Any]]] = []
     kernel_hooks.jit_cache = lambda **given: calls.append(("before", given))
     kernel_hooks.jit_post_compile = lambda **given: calls.append(("after", given))
-    kernel = new_kernel()
-    launch(kernel, num_warps=2)
-    launch(kernel, num_warps=2)
+    kernel = new_increment()
+    launch_increment(kernel, num_warps=2)
+    launch_increment(kernel, num_warps=2)
     kernel.warmup(tl.float32, tl.float32, 1, grid=(1,), BLOCK=16)
     assert [when for when, _ in calls] == ["before", "after"] * 2
     given = calls[0][1]
     assert given["fn"].jit_function is kernel
-    assert (given["fn"].module, given["fn"].name) == (__name__, "new_kernel.<locals>.add")
-    assert given["repr"].startswith("new_kernel.<locals>.add[num_warps=2, num_ctas=1, ")
+    assert (given["fn"].module, given["fn"].name) == (
+        new_increment.__module__,
+        "new_increment.<locals>.add",
+    )
+    assert given["repr"].startswith("new_increment.<locals>.add[num_warps=2, num_ctas=1, ")
     assert given["repr"].endswith("(x: *fp32, out: *fp32, n: i32, BLOCK: constexpr)")
     assert (given["is_manual_warmup"], given["already_compiled"]) == (False, False)
     compiled = given["compile"]
@@ -115,10 +103,10 @@ def test_hooks_around_compiling_have_triton_s_arguments() -> None:
 def test_what_a_hook_is_told_compiles_the_variant_again() -> None:
     told: list[str] = []
     kernel_hooks.jit_cache = lambda **given: told.append(given["compile"]["specialization_data"])
-    kernel = new_kernel()
-    compiled = launch(kernel)
+    kernel = new_increment()
+    compiled = launch_increment(kernel)
     assert json.loads(told[0])["constexprs"] == {"BLOCK": 8}
-    again = new_kernel().preload(told[0])
+    again = new_increment().preload(told[0])
     assert (
         again.asm["ttir"] == compiled.asm["ttir"].replace(", non_negative = 1", "")
         or again.parameters == compiled.parameters
@@ -127,18 +115,18 @@ def test_what_a_hook_is_told_compiles_the_variant_again() -> None:
 
 def test_a_hook_may_keep_a_variant_from_being_compiled() -> None:
     kernel_hooks.jit_cache = lambda **given: True
-    kernel = new_kernel()
-    assert launch(kernel) is None
+    kernel = new_increment()
+    assert launch_increment(kernel) is None
     assert kernel.warmup(tl.float32, tl.float32, 5, grid=(1,), BLOCK=8) is None
     kernel_hooks.jit_cache = None
-    assert launch(kernel).name == "add"
+    assert launch_increment(kernel).name == "add"
 
 
 def test_loading_is_surrounded_by_hooks() -> None:
     calls: list[tuple[Any, ...]] = []
     kernel_hooks.load_start.add(lambda *given: calls.append(("start", *given)))
     kernel_hooks.load_end.add(lambda *given: calls.append(("end", *given)))
-    compiled = launch(new_kernel())
+    compiled = launch_increment(new_increment())
     start, end = calls
     files = start[4]
     assert start == ("start", None, None, "add", files, compiled.hash)
@@ -152,7 +140,7 @@ def test_a_listener_hears_of_each_compilation_and_its_times() -> None:
     heard: list[dict[str, Any]] = []
     kernel_hooks.listener = lambda **given: heard.append(given)
     with settings().cache.scope(always_compile=True):
-        compiled = launch(new_kernel())
+        compiled = launch_increment(new_increment())
     assert heard[0]["src"] is compiled.src
     assert heard[0]["metadata"]["name"] == "add"
     assert heard[0]["cache_hit"] is False
@@ -164,7 +152,7 @@ def test_a_listener_hears_of_each_compilation_and_its_times() -> None:
     assert times.ir_initialization > 0
     assert times.total_lowering == sum(time for _, time in times.lowering_stages) > 0
     assert times.total >= times.ir_initialization + times.total_lowering
-    launch(new_kernel())
+    launch_increment(new_increment())
     assert heard[1]["cache_hit"] is True
     times = heard[1]["times"]
     assert times.total == times.ir_initialization > 0
@@ -200,8 +188,8 @@ def test_a_hook_hears_of_a_kernel_that_is_no_longer_used() -> None:
     calls: list[tuple[Any, ...]] = []
     gc.collect()  # kernels of other tests
     kernel_hooks.unload.add(lambda *given: calls.append(given))
-    never_loaded = new_kernel().warmup(tl.float32, tl.float32, 5, grid=(1,), BLOCK=8)
-    compiled = launch(new_kernel())
+    never_loaded = new_increment().warmup(tl.float32, tl.float32, 5, grid=(1,), BLOCK=8)
+    compiled = launch_increment(new_increment())
     expected = (compiled.module, compiled.function, "add", compiled.hash)
     del never_loaded, compiled
     gc.collect()
@@ -226,18 +214,18 @@ def test_a_hook_may_replace_stages_of_a_compilation() -> None:
 
     kernel_hooks.stages = two_for_one
     x, out = np.arange(5, dtype="f"), np.zeros(5, "f")
-    compiled = new_kernel()[(1,)](x, out, 5, BLOCK=8)
+    compiled = new_increment()[(1,)](x, out, 5, BLOCK=8)
     np.testing.assert_array_equal(out, x + 2)
     names = [stage.extension for stage in compiled.backend.stages]
     assert seen == [(compiled.backend.name, names, 4, "TRITON")]
     kernel_hooks.stages = None
-    launch(new_kernel())  # what a hook has changed is not kept on disk
+    launch_increment(new_increment())  # what a hook has changed is not kept on disk
 
 
 def test_a_hook_leaves_no_stage_out() -> None:
     kernel_hooks.stages = lambda backend, stages, *more: stages.popitem()
     with pytest.raises(errors.InvalidOption, match="must be left with the stages .*llir"):
-        launch(new_kernel())
+        launch_increment(new_increment())
 
 
 def test_a_listener_hears_what_the_autotuner_has_chosen() -> None:
@@ -245,7 +233,7 @@ def test_a_listener_hears_what_the_autotuner_has_chosen() -> None:
     kernel_hooks.tuned = lambda **given: heard.append(given)
     configs = [Config({"BLOCK": 8}), Config({"BLOCK": 16})]
     for _ in range(2):
-        kernel = new_kernel()
+        kernel = new_increment()
         tuned = autotune(configs, key=["n"], cache_results=True, warmup=1, rep=1)(kernel)
         tuned[(1,)](np.arange(5, dtype="f"), np.zeros(5, "f"), 5)
         tuned[(1,)](np.arange(5, dtype="f"), np.zeros(5, "f"), 5)
@@ -263,7 +251,7 @@ def test_a_compiled_kernel_is_launched_as_triton_s_launchers_do() -> None:
     def work(grid: Any, metadata: Any, arguments: dict[str, Any]) -> dict[str, object]:
         return {"bytes": arguments["n"] * 8, "warps": metadata.num_warps}
 
-    compiled = launch(new_kernel(launch_metadata=work))
+    compiled = launch_increment(new_increment(launch_metadata=work))
     x, out = np.arange(5, dtype="f"), np.zeros(5, "f")
     seen: list[tuple[str, Any]] = []
     told = compiled.launch_metadata((1, 1, 1), 0, x, out, 5, 8)
@@ -290,7 +278,7 @@ def test_a_compiled_kernel_is_launched_as_triton_s_launchers_do() -> None:
 
 
 def test_kernels_are_compiled_in_threads() -> None:
-    kernel = new_kernel()
+    kernel = new_increment()
     with ThreadPoolExecutor(2) as pool, AsyncCompileMode(pool) as mode:
         futures = [
             kernel.warmup(tl.float32, tl.float32, 5, grid=(1,), BLOCK=block)
@@ -302,12 +290,12 @@ def test_kernels_are_compiled_in_threads() -> None:
     assert [f.result().asm["ttir"].count("tile<16xi32>") > 0 for f in futures] == [
         False, True, False, True,
     ]  # fmt: skip
-    assert launch(kernel).name == "add"
+    assert launch_increment(kernel).name == "add"
     assert kernel.warmup(tl.float32, tl.float32, 5, grid=(1,), BLOCK=8).name == "add"
 
 
 def test_autotuners_are_warmed_up_in_threads() -> None:
-    tuned = autotune([Config({"BLOCK": 8}), Config({"BLOCK": 16})], key=[])(new_kernel())
+    tuned = autotune([Config({"BLOCK": 8}), Config({"BLOCK": 16})], key=[])(new_increment())
     with ThreadPoolExecutor(2) as pool, AsyncCompileMode(pool):
         futures = tuned.warmup(tl.float32, tl.float32, 5, grid=(1,))
     assert [future.result().name for future in futures] == ["add", "add"]
@@ -337,14 +325,14 @@ def test_modes_do_not_nest() -> None:
 
 def test_a_constexpr_that_is_not_to_be_specialized_is_pointed_out() -> None:
     with pytest.warns(TilewrightWarning, match=r"'BLOCK' of add is a constexpr") as caught:
-        new_kernel(do_not_specialize=["BLOCK", "n"])
+        jit(do_not_specialize=["BLOCK", "n"])(new_increment().fn)
     assert caught[0].filename == __file__
 
 
 @pytest.mark.torch
 def test_launches_in_a_block_are_in_torch_s_profile() -> None:
     torch = pytest.importorskip("torch")
-    kernel = new_kernel()
+    kernel = new_increment()
     x, out = torch.arange(5, dtype=torch.float32), torch.zeros(5)
 
     def names(profiled: bool) -> set[str]:
@@ -356,7 +344,7 @@ def test_launches_in_a_block_are_in_torch_s_profile() -> None:
                     kernel[(1,)](x, out, 5, 8)
         return {event.key for event in profile.key_averages()}
 
-    title = f"{kernel.__name__} ({__file__}:{kernel.fn.__code__.co_firstlineno})"
+    title = title_of(kernel)
     assert title not in names(profiled=False)
     assert title in names(profiled=True)
     assert not launch_enter
@@ -376,12 +364,12 @@ def test_launches_in_a_block_are_ranges_of_nvtx(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda.nvtx, "range", nvtx_range)
-    kernel = new_kernel()
+    kernel = new_increment()
     x, out = torch.arange(5, dtype=torch.float32), torch.zeros(5)
     with profiled_launches():
         kernel[(1,)](x, out, 5, 8)
     kernel[(1,)](x, out, 5, 8)
-    title = f"{kernel.__name__} ({__file__}:{kernel.fn.__code__.co_firstlineno})"
+    title = title_of(kernel)
     assert told == [f"begin {title}", f"end {title}"]
 
 
@@ -398,12 +386,12 @@ def test_ranges_of_the_package_nvtx_need_no_torch(monkeypatch: pytest.MonkeyPatc
     vars(nvtx)["annotate"] = annotate
     monkeypatch.setitem(sys.modules, "nvtx", nvtx)
     monkeypatch.setitem(sys.modules, "torch", None)
-    kernel = new_kernel()
+    kernel = new_increment()
     with profiled_launches():
-        launch(kernel)
-        launch(kernel)
-    launch(kernel)
-    title = f"begin {kernel.__name__} ({__file__}:{kernel.fn.__code__.co_firstlineno})"
+        launch_increment(kernel)
+        launch_increment(kernel)
+    launch_increment(kernel)
+    title = f"begin {title_of(kernel)}"
     assert told == [title, "end", title, "end"]
     assert not launch_enter
 

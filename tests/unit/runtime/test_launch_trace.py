@@ -5,30 +5,13 @@ from __future__ import annotations
 import json
 import threading
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
-import tilewright.language as tl
+from tests.unit.runtime.kernels import launch_increment, new_increment
 from tests.unit.runtime.tuned import Clock, scaled
-from tilewright.runtime import LaunchTrace, jit, launch_enter, launch_exit
+from tilewright.runtime import LaunchTrace, launch_enter, launch_exit
 from tilewright.support import DeviceEvent, kernel_hooks
-
-
-def new_kernel() -> Any:
-    @jit
-    def add(x, out, n, BLOCK: tl.constexpr):
-        i = tl.arange(0, BLOCK)
-        tl.store(out + i, tl.load(x + i, i < n) + 1, i < n)
-
-    return add
-
-
-def launch(kernel: Any, n: int = 5) -> None:
-    x, out = np.arange(n, dtype="f"), np.zeros(n, "f")
-    kernel[(1,)](x, out, n, BLOCK=8)
-    np.testing.assert_array_equal(out, x + 1)
 
 
 def kinds(trace: LaunchTrace) -> list[str]:
@@ -42,23 +25,24 @@ def empty_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("empty_cache")
 def test_launches_compilations_and_cache_hits_are_events() -> None:
-    kernel = new_kernel()
+    kernel = new_increment()
     with LaunchTrace() as trace:
         for _ in range(3):
-            launch(kernel)
-        launch(new_kernel())  # the same code: in the disk cache
+            launch_increment(kernel)
+        launch_increment(new_increment())  # the same code: in the disk cache
     assert kinds(trace) == ["compile", "launch", "launch", "launch", "disk cache", "launch"]
     named = [event["name"] for event in trace.events if event["cat"] == "launch"]
-    line = kernel.fn.__code__.co_firstlineno
-    assert set(named) == {f"add ({__file__}:{line})"}
-    assert trace.locations == {"add": f"{__file__}:{line}"}
+    code = kernel.fn.__code__
+    place = f"{code.co_filename}:{code.co_firstlineno}"
+    assert set(named) == {f"add ({place})"}
+    assert trace.locations == {"add": place}
     assert trace.events[-1]["args"] == {"grid": "(1, 1, 1)"}
 
 
 @pytest.mark.usefixtures("empty_cache")
 def test_stages_lie_in_their_compilation() -> None:
     with LaunchTrace() as trace:
-        launch(new_kernel())
+        launch_increment(new_increment())
     (compiled,) = [event for event in trace.events if event["cat"] == "compile"]
     stages = [event for event in trace.events if event["cat"] == "stage"]
     assert [stage["name"] for stage in stages] == ["front end", "ttir", "llir", "obj", "store"]
@@ -81,10 +65,10 @@ def test_tunings_are_events() -> None:
 
 
 def test_events_of_a_thread_do_not_overlap_unless_nested() -> None:
-    kernel = new_kernel()
+    kernel = new_increment()
     with LaunchTrace() as trace:
-        launch(kernel)
-        threads = [threading.Thread(target=launch, args=(kernel,)) for _ in range(3)]
+        launch_increment(kernel)
+        threads = [threading.Thread(target=launch_increment, args=(kernel,)) for _ in range(3)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -108,7 +92,7 @@ def test_hooks_are_as_before_and_others_are_called() -> None:
     kernel_hooks.listener = lambda **found: seen.append(found["src"].name)
     try:
         with LaunchTrace():
-            launch(new_kernel())
+            launch_increment(new_increment())
         assert seen == ["add"]
         assert kernel_hooks.listener is not None
         assert kernel_hooks.tuned is None
@@ -120,7 +104,7 @@ def test_hooks_are_as_before_and_others_are_called() -> None:
 
 def test_the_file_has_chrome_s_format(tmp_path: Path) -> None:
     with LaunchTrace() as trace:
-        launch(new_kernel())
+        launch_increment(new_increment())
     name = next(iter(trace.locations))
     trace.write(tmp_path / "trace.json", [DeviceEvent(name, 3, 1_000, 5_000)])
     written = json.loads((tmp_path / "trace.json").read_text())

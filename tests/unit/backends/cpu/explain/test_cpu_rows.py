@@ -81,7 +81,7 @@ def short_rows(x_ptr, out_ptr, BLOCK: tl.constexpr):
     tl.store(out_ptr + i[:, None] * 4 * BLOCK + j[None, :], x)
 
 
-def test_rows_shorter_than_a_vector_are_told() -> None:
+def test_rows_shorter_than_a_vector_have_the_reason() -> None:
     load = one(explained(short_rows, "*fp32 *fp32", BLOCK=4), "load")
     assert load.bytes == 16
     assert load.notes[0].startswith("a step has 128 bits of a vector of 512")

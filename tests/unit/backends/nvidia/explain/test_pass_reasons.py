@@ -71,7 +71,7 @@ def test_an_older_architecture_has_no_note_on_producers():
 # ---- stages --------------------------------------------------------------------------------------
 
 
-def test_stages_that_shared_memory_does_not_hold_are_told():
+def test_stages_that_shared_memory_does_not_hold_are_reported():
     words: dict[str, Any] = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 128, "num_stages": 4}
     (note,) = (note for note in notes(capability=80, **words) if "stages" in note)
     found = re.search(r"has (\d) stages of 4 requested: (\d) take (\d+) bytes", note)

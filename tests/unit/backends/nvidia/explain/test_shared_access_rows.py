@@ -8,6 +8,7 @@ from tests.kernels.tutorial_matmul import tutorial_matmul
 from tests.unit.backends.nvidia.compiled import compiled
 from tests.unit.backends.nvidia.explain.test_op_rows import BLOCKS, TUTORIAL, transposed
 from tests.unit.backends.nvidia.requires import needs_ptxas
+from tests.unit.layout.wavefronts import words_of_busiest_banks
 from tilewright.backends import GPUTarget, SharedAccessRow
 from tilewright.compiler import compile
 
@@ -16,14 +17,7 @@ pytestmark = needs_ptxas
 
 def counted(row: SharedAccessRow) -> int:
     """The most distinct words of a bank that lanes need at once."""
-    together, most = min(32, 128 // row.bytes), 0
-    for start in range(0, 32, together):
-        banks: dict[int, set[int]] = {}
-        for address in row.addresses[start : start + together]:
-            for word in range(address >> 2, (address + row.bytes + 3) >> 2):
-                banks.setdefault(word % 32, set()).add(word)
-        most = max(most, *map(len, banks.values()))
-    return most
+    return max(words_of_busiest_banks(row.addresses, row.bytes))
 
 
 CASES = [v for variants in CORPUS.values() for v in variants if v.capability in (80, 90)][::40]
