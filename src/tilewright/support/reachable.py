@@ -19,3 +19,17 @@ def reachable(
             found.add(item)
             yield item
             stack += following(item)
+
+
+def nearest_first(
+    starts: Iterable[Item], following: Callable[[Item], Iterable[Item]]
+) -> Iterator[Item]:
+    """The same items, breadth first from the first one."""
+    found = dict.fromkeys(starts)
+    queue = list(found)
+    # Grows during the iteration.
+    for item in queue:
+        yield item
+        new = [x for x in dict.fromkeys(following(item)) if x not in found]
+        found.update(dict.fromkeys(new))
+        queue += new

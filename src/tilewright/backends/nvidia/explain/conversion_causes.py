@@ -8,18 +8,17 @@ Element-wise ops and changes of shape, which take any layout, are followed to th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from tilewright.backends.nvidia.buffer_ops import (
     AsyncCopyOp,
-    PartOp,
     ReadOp,
     ShareOp,
     WgmmaOp,
-    WgmmaWaitOp,
 )
 from tilewright.backends.nvidia.exchange_ops import SharedFmaDotOp
-from tilewright.backends.nvidia.ops import ConvertOp
-from tilewright.ir import Block, Op, Trait, Value
+from tilewright.backends.nvidia.explain.operand_sources import PASSED_ON, yielded_values
+from tilewright.ir import Op, Trait, Value
 from tilewright.ir.types import TileType
 from tilewright.ops import (
     AtomicCasOp,
@@ -29,8 +28,6 @@ from tilewright.ops import (
     DescriptorStoreOp,
     DotOp,
     ExpandDimsOp,
-    ForOp,
-    IfOp,
     LoadOp,
     ReduceOp,
     ReshapeOp,
@@ -41,6 +38,7 @@ from tilewright.ops import (
     YieldOp,
     loops_around,
 )
+from tilewright.support.reachable import nearest_first
 
 _MOST_FOLLOWED = 256
 """Values that are followed in search of an op; most chains are short."""
@@ -56,9 +54,7 @@ _NAMES: dict[type[Op], str] = {
 }
 """Ops with a layout of their own, as readers of the source call them."""
 
-_FOLLOWED = (
-    ConvertOp, PartOp, WgmmaWaitOp, BroadcastOp, ExpandDimsOp, ReshapeOp, TransposeOp, SplatOp,
-)  # fmt: skip
+_FOLLOWED = (*PASSED_ON, BroadcastOp, ExpandDimsOp, ReshapeOp, TransposeOp, SplatOp)
 
 
 def conversion_cause(op: Op, x: Value, results: Sequence[Value]) -> str:
@@ -73,41 +69,25 @@ def conversion_cause(op: Op, x: Value, results: Sequence[Value]) -> str:
 
 def _source(x: Value) -> Op | None:
     """The op that a tile is from."""
-    values, seen = [x], {x}
-    for value in values:
-        if value.op is not None and type(value.op) in _NAMES:
-            return value.op
-        if len(values) < _MOST_FOLLOWED:
-            new = [v for v in _inputs(value) if isinstance(v.type, TileType) and v not in seen]
-            seen.update(new)
-            values += new
-    return None
+    values = islice(nearest_first([x], _inputs), _MOST_FOLLOWED)
+    return next((value.op for value in values if type(value.op) in _NAMES), None)
 
 
-def _inputs(value: Value) -> Sequence[Value]:
-    """The values that a tile is computed from, also in the iteration before, or in a branch."""
-    op, block = value.op, value.owner
-    if op is None:
-        # Argument 0 is the index.
-        if isinstance(block, Block) and isinstance(block.owner, ForOp) and value.index > 0:
-            return [block.terminator.operands[value.index - 1]]
-        return ()
-    if isinstance(op, ForOp | IfOp):
-        return [region.terminator.operands[value.index] for region in op.regions]
-    return op.operands if _takes_any_layout(op) else ()
+def _inputs(value: Value) -> list[Value]:
+    """The tiles that a tile is computed from, also in the iteration before, or in a branch."""
+    op = value.op
+    operands = op.operands if op is not None and _takes_any_layout(op) else []
+    return [v for v in yielded_values(value) or operands if isinstance(v.type, TileType)]
 
 
 def _sinks(results: Sequence[Value]) -> Iterator[Op]:
     """The ops that use tiles in layouts of their own."""
-    values, seen = list(results), set(results)
-    for value in values:
-        for user in value.uses:
-            if type(user) in _NAMES:
-                yield user
-            elif _takes_any_layout(user) and len(values) < _MOST_FOLLOWED:
-                new = [v for v in user.results if v not in seen]
-                seen.update(new)
-                values += new
+
+    def computed(value: Value) -> Iterator[Value]:
+        return (x for user in value.uses if _takes_any_layout(user) for x in user.results)
+
+    for value in islice(nearest_first(results, computed), _MOST_FOLLOWED):
+        yield from (user for user in value.uses if type(user) in _NAMES)
 
 
 def _takes_any_layout(op: Op) -> bool:

@@ -38,8 +38,8 @@ def explain_kernel(module: Module, context: StageContext, sizes: LaunchSizes | N
     choices = choices_of(context)
     front_pipeline(choices).run(module)
     obstacles = by_fma | mma_obstacles(module.kernel, arch, choices.warps)
-    reasons = pass_reasons(module.kernel.clone(), context)
-    layout_pipeline(choices_of(context)).run(module)
+    reasons = pass_reasons(module.kernel.clone(), choices)
+    layout_pipeline(choices).run(module)
     why = _outside_of_loops(module.kernel)
     no_tma = {
         loc: why if obstacle == OUTSIDE_OF_LOOPS else obstacle

@@ -38,8 +38,9 @@ from tilewright.ir.types import DType, dtype_of, element_of, i1
 from tilewright.layout import SharedAccess, WarpShuffle
 from tilewright.ops import DotOp, ForOp, IfOp, LoadOp
 from tilewright.support.data_class import dataclass
+from tilewright.support.reachable import nearest_first
 
-_PASSED_ON = (PartOp, ConvertOp, WgmmaWaitOp)
+PASSED_ON = (PartOp, ConvertOp, WgmmaWaitOp)
 """Ops whose first operand has the elements of the result."""
 
 
@@ -74,13 +75,8 @@ class OperandSource:
 def operand_source(operand: Value) -> OperandSource:
     """The sources of a tile in registers."""
     source = OperandSource()
-    # Grows during the iteration.
-    found = {operand: None}
-    values = list(found)
-    for value in values:
-        new = [x for x in _inputs_of(value, source) if x not in found]
-        found |= dict.fromkeys(new)
-        values += new
+    for _ in nearest_first([operand], lambda value: _inputs_of(value, source)):
+        pass  # `_inputs_of` adds to the source
     return source
 
 
@@ -95,11 +91,12 @@ def _inputs_of(value: Value, source: OperandSource) -> list[Value]:
     op = value.op
     if not has_layout(value):
         return []
+    if yielded := yielded_values(value):
+        source.is_carried |= op is None
+        return yielded
     if op is None:
-        return _carried(value, source)
-    if isinstance(op, ForOp | IfOp):
-        return [region.terminator.operands[value.index] for region in op.regions]
-    if isinstance(op, _PASSED_ON):
+        return []
+    if isinstance(op, PASSED_ON):
         # Others rename registers; conversions through memory are writes and reads.
         source.is_shuffled |= isinstance(op, ConvertOp) and isinstance(
             conversion(op, matrix_stores=False), WarpShuffle
@@ -122,12 +119,14 @@ def _inputs_of(value: Value, source: OperandSource) -> list[Value]:
     return []
 
 
-def _carried(value: Value, source: OperandSource) -> list[Value]:
-    """The yielded value of a carried one."""
-    block = value.owner
-    if isinstance(block, Block) and isinstance(block.owner, ForOp) and value.index:
-        source.is_carried = True
-        return [block.terminator.operands[value.index - 1]]
+def yielded_values(value: Value) -> list[Value]:
+    """The values that the iteration before, or the last one, or a branch yields for a value."""
+    owner = value.owner
+    if isinstance(owner, ForOp | IfOp):
+        return [region.terminator.operands[value.index] for region in owner.regions]
+    # Argument 0 is the index.
+    if isinstance(owner, Block) and isinstance(owner.owner, ForOp) and value.index:
+        return [owner.terminator.operands[value.index - 1]]
     return []
 
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 
-from tilewright.backends.manifest import StageContext
 from tilewright.backends.nvidia.passes.multicast_tma import MulticastTma
 from tilewright.backends.nvidia.passes.select_tma import SelectTma
 from tilewright.backends.nvidia.passes.software_pipeline import SoftwarePipeline, StageChoice
 from tilewright.backends.nvidia.passes.specialize_warps import SpecializeWarps
-from tilewright.backends.nvidia.pipeline import choices_of, layout_pipeline
+from tilewright.backends.nvidia.pipeline import Choices, layout_pipeline
 from tilewright.ir import Function, Step
 from tilewright.ops import DotOp, ForOp
 from tilewright.support import SourceLoc
@@ -48,9 +47,8 @@ class PassReasons:
                 )
 
 
-def pass_reasons(function: Function, context: StageContext) -> PassReasons:
+def pass_reasons(function: Function, choices: Choices) -> PassReasons:
     """The reasons of all passes. The function, a copy, is changed."""
-    choices = choices_of(context)
     loops = (op for op in function.walk() if isinstance(op, ForOp))
     has_dots = any(isinstance(op, DotOp) for loop in loops for op in loop.walk())
     reasons = PassReasons(has_loops=has_dots and choices.arch.setmaxnreg)

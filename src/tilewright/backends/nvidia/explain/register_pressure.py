@@ -99,7 +99,7 @@ def _is_counted(value: Value) -> bool:
 
 def _seen_from(user: Op, value: Value, order: dict[Op, int]) -> int:
     """The number of a use: for one in a loop that the value is defined before, the loop's end."""
-    home = value.owner if isinstance(value.owner, Block) else value.owner.parent
+    home = value.block
     number, op = order[user], user
     while op.parent is not home:
         owner = None if op.parent is None else op.parent.owner

@@ -5,7 +5,11 @@ from itertools import product
 import pytest
 
 from tilewright.backends.nvidia.arch import row_for
-from tilewright.backends.nvidia.layouts.select_wgmma import wgmma_result_layout, wgmma_sharing
+from tilewright.backends.nvidia.layouts.select_wgmma import (
+    wgmma_obstacle,
+    wgmma_result_layout,
+    wgmma_sharing,
+)
 from tilewright.ir import Block
 from tilewright.ir.types import (
     DType,
@@ -135,3 +139,9 @@ def test_a_result_is_an_operand_of_the_next_product_in_registers():
     result = wgmma_result_layout(values, 16, (128, 128), 8)
     weights = operand_layout(wgmma_fragment(128, 16), result, "a", 64)
     assert weights == wgmma_result_layout(scores, 16, (128, 64), 8)
+
+
+@pytest.mark.parametrize("warps, noun", [(4, "1 warpgroup"), (8, "2 warpgroups")])
+def test_obstacle_counts_warpgroups(warps: int, noun: str) -> None:
+    obstacle = wgmma_obstacle(dot((32, 64, 64)), H100, warps)
+    assert obstacle.startswith(f"{noun} cannot compute 32 x 64: 64 rows each, ")
