@@ -1,8 +1,8 @@
 # The types of what `__init__.py` loads at first use.
 #
 # pyright: reportOverlappingOverload=false
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, ParamSpec, Protocol, overload
+from collections.abc import Callable
+from typing import Any, Generic, ParamSpec, Protocol, Unpack, overload
 
 from tilewright import backends as backends
 from tilewright import c as c
@@ -31,6 +31,7 @@ from tilewright.runtime import autotune as autotune
 from tilewright.runtime import heuristics as heuristics
 from tilewright.runtime import reinterpret as reinterpret
 from tilewright.runtime import set_allocator as set_allocator
+from tilewright.runtime.jit import JitOptions
 from tilewright.support import errors as errors
 from tilewright.support import settings as settings
 from tilewright.support.errors import AutotunerError as AutotunerError
@@ -45,7 +46,6 @@ from tilewright.triton_alias import knobs as knobs
 
 _P = ParamSpec("_P")
 _Compiled = CompiledKernel
-_Names = Sequence[str | int] | None
 
 # A launch takes the kernel's arguments, and options of the target by keyword. A type checker
 # compares the arguments with the signature; with an option it accepts any, since types cannot
@@ -95,19 +95,7 @@ class _Kernel(JITFunction, Generic[_P]):
 def jit(fn: Callable[_P, object]) -> _Kernel[_P]: ...
 @overload
 def jit(
-    fn: None = None,
-    *,
-    version: object = None,
-    repr: Callable[[Any], str] | None = None,
-    launch_metadata: Callable[..., Mapping[str, object]] | None = None,
-    do_not_specialize: _Names = None,
-    do_not_specialize_on_alignment: _Names = None,
-    debug: bool | None = None,
-    noinline: bool | None = None,
-    interpret: bool | None = None,
-    strict_triton: bool | None = None,
-    int64_offsets: bool | None = None,
-    check: str | Sequence[str] | None = None,
+    fn: None = None, **options: Unpack[JitOptions]
 ) -> Callable[[Callable[_P, object]], _Kernel[_P]]: ...
 
 TritonError = TilewrightError

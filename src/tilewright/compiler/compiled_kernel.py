@@ -29,7 +29,6 @@ from tilewright.support import (
     HookChain,
     LaunchMetadata,
     TilewrightError,
-    attribute_late,
     call_user_function,
     errors,
     function_late,
@@ -41,6 +40,7 @@ from tilewright.support import (
 from tilewright.support.asynchronous_exceptions import synchronous
 
 _inspect = function_late("tilewright.inspector.inspect_kernel:inspect_kernel")
+_html = function_late("tilewright.compiler.html_summary:variant_html")
 
 Rebuild = Callable[[Exception], "CompiledKernel"]
 """Compiles a kernel again; its argument is the reason why the stored one is unusable."""
@@ -398,7 +398,7 @@ class CompiledKernel:
 
     def _repr_html_(self) -> str:
         """The kernel in a notebook."""
-        return attribute_late("tilewright.compiler.html_summary:variant_html")(self)
+        return _html(self)
 
     def __repr__(self) -> str:
         return f"<CompiledKernel {self.name} for {self.target.backend}, {self.hash[:12]}>"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from dataclasses import replace
 from functools import partial
 from types import FunctionType, MethodType
-from typing import Any, Self, cast, overload
+from typing import Any, Self, TypedDict, Unpack, cast, overload
 
 from tilewright.backends import backend_named
 from tilewright.compiler import (
@@ -47,11 +47,11 @@ from tilewright.support import (
     Grid,
     HookChain,
     TilewrightWarning,
-    attribute_late,
     cached_property,
     call_user_function,
     checks_of,
     errors,
+    function_late,
     grid_for,
     kernel_boundary,
     normal_grid,
@@ -60,6 +60,8 @@ from tilewright.support import (
 )
 
 Kernel = Callable[..., Any]
+
+_html = function_late("tilewright.compiler.html_summary:kernel_html")
 
 
 class DispatchedLaunches(ABC):
@@ -273,10 +275,8 @@ class JITFunction(FunctionText, DeviceFunction, DispatchedLaunches, KernelInterf
 
     def _repr_html_(self) -> str:
         """The kernel in a notebook: source and compiled variants."""
-        show = attribute_late("tilewright.compiler.html_summary:kernel_html")
-        code = self.fn.__code__
-        location = f"{code.co_filename}:{code.co_firstlineno}"
-        return show(self.__name__, location, self.src, self.variants.kernels.made.values())
+        location = f"{self.fn.__code__.co_filename}:{self.starting_line_number}"
+        return _html(self.__name__, location, self.src, self.variants.kernels.made.values())
 
     @property
     def device_caches(self) -> dict[int, tuple[dict[str, CompiledKernel]]]:
@@ -502,7 +502,23 @@ def _unwrapped(fn: FunctionType) -> FunctionType:
     return fn
 
 
-_OPTIONS = frozenset(inspect.signature(JITFunction).parameters) - {"fn", "params", "compilable"}
+class JitOptions(TypedDict, total=False):
+    """The options of `jit`, as the decorator describes them."""
+
+    version: object
+    repr: Callable[[Any], str] | None
+    launch_metadata: Callable[..., Mapping[str, object]] | None
+    do_not_specialize: Selection
+    do_not_specialize_on_alignment: Selection
+    debug: bool | None
+    noinline: bool | None
+    interpret: bool | None
+    strict_triton: bool | None
+    int64_offsets: bool | None
+    check: str | Sequence[str] | None
+
+
+_OPTIONS = JitOptions.__optional_keys__
 
 
 @overload
@@ -510,21 +526,7 @@ def jit(fn: Kernel) -> JITFunction: ...
 
 
 @overload
-def jit(
-    fn: None = None,
-    *,
-    version: object = None,
-    repr: Callable[[Any], str] | None = None,
-    launch_metadata: Callable[..., Mapping[str, object]] | None = None,
-    do_not_specialize: Selection = None,
-    do_not_specialize_on_alignment: Selection = None,
-    debug: bool | None = None,
-    noinline: bool | None = None,
-    interpret: bool | None = None,
-    strict_triton: bool | None = None,
-    int64_offsets: bool | None = None,
-    check: str | Sequence[str] | None = None,
-) -> Callable[[Kernel], JITFunction]: ...
+def jit(fn: None = None, **options: Unpack[JitOptions]) -> Callable[[Kernel], JITFunction]: ...
 
 
 def jit(
