@@ -361,12 +361,12 @@ class JITFunction(FunctionText, DeviceFunction, DispatchedLaunches, KernelInterf
         return variant.kernel
 
     def _launch_with_hooks(self, variant: Variant, extents: Grid, call: BoundCall) -> None:
-        kernel = variant.kernel
+        kernel, extra = variant.kernel, self.launch_metadata
 
         def describe() -> dict[str, Any]:
             # only for hooks that look: the stream needs the driver
             stream = 0 if kernel.backend.memory is None else kernel.backend.memory.current()[1]
-            return kernel.described(extents, stream, self.launch_metadata, call.named)
+            return kernel.described(extents, stream, extra, {} if extra is None else call.named)
 
         metadata = LaunchMetadata(describe, call.host_arrays)
         launch_enter(metadata)
