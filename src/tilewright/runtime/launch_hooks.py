@@ -8,10 +8,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from tilewright.support import HookChain, LaunchMetadata, errors, import_late
 from tilewright.support.asynchronous_exceptions import suppress
+
+T = TypeVar("T")
 
 launch_enter: HookChain[[LaunchMetadata]] = HookChain()
 launch_exit: HookChain[[LaunchMetadata]] = HookChain(reversed=True)
@@ -33,11 +35,11 @@ def title_of(metadata: LaunchMetadata | None) -> str:
     return name if location is None else f"{name} ({location})"
 
 
-class _Ranges(threading.local):
-    """The open ranges of launches in this thread, the latest last."""
+class OpenLaunches(threading.local, Generic[T]):
+    """An item for each open launch of this thread, the latest last."""
 
     def __init__(self) -> None:
-        self.open: list[ExitStack] = []
+        self.items: list[T] = []
 
 
 @contextmanager
@@ -48,17 +50,17 @@ def profiled_launches() -> Generator[None]:
     NVTX: by the package `nvtx`, else by PyTorch if it has a GPU. Errors: ToolMissing if there is
     neither PyTorch nor `nvtx`.
     """
-    makers, ranges = _range_makers(), _Ranges()
+    makers, ranges = _range_makers(), OpenLaunches[ExitStack]()
 
     def begin(metadata: LaunchMetadata | None) -> None:
         title = title_of(metadata)
         with ExitStack() as stack:
             for make in makers:
                 stack.enter_context(make(title))
-            ranges.open.append(stack.pop_all())
+            ranges.items.append(stack.pop_all())
 
     def end(metadata: LaunchMetadata | None) -> None:
-        ranges.open.pop().close()
+        ranges.items.pop().close()
 
     launch_enter.add(begin)
     launch_exit.add(end)

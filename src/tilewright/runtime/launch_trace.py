@@ -15,24 +15,51 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from tilewright.runtime.launch_hooks import launch_enter, launch_exit, location_of, title_of
-from tilewright.support import DeviceEvent, LaunchMetadata, kernel_hooks
-
-__all__ = ["LaunchTrace"]
+from tilewright.runtime.launch_hooks import (
+    OpenLaunches,
+    launch_enter,
+    launch_exit,
+    location_of,
+    title_of,
+)
+from tilewright.support import DeviceEvent, HookChain, LaunchMetadata, kernel_hooks
 
 _DEVICE = 1
 """The process of a trace that shows the runs on a GPU; the other one is the host's."""
 
 
-class _OpenLaunches(threading.local):
-    """When the open launches of this thread began, the latest last."""
+class _Listeners:
+    """Listeners to a hook of `kernel_hooks`, which has room for one, besides the user's."""
 
-    def __init__(self) -> None:
-        self.begins: list[int] = []
+    def __init__(self, hook: str) -> None:
+        self.hook = hook
+        self.chain: HookChain[...] = HookChain()
+        self.user: Callable[..., object] | None = None
+
+    def add(self, listener: Callable[..., object]) -> None:
+        """Call `listener` from now on, and the user's as before."""
+        if not self.chain:
+            self.user = getattr(kernel_hooks, self.hook)
+            setattr(kernel_hooks, self.hook, self)
+        self.chain.add(listener)
+
+    def remove(self, listener: Callable[..., object]) -> None:
+        """Call `listener` no longer."""
+        self.chain.remove(listener)
+        if not self.chain:
+            setattr(kernel_hooks, self.hook, self.user)
+
+    def __call__(self, **found: Any) -> None:
+        self.chain(**found)
+        if self.user is not None:
+            self.user(**found)
+
+
+_compiled, _tuned = _Listeners("listener"), _Listeners("tuned")
 
 
 class LaunchTrace:
@@ -46,18 +73,22 @@ class LaunchTrace:
         self._rows: list[tuple[str, str, int, int, int, int, Iterable[tuple[str, object]]]] = []
         self._pid = os.getpid()
         self.locations: dict[str, str] = {}
-        self._open = _OpenLaunches()
+        self._begins = OpenLaunches[int]()
+        self._hooks: tuple[tuple[Any, Callable[..., object]], ...] = (
+            (launch_enter, self._begin),
+            (launch_exit, self._end),
+            (_compiled, self.compiled),
+            (_tuned, self.tuned),
+        )
 
     def __enter__(self) -> LaunchTrace:
-        launch_enter.add(self._begin)
-        launch_exit.add(self._end)
-        _listeners.add(self)
+        for chain, hook in self._hooks:
+            chain.add(hook)
         return self
 
     def __exit__(self, *_error: object) -> None:
-        launch_enter.remove(self._begin)
-        launch_exit.remove(self._end)
-        _listeners.remove(self)
+        for chain, hook in self._hooks:
+            chain.remove(hook)
 
     def write(self, path: Path, device_events: Iterable[DeviceEvent] = ()) -> None:
         """Write the trace; device_events: runs on a GPU, as rows of their own."""
@@ -87,7 +118,7 @@ class LaunchTrace:
         pid: int | None = None,
         tid: int | None = None,
     ) -> None:
-        """Add an event; begin, duration: in nanoseconds, of which the format wants thousands."""
+        """Add an event; begin, duration: in nanoseconds; the format has microseconds."""
         thread = threading.get_native_id() if tid is None else tid
         self._rows.append((name, kind, begin, duration, pid or self._pid, thread, arguments))
 
@@ -111,10 +142,10 @@ class LaunchTrace:
     # --- launches ---------------------------------------------------------------------------------
 
     def _begin(self, metadata: LaunchMetadata | None) -> None:
-        self._open.begins.append(time.perf_counter_ns())
+        self._begins.items.append(time.perf_counter_ns())
 
     def _end(self, metadata: LaunchMetadata | None) -> None:
-        end, begin = time.perf_counter_ns(), self._open.begins.pop()
+        end, begin = time.perf_counter_ns(), self._begins.items.pop()
         described = {} if metadata is None else metadata.get()
         if (location := location_of(metadata)) is not None:
             self.locations[str(described["name"])] = location
@@ -150,39 +181,3 @@ class LaunchTrace:
                 ("milliseconds", {str(config): ms[0] for config, ms in timings.items()}),
             ),
         )
-
-
-class _Listeners:
-    """The traces that record, in one place: `kernel_hooks` has room for one listener."""
-
-    def __init__(self) -> None:
-        self.traces: list[LaunchTrace] = []
-        self.others: tuple[Any, Any] = (None, None)
-
-    def add(self, trace: LaunchTrace) -> None:
-        """Call `trace` from now on, and the user's listeners as before."""
-        if not self.traces:
-            self.others = kernel_hooks.listener, kernel_hooks.tuned
-            kernel_hooks.listener, kernel_hooks.tuned = self._compiled, self._tuned
-        self.traces.append(trace)
-
-    def remove(self, trace: LaunchTrace) -> None:
-        """Call `trace` no longer."""
-        self.traces.remove(trace)
-        if not self.traces:
-            kernel_hooks.listener, kernel_hooks.tuned = self.others
-
-    def _compiled(self, **found: Any) -> None:
-        for trace in self.traces:
-            trace.compiled(**found)
-        if self.others[0] is not None:
-            self.others[0](**found)
-
-    def _tuned(self, **found: Any) -> None:
-        for trace in self.traces:
-            trace.tuned(**found)
-        if self.others[1] is not None:
-            self.others[1](**found)
-
-
-_listeners = _Listeners()

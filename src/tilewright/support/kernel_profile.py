@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol, Self
 
-__all__ = ["DeviceEvent", "KernelProfiler", "LineCost"]
-
 
 class LineCost(NamedTuple):
     """The time of one line of a kernel. line: 0 for code without a place in the source"""
