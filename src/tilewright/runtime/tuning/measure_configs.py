@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 
 from tilewright.backends import Backend
 from tilewright.runtime.bench import Bar, step_bar
 from tilewright.runtime.tuning.timing_store import StoredTimings, Timing
+from tilewright.runtime.tuning.timing_table import labels_of
 from tilewright.runtime.tuning.trial_launches import Trial
 from tilewright.runtime.tuning.tuning_arguments import Bench
-from tilewright.runtime.tuning.tuning_config import Config, labels_of
+from tilewright.runtime.tuning.tuning_config import Config
 from tilewright.support import TilewrightWarning
 from tilewright.support.data_class import dataclass
 
@@ -78,12 +79,13 @@ class Tuning:
 
     def _measure(self, groups: list[list[Config]], end: float, bar: Bar) -> int:
         """Measure until the time is over; return the number of configurations left."""
-        label = labels_of([*self.timings, *(group[0] for group in groups)])
+        measured = [*self.timings, *(group[0] for group in groups)]
+        labels = labels_of(map(str, measured))
         for number, group in enumerate(groups):
             # continue until there is a configuration that can be launched
             if time.perf_counter() > end and self._best() is not None:
                 return sum(map(len, groups[number:]))
-            bar(f"{label(group[0])}{self._best_so_far(label)}")
+            bar(f"{labels[str(group[0])]}{self._best_so_far(labels)}")
             timing = self.trial.time(group[0], self.bench)
             self.timings.update(dict.fromkeys(group, timing))
             if self.stored is not None:
@@ -95,9 +97,9 @@ class Tuning:
         can_run = [config for config, timing in self.timings.items() if math.isfinite(timing[0])]
         return min(can_run, key=lambda config: self.timings[config][0], default=None)
 
-    def _best_so_far(self, label: Callable[[Config], str]) -> str:
+    def _best_so_far(self, labels: Mapping[str, str]) -> str:
         best = self._best()
-        return "" if best is None else f"\nbest {self.timings[best][0]:.4f} ms: {label(best)}"
+        return "" if best is None else f"\nbest {self.timings[best][0]:.4f} ms: {labels[str(best)]}"
 
     def _warn(self, left: int) -> None:
         warnings.warn(

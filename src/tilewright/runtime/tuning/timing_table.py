@@ -1,10 +1,11 @@
-"""Timings of configurations as a table, for PRINT_AUTOTUNING and `tilewright tuning`."""
+"""Short names of configurations; their timings as a table, for PRINT_AUTOTUNING and `tilewright
+tuning`."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from tilewright.support.data_class import dataclass
 
@@ -24,10 +25,19 @@ class TimingRow:
     ratio: float
 
 
+def labels_of(texts: Iterable[str]) -> dict[str, str]:
+    """Short names for texts of configurations: the parts in which they differ from others."""
+    parts = {text: _BETWEEN.split(text) for text in texts}
+    common = set[str].intersection(*map(set, parts.values())) if len(parts) > 1 else set[str]()
+    return {
+        text: ", ".join(part for part in found if part not in common) or text
+        for text, found in parts.items()
+    }
+
+
 def timing_rows(timings: Mapping[str, Sequence[float]]) -> list[TimingRow]:
     """The rows for texts of configurations, the fastest first."""
-    parts = {text: _BETWEEN.split(text) for text in timings}
-    common = set[str].intersection(*map(set, parts.values())) if len(parts) > 1 else set[str]()
+    labels = labels_of(timings)
     groups: dict[tuple[float, ...], list[str]] = {}
     for text, timing in timings.items():
         groups.setdefault(tuple(timing), []).append(text)
@@ -35,7 +45,7 @@ def timing_rows(timings: Mapping[str, Sequence[float]]) -> list[TimingRow]:
     best = ranked[0][0][0] if ranked else math.inf
     return [
         TimingRow(
-            ", ".join(part for part in parts[texts[0]] if part not in common) or texts[0],
+            labels[texts[0]],
             len(texts),
             timing[0],
             timing[0] / best if math.isfinite(best) else math.inf,

@@ -60,22 +60,6 @@ class Config:
         return f"Config({self})"
 
 
-def labels_of(configs: Sequence[Config]) -> Callable[[Config], str]:
-    """Short names of configurations: the parts in which they differ."""
-    values: dict[str, list[object]] = {}
-    for config in configs:
-        for name, value in config.all_kwargs().items():
-            values.setdefault(name, []).append(value)
-    same = {name for name, found in values.items() if len(found) == len(configs)}
-    same = {name for name in same if all(value == values[name][0] for value in values[name])}
-
-    def label(config: Config) -> str:
-        shown = {k: v for k, v in config.all_kwargs().items() if k not in same}
-        return ", ".join(f"{name}: {value}" for name, value in shown.items()) or str(config)
-
-    return label
-
-
 class Pruning:
     """Pruning of configurations before an autotuner measures them.
 
