@@ -1,4 +1,4 @@
-"""Lowering of a function in every front end: handler tables, the session, the frame.
+"""Lowering of a function in every front end: the session, the frame.
 
 A *frame* is one activation of one function: the kernel, or a call that is being inlined into it.
 The *session* is the state that all frames of one kernel share. Each front end derives both for its
@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import field
-from typing import Any, Generic, TypeVar, cast
+from typing import Generic, TypeVar
 
 from tilewright.frontend.semantics.semantic_context import Context
 from tilewright.ir import Block
@@ -19,24 +19,7 @@ from tilewright.support import SourceLoc, errors
 from tilewright.support.data_class import dataclass
 
 Function = TypeVar("Function")
-Handler = TypeVar("Handler", bound=Callable[..., object])
 Node = TypeVar("Node")
-Registered = TypeVar("Registered", bound=Callable[..., object])
-
-
-class HandlerTable(dict[type[Any], Handler], Generic[Handler]):
-    """Handlers by the class of syntax node that they lower."""
-
-    def register(self, *kinds: type[Any]) -> Callable[[Registered], Registered]:
-        """Decorator: the function lowers nodes of these classes."""
-
-        def add(handler: Registered) -> Registered:
-            for kind in kinds:
-                # A handler takes its own class of node, and is only ever called with that.
-                self[kind] = cast("Handler", handler)
-            return handler
-
-        return add
 
 
 _DEEPEST_RECURSION = 100

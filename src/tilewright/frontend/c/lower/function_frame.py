@@ -10,30 +10,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from typing import NoReturn, cast
+from typing import Any, NoReturn, cast
 
 from tilewright import language as tl
 from tilewright.frontend.c import syntax
 from tilewright.frontend.c.c_tokens import Span
 from tilewright.frontend.c.preprocess import expansion_notes, location
-from tilewright.frontend.lowering_frame import HandlerTable, LoweringFrame, LoweringSession
+from tilewright.frontend.lowering_frame import LoweringFrame, LoweringSession
 from tilewright.frontend.semantics import Context, call_builtin, constant
 from tilewright.ir import Value
 from tilewright.ir.types import DType, Type, element_of, i1, i64, with_element
 from tilewright.language import Constexpr, tensor
 from tilewright.support import SourceLoc, errors
 from tilewright.support.data_class import dataclass
+from tilewright.support.registration import Registration
 
 ExpressionHandler = Callable[["FunctionFrame", syntax.Expression], object]
 StatementHandler = Callable[["FunctionFrame", syntax.Statement], None]
 
-EXPRESSIONS: HandlerTable[ExpressionHandler] = HandlerTable()
-STATEMENTS: HandlerTable[StatementHandler] = HandlerTable()
+EXPRESSIONS: dict[type[Any], ExpressionHandler] = {}
+STATEMENTS: dict[type[Any], StatementHandler] = {}
 
-expression = EXPRESSIONS.register
+expression = Registration(EXPRESSIONS)
 """Decorator of the handlers of expressions; they return a tensor or a compile-time value."""
 
-statement = STATEMENTS.register
+statement = Registration(STATEMENTS)
 """Decorator of the handlers of statements."""
 
 

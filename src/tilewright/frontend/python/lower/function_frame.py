@@ -8,9 +8,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from tilewright.frontend.lowering_frame import HandlerTable, LoweringFrame, LoweringSession
+from tilewright.frontend.lowering_frame import LoweringFrame, LoweringSession
 from tilewright.frontend.python.captured_names import Environment
 from tilewright.frontend.python.function_source import FunctionSource, source_of
 from tilewright.frontend.python.lower.strict_triton import refuse_extensions
@@ -19,6 +19,7 @@ from tilewright.language import DeviceFunction
 from tilewright.support import SourceLoc, errors
 from tilewright.support.data_class import dataclass
 from tilewright.support.fresh_stack import nested
+from tilewright.support.registration import Registration
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +47,13 @@ Outcome = Returned | Ending | None
 ExpressionHandler = Callable[["FunctionFrame", ast.expr], object]
 StatementHandler = Callable[["FunctionFrame", ast.stmt], Outcome]
 
-EXPRESSIONS: HandlerTable[ExpressionHandler] = HandlerTable()
-STATEMENTS: HandlerTable[StatementHandler] = HandlerTable()
+EXPRESSIONS: dict[type[Any], ExpressionHandler] = {}
+STATEMENTS: dict[type[Any], StatementHandler] = {}
 
-expression = EXPRESSIONS.register
+expression = Registration(EXPRESSIONS)
 """Decorator of the handlers of expressions; they return a language value."""
 
-statement = STATEMENTS.register
+statement = Registration(STATEMENTS)
 """Decorator of the handlers of statements; they return an `Outcome`."""
 
 
