@@ -4,7 +4,7 @@
 
 #include "dispatch_descriptors.h"
 
-// Whether an integer is in the range of its declared type: 0 bits stand for 64.
+// Whether an integer is in the range of its declared type: 0 bits represent 64.
 static bool is_in_declared_range(int64_t value, uint64_t flags) {
     uint64_t bits = flags >> RANGE & 63;
     if (bits == 0)
@@ -17,6 +17,7 @@ static bool is_in_declared_range(int64_t value, uint64_t flags) {
 // The class of an integer: 1 for the number 1; 2 for an i32, 5 for a wider one, each 1 more for
 // every divisor of key_rules.py, and 8 more if it is negative.
 static uint64_t integer_class(int64_t value, uint64_t flags) {
+    static_assert(DIVISORS == 2, "one term for each divisor; classes of two types must differ");
     if (value == 1 && !(flags & UNSPECIALIZED))
         return 1;
     return (value == (int32_t)value ? 2 : 5) + has_divisibility(value, HALF_ALIGNED, flags) +

@@ -22,6 +22,7 @@ enum {
     SLOT_F32 = 1,
     SLOT_F64 = 2,
     SLOT_I1 = 3,
+    DIVISORS = 2,
     ALIGNED = 15,
     HALF_ALIGNED = 7,
 };

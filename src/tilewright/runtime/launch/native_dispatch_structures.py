@@ -29,6 +29,7 @@ from tilewright.runtime.arguments.key_rules import (
     ALIGNMENT,
     BY_VALUE,
     CONSTEXPR,
+    DIVISORS,
     FLOAT,
     HALF_ALIGNMENT,
     LAYOUT,
@@ -199,6 +200,7 @@ DISPATCH = NativeProgram(
         "RANGE": RANGE,
         "MULTIPLE": MULTIPLE,
         **{f"SLOT_{kind.upper()}": number for number, kind in enumerate(SLOT_KINDS)},
+        "DIVISORS": len(DIVISORS),
         # masks of the bits that are 0 in multiples of DIVISORS
         "ALIGNED": ALIGNMENT - 1,
         "HALF_ALIGNED": HALF_ALIGNMENT - 1,
