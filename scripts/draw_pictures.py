@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -156,7 +156,7 @@ def softmax_kernel(out_ptr: Any, x_ptr: Any, stride: Any, columns: Any, BLOCK: t
 
 
 def numpy_operations() -> list[Operation]:
-    """What NumPy executes for a softmax."""
+    """The operations that NumPy executes for a softmax."""
     x = np.ones((4, 8), np.float32).view(Traced)
     naive_softmax(x)
     return x.log
@@ -311,6 +311,26 @@ def owners(layout: LinearLayout) -> dict[tuple[int, ...], list[dict[str, int]]]:
 
 
 SHOWN_LANE = 5
+ROW, TOP = 22, 84
+"""Height of a row of a layout's picture, and where the first one starts."""
+
+
+def _layout_picture(
+    size: tuple[int, int], title: str, description: str, head: str, layout: LinearLayout
+) -> Picture:
+    """A picture of a layout, so far with its head and the layout as text."""
+    picture = Picture(*size, title, f"{layout}. {description}")
+    picture.text(14, 28, head, "head")
+    picture.text(14, 48, str(layout), "code small soft")
+    return picture
+
+
+def _axes(picture: Picture, left: int, width: int, columns: Sequence[str], indent: int) -> None:
+    """Labels above columns of a width, and indices of 16 rows that end before them."""
+    for column, label in enumerate(columns):
+        picture.text(left + column * width + width / 2, TOP - 8, label, "middle small soft")
+    for row in range(16):
+        picture.text(left - indent, TOP + row * ROW + 15, str(row), "end small soft")
 
 
 def layout_mma() -> Picture:
@@ -318,25 +338,22 @@ def layout_mma() -> Picture:
     layout = FRAGMENTS["m16n8k16.b16"].c
     places = owners(layout)
     held = sorted(c for c, found in places.items() if found[0]["lane"] == SHOWN_LANE)
-    picture = Picture(
-        566, 470, "Lane and register of each element of the result of mma.sync.m16n8k16",
-        f"{layout}. Lane {SHOWN_LANE} holds the elements {held}.",
-    )  # fmt: skip
-    picture.text(14, 28, "Result of mma.sync.m16n8k16, 16 x 8 fp32", "head")
-    picture.text(14, 48, str(layout), "code small soft")
-    width, height, left, top = 62, 22, 54, 84
-    for column in range(8):
-        picture.text(left + column * width + width / 2, 76, str(column), "middle small soft")
-    for row in range(16):
-        picture.text(left - 10, top + row * height + 15, str(row), "end small soft")
+    picture = _layout_picture(
+        (566, 470),
+        "Lane and register of each element of the result of mma.sync.m16n8k16",
+        f"Lane {SHOWN_LANE} holds the elements {held}.",
+        "Result of mma.sync.m16n8k16, 16 x 8 fp32",
+        layout,
+    )
+    width, left = 62, 54
+    _axes(picture, left, width, [str(column) for column in range(8)], 10)
     for (row, column), (place, *_) in sorted(places.items()):
-        x, y = left + column * width, top + row * height
+        x, y = left + column * width, TOP + row * ROW
         lane, register = place["lane"], place["register"]
-        picture.cell(x, y, width, height, f"{lane} : r{register}", f"c{lane % 4}", "small")
+        picture.cell(x, y, width, ROW, f"{lane} : r{register}", f"c{lane % 4}", "small")
     for row, column in held:
-        picture.rect(
-            left + column * width + 1, top + row * height + 1, width - 2, height - 2, "none bold"
-        )
+        x, y = left + column * width, TOP + row * ROW
+        picture.rect(x + 1, y + 1, width - 2, ROW - 2, "none bold")
     picture.text(
         14,
         458,
@@ -350,21 +367,19 @@ def layout_blocked() -> Picture:
     """The lane and warp of each vector of a tile that is accessed by 16 bytes."""
     layout = blocked((16, 64), (1, 8), (4, 8), (4, 1), order=(1, 0))
     places = owners(layout)
-    picture = Picture(
-        760, 470, "Lanes and warps of a blocked layout of 16 x 64 elements",
-        f"{layout}. Each lane holds 8 adjacent elements; 8 lanes hold a row, a warp 4 rows.",
-    )  # fmt: skip
-    picture.text(14, 28, "A tile of 16 x 64 fp16, laid out for accesses of 16 bytes", "head")
-    picture.text(14, 48, str(layout), "code small soft")
-    width, height, left, top = 83, 22, 80, 84
-    for column in range(0, 64, 8):
-        x = left + column // 8 * width
-        picture.text(x + width / 2, 76, f"{column}–{column + 7}", "middle small soft")
+    picture = _layout_picture(
+        (760, 470),
+        "Lanes and warps of a blocked layout of 16 x 64 elements",
+        "Each lane holds 8 adjacent elements; 8 lanes hold a row, a warp 4 rows.",
+        "A tile of 16 x 64 fp16, laid out for accesses of 16 bytes",
+        layout,
+    )
+    width, left = 83, 80
+    _axes(picture, left, width, [f"{column}–{column + 7}" for column in range(0, 64, 8)], 14)
     for row in range(16):
         (first, *_) = places[row, 0]
-        picture.text(66, top + row * height + 15, str(row), "end small soft")
         if row % 4 == 0:
-            picture.text(8, top + row * height + 15, f"warp {first['warp']}", "small")
+            picture.text(8, TOP + row * ROW + 15, f"warp {first['warp']}", "small")
         for column in range(0, 64, 8):
             held = [places[row, column + i][0] for i in range(8)]
             registers = [p["register"] for p in held]
@@ -372,7 +387,7 @@ def layout_blocked() -> Picture:
             label = f"{held[0]['lane']} : r{registers[0]}–r{registers[-1]}"
             x = left + column // 8 * width
             fill = f"c{held[0]['warp']}"
-            picture.cell(x, top + row * height, width, height, label, fill, "small")
+            picture.cell(x, TOP + row * ROW, width, ROW, label, fill, "small")
     picture.text(left, 456, "5 : r0–r7: registers 0 to 7 of lane 5 of the warp", "small")
     return picture
 
