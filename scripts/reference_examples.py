@@ -20,7 +20,7 @@ from tilewright import jit
 
 
 """
-"""What the program of each example starts with."""
+"""The first lines of each example's program."""
 
 _PREFIXES = {
     "tl.": "tilewright.language",

@@ -40,7 +40,7 @@ def variant_html(kernel: CompiledKernel) -> str:
         "hash": kernel.hash,
     }
     rows = [(name, str(value)) for name, value in facts.items() if value not in ("", None)]
-    # only text: a cubin or an object file says nothing in a page
+    # only text: no cubin, no object file
     texts = [("tile IR", kernel.asm.get("ttir"))]
     texts += [(kind, kernel.asm.get(kind)) for kind in _MACHINE_CODE]
     shown = (_details(title, text) for title, text in texts if isinstance(text, str))

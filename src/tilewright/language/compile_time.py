@@ -210,9 +210,6 @@ class Constexpr:
 set_value = cast("Any", Constexpr).value.__set__
 """Sets the value of a new constexpr, which is not watched yet."""
 
-_watchers: dict[int, list[Callable[[], object]]] = {}
-
-
 Constexpr.__name__ = Constexpr.__qualname__ = "constexpr"
 
 
@@ -226,6 +223,9 @@ class constexpr(Constexpr):
 
     For type checkers it is Any: launches pass plain values for parameters with this annotation.
     """
+
+
+_watchers: dict[int, list[Callable[[], object]]] = {}
 
 
 def watch(value: Constexpr, changed: Callable[[], object]) -> None:

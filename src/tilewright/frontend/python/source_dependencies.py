@@ -150,7 +150,7 @@ class _Collector:
         # Line tables hold line numbers. Not names of files: those of notebooks change every day.
         if settings().compilation.line_info:
             self._add("line", str(fn.__code__.co_firstlineno))
-        # Defaults are evaluated once, at the definition: equal text may stand for other values.
+        # Defaults are evaluated once, at the definition: equal text may have given other values.
         for default in (*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values()):
             self._add("default", _fingerprint(default))
             if isinstance(default, DeviceFunction | constexpr_function):

@@ -41,7 +41,7 @@ def cast_value(ctx: Context, value: Value, element: ir.DType) -> Value:
 
 
 def element_type(ctx: Context, what: str, requested: object) -> ir.Scalar:
-    """The IR type of a dtype argument; a block type stands for its element."""
+    """The IR type of a dtype argument; a block type counts as its element."""
     requested = unwrap(requested)
     if not isinstance(requested, dtype):
         meant = _named_like(requested) or _PYTHON_TYPES.get(_described(requested))

@@ -154,7 +154,7 @@ def _as_tile(ctx: Context, function: str, value: object, axis: object) -> tensor
 
 
 def optional_axis(ctx: Context, function: str, axis: object, tile: Value) -> int | None:
-    """An axis of a tile; None stands for all."""
+    """An axis of a tile; None for all."""
     rank = len(shape_of(tile.type))
     return None if unwrap(axis) is None else constant_arguments.axis(ctx, function, axis, rank)
 

@@ -136,7 +136,7 @@ def reinterpret(tensor: Any, dtype: Any) -> Any:
 
 
 def dtype_of(value: Any) -> DType:
-    """The element type that a dtype of the language, NumPy or torch stands for."""
+    """The element type that a dtype of the language, NumPy or torch denotes."""
     if isinstance(value, dtype):
         element = value.ir
         assert isinstance(element, DType)

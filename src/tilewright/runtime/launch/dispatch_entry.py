@@ -1,4 +1,4 @@
-"""Cache entries of native dispatch: the launch that certain descriptors stand for."""
+"""Cache entries of native dispatch: the launch with certain descriptors."""
 
 from __future__ import annotations
 

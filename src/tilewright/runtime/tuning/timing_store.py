@@ -126,7 +126,7 @@ def _value_text(value: object) -> str:
 
 
 def _as_json(ms: float) -> float | None:
-    """JSON has no infinity, which stands for a configuration that cannot run."""
+    """JSON has no infinity, the timing of a configuration that cannot run."""
     return ms if math.isfinite(ms) else None
 
 
