@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, Self
+from typing import Protocol, Self
+
+from tilewright.support.data_class import dataclass
 
 
-class LineCost(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class LineCost:
     """The time of one line of a kernel. line: 0 for code without a place in the source"""
 
     kernel: str
@@ -14,7 +17,8 @@ class LineCost(NamedTuple):
     seconds: float
 
 
-class DeviceEvent(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class DeviceEvent:
     """One run of a kernel on a device, in nanoseconds of `time.perf_counter_ns`."""
 
     kernel: str

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from tilewright.llvm import LineTable, line_table
+from tilewright import llvm
 from tilewright.support import attribute_late, cached_property, operating_system, settings
 
 
@@ -26,9 +26,9 @@ class LoadedCode:
         return f"{self.name} ({self.location})"
 
     @cached_property
-    def table(self) -> LineTable:
+    def table(self) -> llvm.LineTable:
         """The functions and lines of its section of code; empty for unknown formats."""
-        return line_table(self.obj, self.name) or LineTable({self.name: (0, 0)})
+        return llvm.line_table(self.obj, self.name) or llvm.LineTable({self.name: (0, 0)})
 
     @property
     def base(self) -> int:
