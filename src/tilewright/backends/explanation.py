@@ -61,6 +61,15 @@ class LoopRow:
     writes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        shape = "x".join(map(str, self.shape)) or "a scalar"
+        text = f"nest {self.number} over {shape}, {self.lanes} lanes"
+        if len(self.shape) > 1:
+            text += f" along dimension {self.along}"
+        text += f": lines {', '.join(map(str, self.lines))}" if self.lines else ""
+        text += "".join(f"; writes {tile} to scratch memory" for tile in self.writes)
+        return text + "".join(f"; {note}" for note in self.notes)
+
 
 @dataclass(frozen=True, slots=True)
 class LayoutRow:
@@ -219,11 +228,16 @@ class Explanation:
         """The report for people, in lines of so many columns; None: each text on one line."""
         return _text_of(self, columns)
 
+    def summary(self) -> list[str]:
+        """Lines about the whole kernel: its resources, and how many programs run at a time."""
+        return _summary_of(self)
+
     def __str__(self) -> str:
         return self.text(100)
 
 
 _text_of = function_late("tilewright.backends.explanation_text:text_of")
+_summary_of = function_late("tilewright.backends.explanation_text:summary_of")
 
 
 def distinct_rows(rows: Iterable[OpRow]) -> list[OpRow]:

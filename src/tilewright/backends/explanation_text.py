@@ -22,7 +22,6 @@ from tilewright.backends.explanation import (
     Bound,
     CpuResources,
     Explanation,
-    LoopRow,
     OpRow,
     Resources,
 )
@@ -43,10 +42,10 @@ def text_of(explanation: Explanation, columns: int | None) -> str:
     """See `Explanation.text`."""
     width = columns or _UNLIMITED
     lines = [*_op_lines(explanation.rows, width)]
-    for paragraph in _summary(explanation):
+    for paragraph in summary_of(explanation):
         lines += _wrapped(paragraph, width, "", "  ")
     for row in explanation.loops:
-        lines += _wrapped(_loop_text(row), width, "  ", "    ")
+        lines += _wrapped(str(row), width, "  ", "    ")
     for paragraph in () if explanation.bound is None else _bound_lines(explanation.bound):
         lines += _wrapped(paragraph, width, "", "  ")
     for note in explanation.notes:
@@ -112,7 +111,8 @@ def _table_row(cells: Sequence[str], widths: Sequence[int], width: int) -> Itera
 # ---- the whole kernel ----------------------------------------------------------------------------
 
 
-def _summary(explanation: Explanation) -> list[str]:
+def summary_of(explanation: Explanation) -> list[str]:
+    """See `Explanation.summary`."""
     name = f"{explanation.kernel} on {explanation.target}"
     resources = explanation.resources
     if isinstance(resources, Resources):
@@ -140,17 +140,6 @@ def _cpu_lines(name: str, r: CpuResources, loops: int) -> list[str]:
     lines.append(threads)
     nests = f"{loops} loop nests" if loops != 1 else "1 loop nest"
     return [*lines, f"{nests}, {_count(r.scratch, 'B')} of scratch memory per thread"]
-
-
-def _loop_text(row: LoopRow) -> str:
-    shape = "x".join(map(str, row.shape)) or "a scalar"
-    lines = ", ".join(map(str, row.lines))
-    text = f"nest {row.number} over {shape}, {row.lanes} lanes"
-    if len(row.shape) > 1:
-        text += f" along dimension {row.along}"
-    text += f": lines {lines}" if lines else ""
-    text += "".join(f"; writes {tile} to scratch memory" for tile in row.writes)
-    return text + "".join(f"; {note}" for note in row.notes)
 
 
 def _bound_lines(bound: Bound) -> list[str]:

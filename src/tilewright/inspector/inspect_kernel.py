@@ -101,14 +101,15 @@ def _contents(
         stage: located_lines(stage, text, texts.get("llir", "")) for stage, text in texts.items()
     }
     chains = _numbered(panes)
+    files = source_files(chains)
     table = LineTable()
     passes = pass_changes(recorded.passes, table)
     data: dict[str, Any] = {
         "kernel": name,
         "error": _error_text(recorded.error, missing),
         "missing": missing,
-        "files": source_files(chains),
-        "chains": _chain_numbers(chains),
+        "files": files,
+        "chains": _chain_numbers(chains, [file["path"] for file in files]),
         "panes": [
             {
                 "stage": stage,
@@ -123,6 +124,8 @@ def _contents(
         "passes": passes,
         "pass_lines": list(table.numbers),
         "explanation": None if explanation is None else explanation.as_json(),
+        "summary": [] if explanation is None else explanation.summary(),
+        "nests": [] if explanation is None else [*map(str, explanation.loops)],
         "seconds": seconds,
     }
     if explanation is None:
@@ -169,11 +172,7 @@ def _runs(numbers: Iterable[int]) -> list[list[int]]:
     return [[number, len([*run])] for number, run in groupby(numbers)]
 
 
-def _chain_numbers(chains: Mapping[Chain, int]) -> list[list[list[int]]]:
-    """Each chain as pairs of the number of its file, in the order of `source_files`, and the
-    line."""
-    files: dict[str, int] = {}
-    for chain in chains:
-        for file, _ in reversed(chain):
-            files.setdefault(file, len(files))
-    return [[[files[file], line] for file, line in chain] for chain in chains]
+def _chain_numbers(chains: Iterable[Chain], paths: Iterable[str]) -> list[list[list[int]]]:
+    """Each chain as pairs of the number of its file and the line."""
+    numbers = {path: number for number, path in enumerate(paths)}
+    return [[[numbers[file], line] for file, line in chain] for chain in chains]

@@ -190,17 +190,10 @@ function showLine(key) {
     rows.length ? opTable(rows) : "");
 }
 
-const FACTS = {
-  cuda: (r) => `${r.warps} warps, ${r.registers} registers per thread, ${r.spills} spilled words, ` +
-    `${r.shared} bytes of shared memory; ${r.programs} programs per multiprocessor (${Math.round(100 * r.occupancy)}% of its warps), limited by ${r.limit}`,
-  cpu: (r) => `${r.registers} vector registers of ${r.vector_bits} bits (${r.features.join(", ")}), ${r.threads} threads, ` +
-    `${r.scratch} bytes of scratch memory per thread` + (r.per_thread === null ? "" : `, ${r.per_thread} programs on the busiest thread`),
-};
-
 function whySection() {
   const section = $("why");
   if (!explained) return;
-  section.append(element("p", {}, FACTS[explained.backend](explained.resources)));
+  section.append(element("p", {}, data.summary.join("; ")));
   const jump = (place) => {
     const at = place.lastIndexOf(":");
     const number = data.files.findIndex((file) => file.path === place.slice(0, at));
@@ -219,12 +212,8 @@ function whySection() {
     section.append(element("div", {}, place ? element("button", { class: "link", onclick: () => jump(place) },
       place.split("/").at(-1)) : "no line", " ", element("code", {}, place ? textOf(place) : "")), opTable(rows));
   }
-  if (explained.loops.length) section.append(element("h3", {}, "Loop nests, in the order of execution"));
-  for (const loop of explained.loops) {
-    section.append(element("p", {}, `nest ${loop.number} over ${loop.shape.join("x")}, ${loop.lanes} lanes along dimension ${loop.along}, ` +
-      `lines ${loop.lines.join(", ")}${loop.writes.map((tile) => `; writes ${tile} to scratch memory`).join("")}` +
-      `${loop.notes.map((note) => `; ${note}`).join("")}`));
-  }
+  if (data.nests.length) section.append(element("h3", {}, "Loop nests, in the order of execution"));
+  for (const nest of data.nests) section.append(element("p", {}, nest));
 }
 
 // Instructions of the machine code that access spilled registers, by the kernel's line; the most first.
@@ -498,7 +487,7 @@ function roofline() {
 
 function start() {
   $("name").textContent = data.kernel;
-  $("facts").textContent = explained ? `${explained.target}: ${FACTS[explained.backend](explained.resources)}` : "";
+  $("facts").textContent = data.summary.join("; ");
   if (data.error) {
     $("error").hidden = false;
     $("error").append(element("h2", {}, "This kernel does not compile"), element("pre", { class: "error" }, data.error));

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 
 from tilewright.support.data_class import dataclass
 
@@ -163,6 +162,6 @@ def _sass(text: str, _llvm_ir: str) -> Iterator[LocatedLine]:
 _READERS: Mapping[str, Callable[[str, str], Iterator[LocatedLine]]] = {
     "llir": _llvm_ir,
     "ptx": _assembly,
-    "asm": partial(_assembly),
+    "asm": _assembly,
     "sass_lines": _sass,
 }

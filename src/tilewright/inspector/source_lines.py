@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import linecache
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -40,7 +40,8 @@ def source_files(chains: Iterable[Chain]) -> list[dict[str, Any]]:
 def _file(file: str, numbers: set[int]) -> dict[str, Any]:
     text = "".join(linecache.getlines(file))
     tokens = _tokens(file, text)
-    shown = sorted({line for number in numbers for line in _around(text, number)})
+    functions = _functions(text)
+    shown = sorted({line for number in numbers for line in _around(functions, number)})
     lines = text.splitlines()
     return {
         "name": Path(file).name, "path": file,
@@ -48,22 +49,29 @@ def _file(file: str, numbers: set[int]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _around(text: str, number: int) -> range:
-    """The lines of the innermost function around a line, with its decorators."""
-    found = range(number - _AROUND, number + _AROUND + 1)
+def _functions(text: str) -> list[range]:
+    """The lines of each function with its decorators, inner functions last; none for a file of
+    another language."""
     try:
         nodes = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef)]
     except SyntaxError:
-        return found
-    for node in nodes:
-        first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-        if first <= number <= (node.end_lineno or first):
-            found = range(first, min(node.end_lineno or first, first + _MOST_LINES) + 1)
-    return found
+        return []
+    return [
+        range(
+            min([n.lineno, *(d.lineno for d in n.decorator_list)]), (n.end_lineno or n.lineno) + 1
+        )
+        for n in nodes
+    ]
+
+
+def _around(functions: Sequence[range], number: int) -> range:
+    """The lines of the innermost function around a line."""
+    inside = [function for function in functions if number in function]
+    return inside[-1][:_MOST_LINES] if inside else range(number - _AROUND, number + _AROUND + 1)
 
 
 def _tokens(file: str, text: str) -> dict[int, list[list[Any]]]:
-    """By line, runs of [class, length]; "" for plain text. None for a file of another language."""
+    """By line, runs of [class, length]; "" for plain text. Empty for an unknown language."""
     try:
         name = file if "." in file else f"{file}.py"
         lexer = cast("Any", lexers).get_lexer_for_filename(name, stripnl=False)
