@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -262,17 +262,23 @@ class CompiledKernel:
         """How each load, store and dot was lowered, why, and the resources; prints as a table.
 
         sizes, grid: values of integer arguments by name and the grid of a launch, to compare its
-        work with the limits of a device. Errors: NotExplained, InvalidOption, BadGrid.
+        work with the limits of a device. Errors: NotExplained, InvalidOption, UnknownName, BadGrid.
         """
         with user_boundary:
             if self.backend.explain is None:
                 raise errors.NotExplained(self.backend.name)
             if grid is None and sizes:
                 raise errors.InvalidOption("grid", "given with sizes", None)
+            module = self.asm.module()
+            constants: Iterable[str] = getattr(self.src, "constant_texts", ())
+            names = {*(arg.name for arg in module.kernel.args), *constants}
+            for name in sizes or ():
+                if name not in names:
+                    raise errors.UnknownName("argument", name, names, self.name)
             launch = None if grid is None else LaunchSizes(sizes or {}, normal_grid(grid))
             metadata = self.metadata
             context = StageContext(self.target, metadata.options, metadata.as_dict())
-            return self.backend.explain(self.asm.module(), context, launch)
+            return self.backend.explain(module, context, launch)
 
     def inspect(
         self,

@@ -10,7 +10,7 @@ from typing import Any
 from tilewright.backends import CommonOptions, Explanation, GPUTarget
 from tilewright.compiler import CompiledKernel, IRSource, KernelSource
 from tilewright.inspector.located_text import Chain, LocatedLine, located_lines
-from tilewright.inspector.page import write_page
+from tilewright.inspector.page import page_text
 from tilewright.inspector.pass_changes import LineTable, pass_changes
 from tilewright.inspector.pictures import roofline_svg, schedule_svg
 from tilewright.inspector.recorded_compilation import RecordedCompilation, compile_recorded
@@ -84,7 +84,7 @@ def inspect_source(
     explanation = None if recorded.kernel is None else recorded.kernel.explain(sizes, grid)
     made = _contents(source.name, recorded, explanation, seconds)
     file = Path(path) if path is not None else Path(f"{source.name}.html")
-    write_page(file, made.data, made.schedules, made.roofline)
+    file.write_text(page_text(made.data, made.schedules, made.roofline), encoding="utf-8")
     is_failed = made.data["error"] is not None
     return Inspected(file, recorded.error if is_failed else None)
 
@@ -158,12 +158,8 @@ def _error_text(error: TilewrightError | None, missing: list[str]) -> str | None
 
 def _numbered(panes: Mapping[str, list[LocatedLine]]) -> dict[Chain, int]:
     """A number for each chain."""
-    numbers: dict[Chain, int] = {}
-    for lines in panes.values():
-        for line in lines:
-            if line.chain:
-                numbers.setdefault(line.chain, len(numbers))
-    return numbers
+    chains = (line.chain for lines in panes.values() for line in lines if line.chain)
+    return {chain: number for number, chain in enumerate(dict.fromkeys(chains))}
 
 
 def _runs(numbers: Iterable[int]) -> list[list[int]]:

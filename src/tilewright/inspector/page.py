@@ -15,16 +15,9 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-__all__ = ["page_text", "write_page"]
+__all__ = ["page_text"]
 
 _FOLDER = Path(__file__).parent
-
-
-def write_page(
-    file: Path, data: Mapping[str, Any], schedules: Sequence[str], roofline: str
-) -> None:
-    """Write the page. Errors: OSError."""
-    file.write_text(page_text(data, schedules, roofline), encoding="utf-8")
 
 
 def page_text(data: Mapping[str, Any], schedules: Sequence[str], roofline: str) -> str:

@@ -15,6 +15,7 @@ from tilewright.support import (
     StageText,
     TilewrightError,
     Timing,
+    errors,
     recording,
     settings,
 )
@@ -71,11 +72,16 @@ def compile_recorded(
     target: GPUTarget | None,
     options: CommonOptions | dict[str, object],
 ) -> RecordedCompilation:
-    """Compile a kernel again, whatever the disk cache holds. An error of the user is recorded."""
+    """Compile a kernel again, whatever the disk cache holds. An error of the kernel is recorded.
+
+    Errors: UnknownTarget, UnknownName of an option.
+    """
     recorded = RecordedCompilation()
     with settings().cache.scope(always_compile=True), recording(recorded):
         try:
             recorded.kernel = compile(source, target, options)
+        except (errors.UnknownTarget, errors.UnknownName):
+            raise
         except TilewrightError as error:
             recorded.error = error
     return recorded

@@ -61,6 +61,8 @@ def run(chosen: argparse.Namespace) -> int:
         )
         if chosen.json:
             print_json([asdict(row) for row in rows])
+        elif not rows:
+            print(f"no kernels are in {folder}; compilations write them")
         else:
             print_table(_table(rows))
     return 0
@@ -104,9 +106,8 @@ def _table(rows: list[CachedKernel]) -> Table:
     table.add_column("last used", no_wrap=True)
     for row in rows:
         used = f"{row.used:%Y-%m-%d %H:%M}"
-        size = f"{row.size / 1024:.0f}"
         texts = map(escape, (row.name, row.target, row.parameters, row.constants))
-        table.add_row(*texts, row.key[:8], size, used)
+        table.add_row(*texts, row.key[:8], f"{row.size / 1024:.0f}", used)
     total = sum(row.size for row in rows) / _MEGABYTE
     table.caption = f"{len(rows)} kernels, {total:.1f} MB"
     return table

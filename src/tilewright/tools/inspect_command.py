@@ -15,6 +15,7 @@ import argparse
 from pathlib import Path
 
 from tilewright.inspector import inspect_source
+from tilewright.tools.command_arguments import duration
 from tilewright.tools.command_failure import CommandFailed
 from tilewright.tools.command_output import check_writable
 from tilewright.tools.compile_command import kernel_source, named_values
@@ -25,7 +26,7 @@ from tilewright.tools.target_names import add_target, target_named
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_kernel_arguments(parser, "FILE[:kernel]", "FILE.py, module:kernel, FILE.tile")
-    parser.add_argument("--seconds", type=float, metavar="S",
+    parser.add_argument("--seconds", type=duration, metavar="S",
                         help="measured time of the launch, for the roofline")  # fmt: skip
     parser.add_argument("-o", "--output", type=Path, metavar="FILE",
                         help="the page (default: KERNEL.html)")  # fmt: skip

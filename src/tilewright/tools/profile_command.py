@@ -26,14 +26,16 @@ from tilewright.tools.command_output import check_writable, print_table
 from tilewright.tools.user_script import add_script, check_script, join_after_file, run_script
 from tilewright.triton_alias import as_triton
 
-_SOURCE = Path("profile.json")
-_OPTIONS_WITH_VALUE = ("-o", "--output", "--top")
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
+    _add_options(parser)
+    add_script(parser)
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "-o", "--output", type=Path, default=_SOURCE, metavar="TRACE",
+        "-o", "--output", type=Path, default=Path("profile.json"), metavar="TRACE",
         help="the file of the trace (default: profile.json)",
     )  # fmt: skip
     parser.add_argument(
@@ -43,15 +45,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--ranges", action="store_true",
         help="also make launches ranges of NVTX and torch.profiler, as for nsys",
     )  # fmt: skip
-    add_script(parser)
 
 
 def join_words(words: list[str]) -> list[str]:
     """Join the words after the file, which are the script's arguments, into one."""
-    place = 0
-    while place < len(words) and words[place].startswith("-"):
-        place += 2 if words[place] in _OPTIONS_WITH_VALUE else 1
-    return [*words[:place], *join_after_file(words[place:])]
+    parser = argparse.ArgumentParser(prog="tilewright profile", add_help=False)
+    _add_options(parser)
+    parser.add_argument("script", nargs=argparse.REMAINDER)
+    script = parser.parse_known_args(words)[0].script
+    return [*words[: len(words) - len(script)], *join_after_file(script)]
 
 
 def run(chosen: argparse.Namespace) -> int:

@@ -18,8 +18,6 @@ from tilewright.support import settings
 from tilewright.tools.command_failure import CommandFailed
 from tilewright.tools.find_kernel import check_python
 
-FAILED = 1
-
 
 def add_script(parser: argparse.ArgumentParser) -> None:
     """`FILE ARG ...`; the command's `join_words` has to be `join_after_file`."""
@@ -40,12 +38,15 @@ def check_script(chosen: argparse.Namespace) -> None:
     """Check that the script exists and is Python. Errors: CommandFailed."""
     path = Path(chosen.file)
     if not path.is_file():
-        raise CommandFailed(f"there is no file {path}")
+        script = Path(chosen.file.rpartition(":")[0])
+        hint = f"; the whole script is run: pass {script}" if script.is_file() else ""
+        raise CommandFailed(f"there is no file {path}{hint}")
     check_python(path)
 
 
 def run_script(chosen: argparse.Namespace) -> int:
-    """Run the script; an exception is reported as Python does, from the script's frame on."""
+    """Run the script; returns the exit status. An exception is reported as Python does, from the
+    script's frame on."""
     sys.argv = [chosen.file, *json.loads(chosen.arguments)]
     sys.path.insert(0, str(Path(chosen.file).resolve().parent))
     try:
@@ -57,7 +58,7 @@ def run_script(chosen: argparse.Namespace) -> int:
             raise
         frames = _from_file(problem.__traceback__, chosen.file)
         sys.excepthook(type(problem), problem.with_traceback(frames), frames)
-        return FAILED
+        return 1
     return 0
 
 

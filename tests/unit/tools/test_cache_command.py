@@ -26,6 +26,11 @@ def compile_one():
     compile(ASTSource(add_kernel, {**types, "BLOCK": "constexpr"}, {"BLOCK": 32}))
 
 
+def test_an_empty_cache_names_its_folder(cache, capsys):
+    assert main(["cache", "list"]) == 0
+    assert capsys.readouterr().out == f"no kernels are in {cache}; compilations write them\n"
+
+
 def test_path(cache, capsys):
     assert main(["cache", "path"]) == 0
     assert capsys.readouterr().out == f"{cache}\n"

@@ -78,6 +78,7 @@ def test_several_kernels_are_listed(tmp_path, capsys):
     [
         (["--size", "n=4"], "--size needs --grid"),
         (["--size", "n=x", "--grid", "1"], "--size n takes an integer, found 'x'"),
+        (["--size", "N=4", "--grid", "1"], "there is no argument 'N' of add_kernel"),
         (["--grid", "1,a"], "--grid takes one to three integers, found '1,a'"),
     ],
 )

@@ -67,8 +67,20 @@ def wrong(x_ptr):
         (["--seconds", "1"], "--seconds needs --grid"),
         (["--size", "n=4"], "--size needs --grid"),
         (["-o", "/nowhere/k.html"], "cannot write /nowhere/k.html"),
+        (["--option", "num_warp=8"], "there is no option 'num_warp' of the backend cpu"),
+        (["--target", "sm_9"], "no backend serves target 'cuda:9'"),
+        (["--size", "m=4", "--grid", "1"], "there is no argument 'm' of add_kernel"),
     ],
 )
-def test_mistakes(words: list[str], message: str, capsys):
+def test_mistakes(words: list[str], message: str, tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     assert main(["inspect", ADD, *TYPES, "--target", "cpu", *words]) == 1
     assert message in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf"])
+def test_a_measured_time_is_a_number_of_seconds(seconds: str, capsys):
+    with pytest.raises(SystemExit):
+        main(["inspect", ADD, *TYPES, "--grid", "1", "--seconds", seconds])
+    assert f"expected seconds, more than 0, found '{seconds}'" in capsys.readouterr().err

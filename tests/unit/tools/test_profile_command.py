@@ -80,3 +80,17 @@ def test_options_of_the_script_are_its_own() -> None:
     chosen = parse(["profile", "--ranges", "--top", "2", "file.py", "--top", "9", "-o", "x"])
     assert (chosen.ranges, chosen.top, chosen.file) == (True, 2, "file.py")
     assert json.loads(chosen.arguments) == ["--top", "9", "-o", "x"]
+
+
+@pytest.mark.parametrize("option", [["--out", "x"], ["--out=x"], ["-ox"]])
+def test_forms_of_options_are_those_of_argparse(option: list[str]) -> None:
+    chosen = parse(["profile", *option, "file.py", "--output", "y"])
+    assert (str(chosen.output), chosen.file) == ("x", "file.py")
+    assert json.loads(chosen.arguments) == ["--output", "y"]
+
+
+def test_a_script_has_no_name_of_a_kernel(tmp_path: Path, capsys) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("")
+    assert main(["profile", f"{script}:kernel"]) == 1
+    assert f"the whole script is run: pass {script}" in capsys.readouterr().err
