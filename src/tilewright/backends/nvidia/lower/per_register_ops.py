@@ -256,8 +256,12 @@ def _places_by_base(state: GpuLowering, op: OffsetOp, size: int) -> Sequence[tup
     address = op.results[0]
     if not isinstance(address.type, TileType) or register_count(address) == 1:
         return [(0, 0)]
-    strides = constant_strides(state.memory.forms.form(address), len(shape_of(address.type)))
     runs = state.alignments[address].contiguity
+    bases = layout_of(address).bases(REGISTER)
+    strides: Sequence[int | None] = [None] * len(runs)
+    # Affine forms of a whole function take time: only where registers are in several runs.
+    if any(along >= run for basis in bases for along, run in zip(basis, runs, strict=True)):
+        strides = constant_strides(state.memory.forms.form(address), len(runs))
     known = tuple(
         (size, run) if stride is None and run > 1 else (stride, extent)
         for stride, run, extent in zip(strides, runs, shape_of(address.type), strict=True)
