@@ -40,6 +40,7 @@ UNEXECUTED = {
 """The needs of Python blocks that CI does not run, and the reason: at most `MOST_UNEXECUTED`."""
 MOST_UNEXECUTED = 5
 NEEDS = {"torch", "matplotlib", *UNEXECUTED}
+MOST_LINES_OF_README = 120
 _FENCE = re.compile(r"^(`{3,})(\S*)[ ]*(.*)$")
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)$", re.MULTILINE)
 
@@ -343,6 +344,10 @@ def test_links_lead_to_files(path: Path):
         elif not re.match(r"[a-z]+:|#|generated/", link):  # these pages exist in the site only
             assert path.name != "README.md" or path.parent != ROOT, f"relative on PyPI: {link}"
             assert (path.parent / link.partition("#")[0]).exists(), link
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= MOST_LINES_OF_README
 
 
 @pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md"])

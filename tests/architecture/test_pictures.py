@@ -2,12 +2,13 @@
 
 import itertools
 import re
+import statistics
 import xml.etree.ElementTree as ET
 from collections import Counter
 
 import pytest
 
-from scripts import draw_pictures
+from scripts import draw_chart, draw_pictures
 from scripts.svg_picture import HUES, Picture, colours
 from tests.architecture.gates import ROOT
 
@@ -112,6 +113,14 @@ def test_owners_of_a_fragment_are_those_of_the_layout():
         inverse.apply(dim0=r, dim1=c) == (found[0]["register"], found[0]["lane"])
         for (r, c), found in places.items()
     )
+
+
+def test_the_chart_shows_the_means_date_and_commit_of_the_results():
+    chart = draw_chart.CHART.read_text("utf-8")
+    assert f"<!-- {draw_chart.caption()} -->" in chart
+    for group in draw_chart.GROUPS:
+        mean = statistics.geometric_mean(draw_chart.ratios(group))
+        assert f"<!-- {mean:.2f} -->" in chart, group.label
 
 
 # ---- that these tests can fail -------------------------------------------------------------------
