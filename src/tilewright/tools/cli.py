@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from tilewright.support import TilewrightError, settings
+from tilewright.support import TilewrightError, errors, settings
 from tilewright.support.data_class import dataclass
 from tilewright.support.version import __version__
 from tilewright.tools import (
@@ -149,7 +149,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser, words = own[command.name], command.join_words(arguments[1:])
     # First, since argparse reports a missing FILE before it names a misspelt option.
     if unknown := unknown_options(command, words):
-        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+        parser.error(
+            f"unrecognized arguments: {' '.join(unknown)}{_closest_option(parser, unknown)}"
+        )
     # Intermixed: options may stand between the positional arguments.
     return parser.parse_intermixed_args(words)
 
@@ -172,6 +174,13 @@ def unknown_options(command: Command, words: Sequence[str]) -> list[str]:
     # What follows `--` is positional; `-` is standard input, and `-1` a number.
     options = rest[: rest.index("--")] if "--" in rest else rest
     return [word for word in options if re.match("--|-[A-Za-z]", word)]
+
+
+def _closest_option(parser: argparse.ArgumentParser, unknown: Sequence[str]) -> str:
+    """The options that the first unknown word resembles, as a question."""
+    options = re.findall(r"--[a-z][a-z-]*", parser.format_help())
+    question = errors.did_you_mean(unknown[0].partition("=")[0], dict.fromkeys(options))
+    return f"; {question}" if question else ""
 
 
 def _message(problem: Exception) -> str:

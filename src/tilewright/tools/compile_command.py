@@ -129,6 +129,8 @@ def kernel_source(kernel: str, arguments: list[str]) -> ASTSource | IRSource:
         else:
             read_text(kernel)
         return IRSource(Path(kernel))
+    if path.endswith(".c"):
+        raise CommandFailed(f"{path} is {_OTHER_COMMANDS['.c']}")
     return _ast_source(kernel_named(path, name), arguments)
 
 

@@ -48,6 +48,22 @@ def test_an_unknown_option_is_named_before_missing_arguments(command, capsys):
     assert "unrecognized arguments: --frobnicate -q" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["inspect", "k.py:k", "--targt", "sm_90"], "--targt; did you mean '--target'?"),
+        (["explain", "k.py:k", "--jsn"], "--jsn; did you mean '--json'?"),
+        (["profile", "--rang", "--ranged", "k.py"], "--ranged; did you mean '--ranges'?"),
+        (["tuning", "list", "--jsonn=1"], "--jsonn=1; did you mean '--json'?"),
+        (["tuning", "list", "-q"], "unrecognized arguments: -q\n"),
+    ],
+)
+def test_an_unknown_option_is_compared_with_those_of_the_command(words, message, capsys):
+    with pytest.raises(SystemExit):
+        main(words)
+    assert message in capsys.readouterr().err
+
+
 def test_a_mistake_is_told_without_a_traceback(capsys, tmp_path):
     file = tmp_path / "wrong.tile"
     file.write_text("func @f() {\n  cf.retrun\n}\n")

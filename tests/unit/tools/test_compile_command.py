@@ -122,6 +122,7 @@ def test_assembly_for_another_processor(capsys: pytest.CaptureFixture[str]):
         (["nowhere.tile"], "No such file"),
         (["add.py"], "add.py is a file of Python kernels: name one, as in FILE.py:kernel"),
         (["add.c"], "add.c is Triton-C, which 'tilewright cc' compiles; this command takes FILE"),
+        (["add.c:add"], "add.c is Triton-C, which 'tilewright cc' compiles; this command takes"),
         (
             [ADD, "x_ptr=*float", *TYPES[1:]],
             "'x_ptr' has no type '*float'; write the type as in *fp32",
