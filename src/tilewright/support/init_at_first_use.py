@@ -18,6 +18,8 @@ class InitAtFirstUse:
 
     def __get__(self, instance: object, owner: type) -> Any:
         if self._made is None:  # else another thread has replaced it since it was looked up
-            cls: Any = next(cls for cls in owner.__mro__ if cls.__dict__.get("__init__") is self)
+            # `inspect.signature` of Python 3.13 passes the class as the instance.
+            classes = instance.__mro__ if isinstance(instance, type) else owner.__mro__
+            cls: Any = next(cls for cls in classes if cls.__dict__.get("__init__") is self)
             self._made = cls.__init__ = self._write(cls)
         return self._made.__get__(instance, owner)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 import pickle
 from typing import Any, ClassVar
 
@@ -176,3 +177,31 @@ def test_a_subclass_calls_the_constructor_first() -> None:
     assert (wrong.what, wrong.hint, wrong.name) == ("no x", "spell it right", "x")
     assert Problem("other").hint is None
     assert wrong != WrongName("x")
+
+
+@ours(eq=False)
+class Unmade(Exception):
+    """A class whose constructor is looked up before its first instance."""
+
+    what: str
+    hint: str | None = dataclasses.field(default=None, kw_only=True)
+
+
+class UnmadeToo(Unmade):
+    """A subclass that inherits it."""
+
+
+@pytest.mark.parametrize("cls", [UnmadeToo, Unmade])
+def test_a_signature_needs_no_instance(cls: type) -> None:
+    assert list(inspect.signature(cls).parameters) == ["what", "hint"]
+
+
+def test_a_constructor_is_bound_to_a_class_as_to_an_instance() -> None:
+    @ours
+    class Size:
+        extent: int
+
+    # As `inspect.signature` of Python 3.13 does.
+    constructor = Size.__dict__["__init__"].__get__(Size, type)
+    assert list(inspect.signature(constructor).parameters) == ["extent"]
+    assert Size(3).extent == 3
