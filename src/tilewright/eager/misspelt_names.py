@@ -29,7 +29,9 @@ def designed_error(
         return None
     if isinstance(error, AttributeError):
         # without a name: raised by the kernel's own code, not by an access
-        return unknown_attribute(error.obj, error.name) if error.name else None
+        if error.name is None or _is_assignment(error):
+            return None
+        return unknown_attribute(error.obj, error.name)
     quoted = re.search(r"'(\w+)'", str(error))
     if quoted is None:
         return None
@@ -37,6 +39,11 @@ def designed_error(
     if isinstance(error, UnboundLocalError):
         return undefined_local(name, _visible(frame, frame.f_locals))
     return errors.UndefinedName(name, _visible(frame, frame.f_locals | frame.f_globals))
+
+
+def _is_assignment(error: AttributeError) -> bool:
+    """Whether an attribute could not be set: Python 3.13 names it as in an access."""
+    return "for setting new attributes" in str(error)
 
 
 def _is_lookup(code: CodeType) -> bool:
