@@ -36,7 +36,7 @@ fuzz-text *arguments:
 bless *paths="tests/golden":
     {{python}} -m pytest --bless {{paths}}
 
-# Write anew what the documents take from the code: settings, ops, the README's tile IR, pictures.
+# Write anew what the documents take from the code: settings, ops, the tile IR of the README's kernel, pictures.
 docs:
     {{python}} scripts/generate_docs.py
     {{python}} scripts/draw_pictures.py
