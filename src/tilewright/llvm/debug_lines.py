@@ -49,7 +49,7 @@ class DebugLines:
         self._signature = self._node("!DISubroutineType(types: !{})")
         self._kernel = outermost
         self.function = self._subprogram(kernel, outermost)
-        # Instructions of no op, such as the index of a thread, have the line of the definition.
+        # Instructions of no op, such as a thread's index, have the line of the definition.
         self._attachments[None] = f", !dbg !{self._location(outermost)}"
 
     @classmethod

@@ -13,7 +13,7 @@ _SHARED_UNIT = 128
 
 
 def resources_of(arch: Arch, warps: int, registers: int, spills: int, shared: int) -> Resources:
-    """registers: of a thread; spills: words of a thread; shared: bytes of a program."""
+    """registers: per thread; spills: words per thread; shared: bytes per program."""
     # The first of equal limits is named.
     limits = {
         "warps": arch.warps_sm // warps,
