@@ -69,7 +69,7 @@ def test_runs_are_summed_by_kernel(cupti: FakeCupti) -> None:
             record("add", NOW + AHEAD + 500, NOW + AHEAD + 800),
             record("copy", NOW, NOW + 10**9, MEMCPY),
         ]
-    assert [cost[:3] for cost in profiler.costs] == [
+    assert [(cost.kernel, cost.file, cost.line) for cost in profiler.costs] == [
         ("add (program.py:12)", "program.py", 12),
         ("mul", "", 0),
     ]
