@@ -90,7 +90,7 @@ def _report(
     if costs:
         print_table(_table(costs[: chosen.top], total))
     elsewhere = sum(one.elsewhere for one in profilers)
-    print(f"{total:.2f} s in kernels, {elsewhere:.2f} s of CPU time in other code")
+    print(f"{total:.3g} s in kernels, {elsewhere:.3g} s of CPU time in other code")
     for note in filter(None, (one.note for one in profilers)):
         print(f"({note})")
     print(f"{len(trace.events)} events are in {chosen.output}; ui.perfetto.dev shows them")
@@ -99,13 +99,14 @@ def _report(
 def _table(costs: list[LineCost], total: float) -> Table:
     table = Table()
     table.add_column("share", justify="right", no_wrap=True)
-    table.add_column("seconds", justify="right", no_wrap=True)
-    table.add_column("line", no_wrap=True)
+    table.add_column("ms", justify="right", no_wrap=True)
+    # the symbols of other libraries' kernels have hundreds of characters
+    table.add_column("line", overflow="ellipsis", no_wrap=True, max_width=48)
     table.add_column("source", overflow="ellipsis", no_wrap=True, ratio=1)
     for cost in costs:
         name = cost.kernel.partition(" (")[0]
         place = f"{Path(cost.file).name}:{cost.line}" if cost.line else f"{name}, no line"
         text = linecache.getline(cost.file, cost.line).strip() if cost.line else ""
         share = f"{cost.seconds / total:.1%}"
-        table.add_row(share, f"{cost.seconds:.3f}", escape(place), escape(text))
+        table.add_row(share, f"{cost.seconds * 1e3:,.3f}", escape(place), escape(text))
     return table
