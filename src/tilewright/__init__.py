@@ -18,7 +18,9 @@ from __future__ import annotations
 
 import importlib
 
-_MODULES = frozenset({"backends", "c", "compiler", "kernels", "language", "runtime", "testing"})
+_MODULES = frozenset(
+    {"backends", "c", "compiler", "distributed", "kernels", "language", "runtime", "testing"}
+)
 
 _ELSEWHERE = {"knobs": "triton_alias.knobs"}
 """Modules that Triton has at its top."""

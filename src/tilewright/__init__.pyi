@@ -7,6 +7,7 @@ from typing import Any, Generic, ParamSpec, Protocol, Unpack, overload
 from tilewright import backends as backends
 from tilewright import c as c
 from tilewright import compiler as compiler
+from tilewright import distributed as distributed
 from tilewright import kernels as kernels
 from tilewright import language as language
 from tilewright import runtime as runtime

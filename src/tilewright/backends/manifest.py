@@ -220,6 +220,19 @@ class DeviceMemory:
     stream_of: Callable[[int], int]
 
 
+class PeerMemory(Protocol):
+    """Access of kernels to memory of other devices, in this process and in others of the host.
+
+    enable(device, peer): let kernels of a device access memory of another one of this process;
+    export(address, device) -> a text by which another process opens the allocation;
+    open(text, device) -> the address at which a device accesses it. All raise BackendError.
+    """
+
+    def enable(self, device: int, peer: int) -> None: ...
+    def export(self, address: int, device: int) -> str: ...
+    def open(self, exported: str, device: int) -> int: ...
+
+
 DEVICE_PROPERTIES = (
     "max_shared_mem",
     "max_num_regs",
@@ -252,7 +265,8 @@ class Backend:
     run here; target: this machine's; artifacts: further texts, made at their first use from the
     finished artifacts; version: part of the cache key; clock(index or None) -> a clock of the
     device for `testing.do_bench`, where PyTorch has none; memory: of devices that have their own,
-    None if kernels work in the host's; properties(index) -> the DEVICE_PROPERTIES of a device;
+    None if kernels work in the host's; peer_memory: access to that of other devices;
+    properties(index) -> the DEVICE_PROPERTIES of a device;
     drop_lines(memory as (address, bytes)) -> whether it has been dropped from all caches;
     explain(front end's module, context, launch) -> how a kernel is compiled; the module is changed;
     the metadata of the context are those of the compiled kernel; checks, orders_overlaps: whether
@@ -275,6 +289,7 @@ class Backend:
     version: Callable[[GPUTarget], str]
     clock: Callable[[int | None], object] | None = None
     memory: DeviceMemory | None = None
+    peer_memory: Callable[[], PeerMemory] | None = None
     properties: Callable[[int], dict[str, int]] = _no_properties
     drop_lines: Callable[[Sequence[tuple[int, int]]], bool] | None = None
     launch_metadata: tuple[str, ...] | None = None

@@ -116,6 +116,7 @@ BACKEND = Backend(
     version=_version,
     clock=CudaEventTimer,
     memory=MEMORY,
+    peer_memory=function_late("tilewright.backends.nvidia.driver.peer_memory:peer_memory"),
     launch_metadata=LAUNCH_METADATA,
     explain=function_late("tilewright.backends.nvidia.explain.explain_kernel:explain_kernel"),
     properties=_properties,

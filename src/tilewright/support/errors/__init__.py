@@ -5,6 +5,7 @@
     TW3xx  a backend or tool cannot serve a request    (`BackendError`)
     TW4xx  found while a kernel runs                   (`KernelRunError`)
     TW5xx  autotuning                                  (`AutotunerError`)
+    TW6xx  ranks of a distributed program              (`RankError`)
     TW9xx  a bug in the compiler                       (`InternalCompilerError`)
 
 Raise an error with its fields, and the place if it is known; a caller that knows the place better
@@ -103,6 +104,15 @@ from .kernel_errors import (
     UnsupportedLanguageConstruct,
     UnusedResult,
 )
+from .rank_errors import (
+    MissingPeer,
+    NoGroup,
+    RankError,
+    UnlikePeers,
+    UnmappedPeer,
+    WrongRank,
+    WrongWorldSize,
+)
 from .user_error import (
     OverlapWarning,
     TilewrightError,
@@ -199,6 +209,13 @@ __all__ = [
     "UnsupportedGlobal",
     "UnsupportedLanguageConstruct",
     "UnsupportedTorch",
+    "MissingPeer",
+    "NoGroup",
+    "RankError",
+    "UnlikePeers",
+    "UnmappedPeer",
+    "WrongRank",
+    "WrongWorldSize",
     "did_you_mean",
     "listed",
     "with_article",

@@ -1,0 +1,112 @@
+"""All-reduce over peer pointers: one-shot and two-shot, in one kernel launch each.
+
+    torchrun --nproc-per-node 2 examples/distributed/all_reduce.py     # GPUs, or CPUs without one
+    python examples/distributed/all_reduce.py 4                        # 4 processes on this CPU
+
+One-shot: each rank stores its elements into a buffer on every rank, signals, waits for the signals
+of the others, and adds what has arrived. Two-shot: each rank adds one part of the elements, and
+stores the sum on every rank; it moves less with more than two ranks.
+
+Programs work in rounds of a few kilobytes. Buffers alternate between two halves: a rank that writes
+a half again has received the signal of the round in between, which its peer sent after it had read
+this half. Each program has buffers of its own, so that grids of any size may follow each other.
+"""
+
+# ruff: noqa: N803 -- constants of kernels
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import tilewright
+import tilewright.language as tl
+from tilewright.distributed import Group, Signals, barrier, peers, zeros
+
+ROUND_BYTES = 16384
+"""Bytes of a buffer that a program fills per round and rank."""
+
+
+@tilewright.jit
+def one_shot_kernel(
+    x, out, n, buffers, signals, rank, timeout_ns,
+    WORLD: tl.constexpr, LANES: tl.constexpr, BLOCK: tl.constexpr, ROUND: tl.constexpr,
+):  # fmt: skip
+    """out = the sum of x over all ranks, added in the order of ranks; n elements."""
+    slot, i = tl.program_id(0), tl.arange(0, BLOCK)
+    element = tl.pointer_type(x.dtype.element_ty)
+    half = tl.load(tl.load(signals + rank).to(tl.pointer_type(tl.int32)) + (slot + 1) * 32) % 2
+    for start in range(slot * BLOCK, n, tl.num_programs(0) * BLOCK):
+        mine = tl.load(x + start + i, start + i < n, other=0)
+        at = (slot * 4 + half) * WORLD * ROUND
+        for peer in tl.static_range(WORLD):
+            theirs = tl.load(buffers + (rank + peer) % WORLD).to(element)
+            tl.store(theirs + at + rank * BLOCK + i, mine)
+        barrier(signals, slot, rank, timeout_ns, WORLD, LANES)
+        received = tl.load(buffers + rank).to(element) + at
+        total = tl.zeros((BLOCK,), tl.float32)
+        for source in tl.static_range(WORLD):
+            total += tl.load(received + source * BLOCK + i).to(tl.float32)
+        tl.store(out + start + i, total.to(out.dtype.element_ty), start + i < n)
+        half = 1 - half
+
+
+@tilewright.jit
+def two_shot_kernel(
+    x, out, n, buffers, signals, rank, timeout_ns,
+    WORLD: tl.constexpr, LANES: tl.constexpr, BLOCK: tl.constexpr, ROUND: tl.constexpr,
+):  # fmt: skip
+    """The same; rank r adds block r of each WORLD * BLOCK elements, and stores it on all ranks."""
+    slot, i = tl.program_id(0), tl.arange(0, BLOCK)
+    element = tl.pointer_type(x.dtype.element_ty)
+    at = (slot * 4 + 2) * WORLD * ROUND
+    for start in range(slot * WORLD * BLOCK, n, tl.num_programs(0) * WORLD * BLOCK):
+        for peer in tl.static_range(WORLD):
+            to = (rank + peer) % WORLD
+            j = start + to * BLOCK + i
+            theirs = tl.load(buffers + to).to(element) + at
+            tl.store(theirs + rank * BLOCK + i, tl.load(x + j, j < n, other=0))
+        barrier(signals, slot, rank, timeout_ns, WORLD, LANES)
+        received = tl.load(buffers + rank).to(element) + at
+        total = tl.zeros((BLOCK,), tl.float32)
+        for source in tl.static_range(WORLD):
+            total += tl.load(received + source * BLOCK + i).to(tl.float32)
+        for peer in tl.static_range(WORLD):
+            theirs = tl.load(buffers + (rank + peer) % WORLD).to(element) + at + WORLD * BLOCK
+            tl.store(theirs + rank * BLOCK + i, total.to(x.dtype.element_ty))
+        barrier(signals, slot, rank, timeout_ns, WORLD, LANES)
+        for source in tl.static_range(WORLD):
+            j = start + source * BLOCK + i
+            tl.store(out + j, tl.load(received + (WORLD + source) * BLOCK + i), j < n)
+
+
+class AllReduce:
+    """Buffers and signals of a group; collective. programs: the largest grid."""
+
+    def __init__(
+        self, group: Group, dtype: Any, device: object = "cpu", programs: int = 64,
+        seconds: float = 10.0,
+    ) -> None:  # fmt: skip
+        self.programs = programs
+        self.world, self.rank = group.size, group.rank
+        self.signals = Signals.of(group, programs, seconds, device)
+        self.itemsize = dtype.itemsize if hasattr(dtype, "itemsize") else np.dtype(dtype).itemsize
+        words = programs * 4 * group.size * ROUND_BYTES // self.itemsize
+        self.buffers = peers(zeros(words, dtype, group, device), group)
+
+    def __call__(self, x: Any, out: Any, how: str = "one-shot", **options: Any) -> None:
+        """out = the sum of x over all ranks. how: "one-shot" or "two-shot"."""
+        kernel = one_shot_kernel if how == "one-shot" else two_shot_kernel
+        n = x.numel() if hasattr(x, "numel") else x.size
+        most = ROUND_BYTES // self.itemsize
+        per_round = 1 if how == "one-shot" else self.world
+        block = most
+        while block > 256 and n <= block // 2 * per_round * self.programs // 2:
+            block //= 2
+        grid = min(self.programs, tilewright.cdiv(n, block * per_round))
+        kernel[(max(1, grid),)](
+            x, out, n, self.buffers.table, self.signals.table, self.rank, self.signals.timeout_ns,
+            WORLD=self.world, LANES=tilewright.next_power_of_2(self.world), BLOCK=block,
+            ROUND=most, **options,
+        )  # fmt: skip

@@ -1,0 +1,123 @@
+"""Memory of tensors by address, and that of GPUs: symmetric memory, CUDA IPC, peer access."""
+
+from __future__ import annotations
+
+import ctypes
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tilewright.backends.manifest import PeerMemory, backend_named
+from tilewright.distributed.rank_groups import Group, torch_group
+from tilewright.support import errors, import_late
+from tilewright.support.data_class import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """The memory of a contiguous tensor. kind: "cpu", "cuda"; device: its index; size: bytes"""
+
+    kind: str
+    device: int
+    address: int
+    size: int
+    dtype: str
+
+
+def memory_of(tensor: Any) -> Memory:
+    """The memory of a tensor of torch or an array of NumPy. Raises UnsupportedArgument."""
+    if hasattr(tensor, "data_ptr"):
+        if not tensor.is_contiguous():
+            raise errors.UnsupportedArgument("tensor", "view that is not contiguous")
+        size = tensor.numel() * tensor.element_size()
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        device = tensor.device
+        return Memory(device.type, device.index or 0, tensor.data_ptr(), size, dtype)
+    if not isinstance(tensor, np.ndarray) or not tensor.flags.c_contiguous:
+        raise errors.UnsupportedArgument("tensor", "value that is not a contiguous array")
+    address = tensor.__array_interface__["data"][0]
+    return Memory("cpu", 0, address, tensor.nbytes, str(tensor.dtype))
+
+
+def table_of(addresses: tuple[int, ...], tensor: Any) -> Any:
+    """The addresses as int64, on the device of a tensor."""
+    if not hasattr(tensor, "data_ptr"):
+        return np.array(addresses, np.int64)
+    torch: Any = import_late("torch")
+    return torch.tensor(addresses, dtype=torch.int64, device=tensor.device)
+
+
+def view_at(address: int, tensor: Any) -> Any:
+    """The memory at an address, as a tensor like another one."""
+    memory = memory_of(tensor)
+    if memory.kind == "cpu":
+        at = memoryview((ctypes.c_uint8 * memory.size).from_address(address))
+        if not hasattr(tensor, "data_ptr"):
+            return np.frombuffer(at, tensor.dtype, tensor.size).reshape(tensor.shape)
+        torch: Any = import_late("torch")
+        whole = torch.frombuffer(at, dtype=tensor.dtype, count=tensor.numel())
+        return whole.reshape(tensor.shape)
+    torch = import_late("torch")
+    # As bytes: not every dtype has a type string in this protocol.
+    size = prod(tensor.shape) * tensor.element_size()
+    bytes_ = torch.as_tensor(_Bytes(address, size), device=None)
+    return bytes_.view(tensor.dtype).reshape(tensor.shape)
+
+
+class _Bytes:
+    """Memory of a GPU as an array of bytes."""
+
+    def __init__(self, address: int, size: int) -> None:
+        self.__cuda_array_interface__ = {
+            "data": (address, False), "shape": (size,), "typestr": "|u1", "version": 2,
+        }  # fmt: skip
+
+
+def _driver(kind: str) -> PeerMemory:
+    access = backend_named(kind).peer_memory
+    assert access is not None, "the tensor is on this kind of device"
+    return access()
+
+
+def offered(offer: dict[str, Any], tensor: Any, ranks: Group) -> tuple[dict[str, Any], str]:
+    """The offer of a tensor of a GPU, and why it cannot be shared, if so."""
+    symmetric = _symmetric(tensor, ranks)
+    if symmetric is not None:
+        offset = tensor.data_ptr() - symmetric[ranks.rank]
+        return {**offer, "symmetric": [address + offset for address in symmetric]}, ""
+    try:
+        handle = _driver(offer["kind"]).export(offer["address"], offer["device"])
+    except errors.BackendError as error:
+        # Ranks that are threads need none.
+        return {**offer, "handle": None, "refused": error.message}, ""
+    return {**offer, "handle": handle}, ""
+
+
+def _symmetric(tensor: Any, ranks: Group) -> list[int] | None:
+    """The addresses of a symmetric allocation by rank; collective for such tensors."""
+    group = torch_group(ranks)
+    if group is None:
+        return None
+    memory: Any = import_late("torch.distributed._symmetric_memory")
+    if not memory.is_symm_mem_tensor(tensor):
+        return None
+    return list(memory.rendezvous(tensor, group).buffer_ptrs)
+
+
+def mapped(
+    ranks: Group, peer: int, own: dict[str, Any], offer: dict[str, Any]
+) -> tuple[int, object]:
+    """Address of the memory of a peer, and what keeps it mapped. Raises UnmappedPeer."""
+    if "symmetric" in own:
+        return own["symmetric"][peer], None
+    driver = _driver(offer["kind"])
+    try:
+        if offer["pid"] == own["pid"]:
+            driver.enable(own["device"], offer["device"])
+            return offer["address"], None
+        if offer["handle"] is None:
+            raise errors.UnmappedPeer(ranks.rank, peer, offer["refused"])
+        return driver.open(offer["handle"], own["device"]), None
+    except errors.BackendError as error:
+        raise errors.UnmappedPeer(ranks.rank, peer, error.message) from None

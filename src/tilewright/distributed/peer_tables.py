@@ -1,0 +1,143 @@
+"""Tables of the addresses of one tensor per rank.
+
+    table = tilewright.distributed.peers(x, group).table      # int64[ranks], a kernel argument
+    their = tl.load(table + peer).to(tl.pointer_type(tl.float32))
+
+`peers` is collective. Each rank offers its memory: the file behind it for a CPU, for a GPU
+symmetric memory of torch, a handle of CUDA IPC, or within one process the address itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from tilewright.distributed import device_memory
+from tilewright.distributed.rank_groups import Group, group_of
+from tilewright.distributed.shared_arrays import mapped_segment, segment_of
+from tilewright.support import errors
+from tilewright.support.data_class import dataclass
+
+Offer = dict[str, Any]
+"""The memory that a rank offers, in JSON: see `_offer_of`."""
+
+
+@dataclass(eq=False)
+class Peers:
+    """The addresses of one tensor per rank, as rank `rank` accesses them.
+
+    table: int64[world_size] in the memory of the rank's device, the argument for a kernel; memory:
+    what keeps the peers' memory mapped
+    """
+
+    rank: int
+    world_size: int
+    addresses: tuple[int, ...]
+    table: Any
+    tensor: Any
+    memory: tuple[object, ...]
+
+    def view(self, rank: int) -> Any:
+        """The tensor of a peer, with the shape and dtype of this rank's. Raises WrongRank."""
+        if not 0 <= rank < self.world_size:
+            problem = f"is outside its group, whose world size is {self.world_size}"
+            raise errors.WrongRank(rank, problem)
+        if rank == self.rank:
+            return self.tensor
+        return device_memory.view_at(self.addresses[rank], self.tensor)
+
+
+def peers(tensor: Any, group: object = None) -> Peers:
+    """Exchange the addresses of a tensor of each rank; collective.
+
+    tensor: of one dtype and size on all ranks; on CPUs in memory of `zeros`, on GPUs any; group: a
+    process group of torch.distributed (None: the default one), or a `Group`.
+    Raises UnlikePeers, UnmappedPeer, MissingPeer, on all ranks alike; NoGroup, WrongRank.
+    """
+    ranks = group_of(group)
+    offer, problem = _offer_of(tensor, ranks)
+    offers = _exchanged(ranks, {**offer, "problem": problem})
+    _check_alike(ranks, offers)
+    mapped: list[tuple[int, object]] = []
+    try:
+        mapped = [_mapped(ranks, peer, offers) for peer in range(ranks.size)]
+        problem = ""
+    except errors.UnmappedPeer as error:
+        problem = json.dumps([error.peer, error.problem, error.instead])
+    # Nobody uses memory before all have mapped it, and a failure is that of all ranks.
+    for rank, said in enumerate(ranks.exchange(problem)):
+        if said:
+            raise errors.UnmappedPeer(rank, *json.loads(said))
+    addresses = tuple(address for address, _ in mapped)
+    table = device_memory.table_of(addresses, tensor)
+    kept = tuple(owner for _, owner in mapped)
+    return Peers(ranks.rank, ranks.size, addresses, table, tensor, kept)
+
+
+def _exchanged(ranks: Group, offer: Offer) -> list[Offer]:
+    offers = [cast("Offer", json.loads(text)) for text in ranks.exchange(json.dumps(offer))]
+    for rank, other in enumerate(offers):
+        if other["problem"]:
+            raise errors.UnmappedPeer(ranks.rank, rank, other["problem"])
+    return offers
+
+
+def _offer_of(tensor: Any, ranks: Group) -> tuple[Offer, str]:
+    """The memory of a tensor, and why it cannot be shared, if so."""
+    memory = device_memory.memory_of(tensor)
+    offer: Offer = {
+        "host": _host(), "pid": os.getpid(), "kind": memory.kind, "device": memory.device,
+        "address": memory.address, "size": memory.size, "dtype": memory.dtype, "file": None,
+    }  # fmt: skip
+    if memory.kind == "cpu":
+        segment = segment_of(memory.address)
+        if segment is None:
+            return offer, "it is not in shared memory"
+        offer["file"] = [segment.fd, segment.size, memory.address - segment.start]
+        return offer, ""
+    return device_memory.offered(offer, tensor, ranks)
+
+
+def _host() -> str:
+    """The running system: memory is shared within it."""
+    boot = Path("/proc/sys/kernel/random/boot_id")
+    return f"{socket.gethostname()} {boot.read_text().strip() if boot.exists() else ''}"
+
+
+def _check_alike(ranks: Group, offers: list[Offer]) -> None:
+    """Raises UnlikePeers, on every rank the same one."""
+
+    def described(offer: Offer) -> str:
+        return f"{offer['size']} bytes of {offer['dtype']} on {offer['kind']}"
+
+    first = described(offers[0])
+    for rank, offer in enumerate(offers):
+        if described(offer) != first:
+            raise errors.UnlikePeers(rank, described(offer), 0, first)
+
+
+def _mapped(ranks: Group, peer: int, offers: list[Offer]) -> tuple[int, object]:
+    """Address of the memory of a peer, and what keeps it mapped. Raises UnmappedPeer."""
+    own, offer = offers[ranks.rank], offers[peer]
+    if peer == ranks.rank:
+        return own["address"], None
+    if offer["host"] != own["host"]:
+        problem = f"it is on another host, {offer['host'].split()[0]}"
+        raise errors.UnmappedPeer(ranks.rank, peer, problem)
+    if offer["kind"] != "cpu":
+        return device_memory.mapped(ranks, peer, own, offer)
+    if offer["pid"] == own["pid"]:
+        return offer["address"], None
+    fd, size, offset = offer["file"]
+    try:
+        memory = mapped_segment(offer["pid"], fd, size)
+    except OSError as error:
+        problem = f"process {offer['pid']} has no such memory: {error.strerror}"
+        raise errors.UnmappedPeer(ranks.rank, peer, problem) from None
+    start = np.frombuffer(memory, np.uint8).__array_interface__["data"][0]
+    return start + offset, memory

@@ -1,0 +1,121 @@
+"""Signals between the kernels of ranks: flags in memory that all ranks access, and tile code.
+
+Each rank has a pad of words, which all ranks map:
+
+    word 0                          1 + the rank for which a program has waited in vain, or 0
+    word (slot + 1) * PAD_WORDS     epoch: the barriers of this slot so far
+    words after the epoch           the epoch that each rank has signalled to this one
+
+A program signals by storing the next epoch on the pads of its peers, and waits until theirs on its
+own pad is as large. Flags only grow, so nothing is reset between launches, and a CUDA graph may
+replay them. A slot belongs to one program of each rank at a time: programs of equal slots wait for
+each other, in any order of slots.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tilewright.language as tl
+from tilewright.distributed.peer_tables import Peers, peers
+from tilewright.distributed.rank_groups import Group, group_of
+from tilewright.distributed.shared_arrays import zeros
+from tilewright.runtime import jit
+from tilewright.support import errors, import_late
+from tilewright.support.data_class import dataclass
+
+PAD_WORDS = 32
+MAX_RANKS = PAD_WORDS - 1
+_PAD = tl.constexpr(PAD_WORDS)
+_SPINS = tl.constexpr(64)
+"""Looks at the flags between looks at the clock."""
+
+
+@dataclass(eq=False)
+class Signals:
+    """The pads of a group of ranks.
+
+    table: argument for `barrier`, `signal` and `wait`; slots: programs that may wait at a time;
+    seconds: how long, before `check` reports a missing peer
+    """
+
+    peers: Peers
+    slots: int
+    seconds: float
+
+    @classmethod
+    def of(
+        cls, group: object = None, slots: int = 256, seconds: float = 10.0, device: object = "cpu"
+    ) -> Signals:
+        """Allocate the pads; collective. Raises as `peers`, and WrongWorldSize."""
+        ranks: Group = group_of(group)
+        if ranks.size > MAX_RANKS:
+            raise errors.WrongWorldSize("the group", ranks.size, "signals allow one", MAX_RANKS)
+        words = (slots + 1) * PAD_WORDS
+        return cls(peers(zeros(words, _int32(device), ranks, device), ranks), slots, seconds)
+
+    @property
+    def table(self) -> Any:
+        """int64[world_size]: the addresses of the pads."""
+        return self.peers.table
+
+    @property
+    def timeout_ns(self) -> int:
+        """The limit of a wait, for `wait` and `barrier`."""
+        return int(self.seconds * 1e9)
+
+    def check(self) -> None:
+        """Wait for this rank's kernels. Raises MissingPeer if one has waited in vain."""
+        missing = int(self.peers.tensor[0])
+        if missing:
+            place = "a kernel"
+            raise errors.MissingPeer(self.peers.rank, [missing - 1], f"{self.seconds:g}", place)
+
+
+def _int32(device: object) -> Any:
+    return "int32" if str(device) == "cpu" else import_late("torch").int32
+
+
+@jit
+def signal(table, slot, rank, WORLD: tl.constexpr, LANES: tl.constexpr):  # noqa: N803
+    """Signal the next epoch of a slot to all ranks, after this program's stores; returns it.
+
+    LANES: WORLD rounded up to a power of two."""
+    lane = tl.arange(0, LANES)
+    at = (slot + 1) * _PAD
+    epoch = tl.load(tl.load(table + rank).to(tl.pointer_type(tl.int32)) + at) + 1
+    pads = tl.load(table + lane, lane < WORLD, other=0).to(tl.pointer_type(tl.int32))
+    tl.atomic_store(pads + at + 1 + rank, epoch, lane < WORLD, sem="release", scope="sys")
+    return epoch
+
+
+@jit
+def wait(table, slot, rank, epoch, timeout_ns, WORLD: tl.constexpr, LANES: tl.constexpr):  # noqa: N803
+    """Wait until all ranks have signalled an epoch, and make it the slot's.
+
+    After a timeout it returns as well, as do all later waits; word 0 of the pad is then 1 + the
+    first missing rank."""
+    lane = tl.arange(0, LANES)
+    pad = tl.load(table + rank).to(tl.pointer_type(tl.int32))
+    flags = pad + (slot + 1) * _PAD + 1 + lane
+    missing = (tl.atomic_load(flags, lane < WORLD, "acquire", "sys") - epoch < 0) & (lane < WORLD)
+    start, spins, failed = tl.extra.cuda.globaltimer(), 0, 0
+    while (tl.max(missing.to(tl.int32)) != 0) & (failed == 0):
+        seen = tl.atomic_load(flags, lane < WORLD, "acquire", "sys")
+        missing = missing & (seen - epoch < 0)
+        spins += 1
+        if spins % _SPINS == 0:
+            failed = tl.atomic_load(pad, sem="relaxed", scope="sys")
+            if tl.extra.cuda.globaltimer() - start > timeout_ns:
+                failed = 1 + tl.min(tl.where(missing, lane, LANES))
+    if (failed != 0) & (tl.max(missing.to(tl.int32)) != 0):
+        tl.atomic_cas(pad, 0, failed, sem="relaxed", scope="sys")
+    tl.store(pad + (slot + 1) * _PAD, epoch)
+
+
+@jit
+def barrier(table, slot, rank, timeout_ns, WORLD: tl.constexpr, LANES: tl.constexpr):  # noqa: N803
+    """Wait for the programs of this slot on all ranks; stores before it are visible after it."""
+    epoch = signal(table, slot, rank, WORLD, LANES)
+    wait(table, slot, rank, epoch, timeout_ns, WORLD, LANES)
+    return epoch
