@@ -19,7 +19,17 @@ from __future__ import annotations
 import importlib
 
 _MODULES = frozenset(
-    {"backends", "c", "compiler", "distributed", "kernels", "language", "runtime", "testing"}
+    {
+        "aot",
+        "backends",
+        "c",
+        "compiler",
+        "distributed",
+        "kernels",
+        "language",
+        "runtime",
+        "testing",
+    }
 )
 
 _ELSEWHERE = {"knobs": "triton_alias.knobs"}

@@ -4,6 +4,7 @@
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, Protocol, Unpack, overload
 
+from tilewright import aot as aot
 from tilewright import backends as backends
 from tilewright import c as c
 from tilewright import compiler as compiler

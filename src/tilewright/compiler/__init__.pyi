@@ -1,3 +1,9 @@
+from tilewright.compiler.argument_notation import (
+    StatedArgument,
+    argument_text,
+    is_argument_text,
+    parse_argument,
+)
 from tilewright.compiler.artifacts import Artifacts
 from tilewright.compiler.compile import (
     CompileTimes,
@@ -24,6 +30,7 @@ from tilewright.compiler.sources import (
     specialization_of,
 )
 from tilewright.compiler.type_names import (
+    DescriptorType,
     find_descriptor_type,
     find_type,
     is_type_name,
@@ -37,6 +44,7 @@ __all__ = [
     "ASTSource",
     "Artifacts",
     "Compilable",
+    "DescriptorType",
     "CompileTimes",
     "CompiledKernel",
     "Entry",
@@ -46,18 +54,22 @@ __all__ = [
     "Language",
     "PythonKernel",
     "Specialization",
+    "StatedArgument",
     "Store",
     "accessed_arguments",
+    "argument_text",
     "compile",
     "compile_kernel",
     "compile_source",
     "find_descriptor_type",
     "find_type",
     "frontend_options",
+    "is_argument_text",
     "is_type_name",
     "name_of_type",
     "options_of",
     "package_version",
+    "parse_argument",
     "rehearse",
     "shared_store",
     "signature_text",

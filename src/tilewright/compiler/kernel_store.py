@@ -46,7 +46,7 @@ _NAME = re.compile(r"\w+", re.ASCII)
 """Valid names of artifacts."""
 _SOURCES = (".py", ".lark", ".ll")
 """Suffixes of the package's files that affect compilation."""
-APART = ("eager", "interp", "kernels", "testing", "tools", "triton_alias")
+APART = ("aot", "eager", "interp", "kernels", "testing", "tools", "triton_alias")
 """Packages, apart from other backends, that do not affect compilation: not part of a key."""
 _TRIES = 3
 """Attempts to read an entry that another process replaces."""

@@ -7,6 +7,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
@@ -14,7 +15,6 @@ from typing import Any, NamedTuple, Protocol, cast
 from tilewright.compiler.artifacts import SOURCE
 from tilewright.compiler.type_names import (
     DescriptorType,
-    find_descriptor_type,
     name_of_descriptor,
     name_of_type,
     type_named,
@@ -38,7 +38,9 @@ from tilewright.language import (
     is_builtin,
     unwrap,
 )
-from tilewright.support import call_user_function, errors
+from tilewright.support import call_user_function, errors, function_late
+
+_parse_argument = function_late("tilewright.compiler.argument_notation:parse_argument")
 
 Place = int | str | tuple[int | str, ...]
 """A parameter by name or position, perhaps the only item of a tuple."""
@@ -130,13 +132,14 @@ class KernelSource(ABC):
 class ASTSource(KernelSource):
     """A Python kernel, with the types and facts of its arguments.
 
-    fn: the kernel; signature: parameter name -> "*fp32", "i32", "tensordesc<fp16[64, 64]>" ...,
-    "constexpr"; constexprs: name or position -> value; attrs: {(position,): [["tt.divisibility",
-    16]]}, Triton's notation for a pointer that is aligned to 16 bytes, an integer that is a
-    multiple of 16, or a tensor descriptor whose rows are multiples of 16 bytes; and [NON_NEGATIVE,
-    1] of an integer, which launches determine themselves
+    fn: the kernel; signature: parameter name -> "constexpr", or type and facts, see
+    `argument_notation`: "*fp32", "i32:16,>=0", "i32=1", "tensordesc<fp16[64, 64]>" ...; constexprs:
+    name or position -> value; attrs: facts in Triton's notation, {(position,): [["tt.divisibility",
+    16]]}, for a pointer that is aligned to 16 bytes, an integer that is a multiple of 16, or a
+    tensor descriptor whose rows are multiples of 16 bytes; and [NON_NEGATIVE, 1] of an integer
 
-    Errors: MissingArgument (a constexpr without a value), InvalidOption (an unknown type).
+    Errors: MissingArgument (a constexpr without a value), InvalidOption (an unknown type),
+    InvalidArgumentText (facts that contradict the type or each other).
     """
 
     def __init__(
@@ -342,26 +345,26 @@ def _name(place: Place, names: Sequence[str]) -> str:
 
 
 def _spec(
-    name: str, type_name: str, values: Mapping[str, object], attributes: Sequence[Sequence[object]]
+    name: str, text: str, values: Mapping[str, object], attributes: Sequence[Sequence[object]]
 ) -> ArgSpec:
-    what = f"type of '{name}'"
-    if type_name == "constexpr" or name in values:
-        integer = type(values[name]) is int and type_name != "constexpr"
+    if text == "constexpr" or name in values:
+        integer = type(values[name]) is int and text != "constexpr"
         # as an integer argument that is 1 in a launch: it is constant, and has a dtype
-        type_ = type_named(type_name, what) if integer else None
+        type_ = type_named(text, f"type of '{name}'") if integer else None
         return ArgSpec(name, "constexpr", type_, values[name])
-    described = find_descriptor_type(type_name, what)
-    if described is not None:
-        return descriptor_spec(name, *described, even_rows=bool(attributes))
-    type_ = type_named(type_name, what)
-    fact = "aligned" if type_name.startswith("*") else "multiple_of"
-    facts: dict[str, int] = {}
-    for attribute, amount in cast("Sequence[tuple[str, int]]", attributes):
-        if attribute == "tt.divisibility":
-            facts[fact] = amount
-        elif attribute == NON_NEGATIVE:
-            facts["non_negative"] = amount
-    return ArgSpec(name, "value", type_, facts=facts)
+    spec: ArgSpec = _parse_argument(text, name).spec(name)
+    if spec.kind == "descriptor" and attributes:
+        pointer, padding = cast("PointerType", spec.items[0].type), spec.value
+        return descriptor_spec(name, pointer, *cast("tuple[Any, Any]", padding), even_rows=True)
+    return replace(spec, facts={**spec.facts, **_attribute_facts(spec, attributes)})
+
+
+def _attribute_facts(spec: ArgSpec, attributes: Sequence[Sequence[object]]) -> dict[str, int]:
+    """Attributes in Triton's notation as facts of the front end."""
+    fact = "aligned" if isinstance(spec.type, PointerType) else "multiple_of"
+    names = {"tt.divisibility": fact, NON_NEGATIVE: "non_negative"}
+    pairs = cast("Sequence[tuple[str, int]]", attributes)
+    return {names[attribute]: amount for attribute, amount in pairs if attribute in names}
 
 
 def _run_time(specs: Sequence[ArgSpec], args: Sequence[object]) -> list[object]:

@@ -15,6 +15,7 @@ from tilewright.runtime.arguments.mock_tensor import (
     dtype_of,
     reinterpret,
 )
+from tilewright.runtime.arguments.stated_arguments import Stated
 from tilewright.runtime.async_compile import AsyncCompileMode, FutureKernel, active_mode
 from tilewright.runtime.autotuner import Autotuner, autotune, is_on_host
 from tilewright.runtime.bench import (
@@ -31,6 +32,7 @@ from tilewright.runtime.bench import (
 )
 from tilewright.runtime.jit import InterpretedFunction, JITFunction, jit
 from tilewright.runtime.kernel_interface import KernelInterface
+from tilewright.runtime.launch.bound_call import BoundCall
 from tilewright.runtime.launch.compile_hooks import JitFunctionInfo
 from tilewright.runtime.launch_hooks import (
     LaunchMetadata,
@@ -52,6 +54,7 @@ __all__ = [
     "AsyncCompileMode",
     "Autotuner",
     "BenchClock",
+    "BoundCall",
     "Config",
     "ConstexprFunction",
     "CpuClock",
@@ -73,6 +76,7 @@ __all__ = [
     "MockTensor",
     "NotAvailableError",
     "Spec",
+    "Stated",
     "Step",
     "TensorWrapper",
     "active_mode",

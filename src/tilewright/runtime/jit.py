@@ -29,7 +29,7 @@ from tilewright.runtime.arguments.kernel_parameters import (
     parameters_of,
 )
 from tilewright.runtime.arguments.key_rules import machine_readable, run_time_pairs
-from tilewright.runtime.arguments.mock_tensor import mocked
+from tilewright.runtime.arguments.mock_tensor import stand_in
 from tilewright.runtime.async_compile import active_mode
 from tilewright.runtime.kernel_interface import KernelInterface
 from tilewright.runtime.launch.bound_call import Binder, BoundCall
@@ -179,13 +179,14 @@ class JITFunction(FunctionText, DeviceFunction, DispatchedLaunches, KernelInterf
 
     def warmup(self, *args: object, grid: object = None, **keywords: object) -> Any:
         """Compile what a launch with these arguments would run. Arrays may be stand-ins: dtypes of
-        the language, NumPy or torch, or `MockTensor`s. Inside an `AsyncCompileMode` the kernel is a
+        the language, NumPy or torch, or `MockTensor`s; any run-time argument may be a text of type
+        and facts, such as "*fp16:16" or "i32:16,>=0". Inside an `AsyncCompileMode` the kernel is a
         `FutureKernel`. None: a hook vetoed the compilation."""
         with user_boundary:
             call = self.bind(*args, **keywords)
             # before the first use of the keys, which are derived from the arguments
             call.args = [
-                arg if param.is_constexpr else mocked(arg)
+                arg if param.is_constexpr else stand_in(arg, param.name)
                 for param, arg in zip(call.params, call.args, strict=True)
             ]
             mode = active_mode.get()

@@ -5,8 +5,9 @@
         'x_ptr=*fp32:16' 'y_ptr=*fp32:16' 'out_ptr=*fp32:16' n=i32 BLOCK=1024 --emit asm
 
 A Python kernel needs the type of each argument, or the value of each constexpr; the names in
-`**META` are given as values, and parameters with defaults may be omitted. `:16` promises that a
-pointer is aligned to 16 bytes, or that an integer is a multiple of 16; `:8` and others work alike.
+`**META` are given as values, and parameters with defaults may be omitted. Facts follow the type:
+`*fp16:16` is aligned to 16 bytes, `i32:16,>=0` is a multiple of 16 and not negative, as launches
+find out by themselves, `i32=1` is always 1 (`compiler/argument_notation.py` has all).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from tilewright.aot import kernel_named
 from tilewright.backends import GPUTarget, backend_named, default_backend
 from tilewright.compiler import (
     ASTSource,
@@ -25,12 +27,12 @@ from tilewright.compiler import (
     IRSource,
     KernelSource,
     compile,
+    is_argument_text,
     is_type_name,
 )
 from tilewright.runtime import JITFunction, KernelParam
 from tilewright.support import ListRecorder, recording, settings
 from tilewright.tools.command_failure import CommandFailed
-from tilewright.tools.find_kernel import kernel_named
 from tilewright.tools.opt_command import add_trace_arguments, recorder, show_times
 from tilewright.tools.read_tile_ir import read_module, read_text
 from tilewright.tools.target_names import add_target, target_named
@@ -149,27 +151,24 @@ def _ast_source(kernel: JITFunction, arguments: list[str]) -> ASTSource:
         raise CommandFailed(f"{kernel.__name__} got {what}\nit takes: {usage}")
     signature: dict[str, str] = {}
     constants: dict[str, object] = {name: _option_value(given[name]) for name in rest}
-    facts: dict[tuple[int, ...], list[list[object]]] = {}
-    for position, param in enumerate(params):
+    for param in params:
         if param.name not in given:
             signature[param.name], constants[param.name] = "constexpr", param.default
             continue
-        type_name, _, multiple = given[param.name].partition(":")
+        text = given[param.name]
+        type_name = text.partition(":")[0]
         # A text that is not a type is a value: `BLOCK=1024` needs no annotation.
         if type_name.startswith("*") and not is_type_name(type_name):
             meant = _POINTEES.get(type_name[1:], "fp32")
             raise CommandFailed(
                 f"'{param.name}' has no type '{type_name}'; write the type as in *{meant}"
             )
-        if param.is_constexpr or not is_type_name(type_name):
+        if param.is_constexpr or not is_argument_text(text):
             signature[param.name] = "constexpr"
-            constants[param.name] = _option_value(given[param.name])
+            constants[param.name] = _option_value(text)
             continue
-        signature[param.name] = type_name
-        if multiple:
-            # The form of Triton's attributes: parameter path -> [[name, value]].
-            facts[(position,)] = [["tt.divisibility", _option_value(multiple)]]
-    return ASTSource(kernel, signature, constants, facts)
+        signature[param.name] = text
+    return ASTSource(kernel, signature, constants)
 
 
 def _usage(param: KernelParam) -> str:

@@ -18,12 +18,12 @@ import argparse
 import re
 from typing import cast
 
+from tilewright.aot import only_kernel_of
 from tilewright.compiler import compile
 from tilewright.tools import explain_error_command
 from tilewright.tools.command_failure import CommandFailed
 from tilewright.tools.command_output import add_json, print_json, terminal_columns
 from tilewright.tools.compile_command import kernel_source, named_values
-from tilewright.tools.find_kernel import only_kernel_of
 from tilewright.tools.target_names import add_target, target_named
 
 

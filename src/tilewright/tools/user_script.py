@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
+from tilewright.aot import check_python
 from tilewright.support import settings
 from tilewright.tools.command_failure import CommandFailed
-from tilewright.tools.find_kernel import check_python
 
 
 def add_script(parser: argparse.ArgumentParser) -> None:

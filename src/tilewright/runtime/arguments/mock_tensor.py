@@ -18,7 +18,9 @@ from tilewright.runtime.arguments.key_rules import (
     Spec,
     spec,
 )
-from tilewright.support import errors
+from tilewright.support import errors, function_late
+
+_stated = function_late("tilewright.runtime.arguments.stated_arguments:stated")
 
 
 class MockTensor:
@@ -142,6 +144,12 @@ def dtype_of(value: Any) -> DType:
         assert isinstance(element, DType)
         return element
     return element_type(getattr(value, "__name__", None) or str(value))
+
+
+def stand_in(arg: object, name: str) -> object:
+    """`mocked`, and a text such as "*fp16:16" as the argument that it states. name: of the
+    parameter, for errors."""
+    return _stated(arg, name) if type(arg) is str else mocked(arg)
 
 
 def mocked(arg: object) -> object:

@@ -121,6 +121,11 @@ class BoundCall:
         """The backend of that device; without arrays, the active one."""
         return backend_of(self.device) or driver.active.backend
 
+    def on(self, backend: Backend) -> BoundCall:
+        """The launch, for another backend than that of its arrays; before the first use."""
+        vars(self)["backend"] = backend
+        return self
+
     @property
     def run_time_specs(self) -> list[tuple[str, Spec]]:
         """Name and Spec of each run-time argument, tuples flattened."""

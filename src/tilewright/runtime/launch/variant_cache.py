@@ -275,12 +275,11 @@ class VariantCache:
     def _compiled(self, call: BoundCall, is_warmup: bool = False) -> CompiledKernel:
         self._globals().check(call.kernel)
         backend, target = call.backend, call.backend.target()
-        named = {**self._defaults, **call.options}
-        override, check = named.pop(IR_OVERRIDE, None), named.pop("check", "")
-        options = options_of(backend, named)
+        override = call.options.get(IR_OVERRIDE)
+        options, check = self.options_of(call), self._defaults.get("check", "")
         if check and not is_warmup:
             options = _checking(call.kernel, backend, options, check)
-        described = self._function.source(call.signature, self.dependencies.hash)
+        described = self.source_of(call)
         source = described if override is None else IRSource(Path(override))
         # Each device has its own loaded copy; mocks and numbers use that of the first.
         device = call.device.partition(":")[2] or "0"
@@ -303,6 +302,17 @@ class VariantCache:
             return kernel
 
         return self.kernels.get(key, compile_new)
+
+    def options_of(self, call: BoundCall) -> CommonOptions:
+        """The options of a launch, with those of the kernel, without checks."""
+        named = {**self._defaults, **call.options}
+        named.pop(IR_OVERRIDE, None)
+        named.pop("check", None)
+        return options_of(call.backend, named)
+
+    def source_of(self, call: BoundCall) -> KernelSource:
+        """The kernel with the arguments of a launch."""
+        return self._function.source(call.signature, self.dependencies.hash)
 
     def preload(
         self, signature: KernelSignature, backend: Backend, options: CommonOptions

@@ -16,6 +16,7 @@ adds it by `with_loc`::
 An error with the meaning of a builtin exception derives from that as well, for `except TypeError`.
 """
 
+from .ahead_errors import InvalidArgumentText, InvalidSpec, KernelMissing
 from .c_errors import (
     AmbiguousKernel,
     CSyntaxError,
@@ -153,7 +154,10 @@ __all__ = [
     "InterpreterError",
     "InvalidDescriptor",
     "InvalidOperation",
+    "InvalidArgumentText",
     "InvalidOption",
+    "InvalidSpec",
+    "KernelMissing",
     "InvalidTileIR",
     "InvalidValue",
     "KernelNotFound",

@@ -10,20 +10,16 @@ from pathlib import Path
 from types import ModuleType
 
 from tilewright.runtime import JITFunction
-from tilewright.tools.command_failure import CommandFailed
+from tilewright.support import errors
 
 
 def kernel_named(module_or_file: str, name: str) -> JITFunction:
     """The kernel `name` of a module (`package.module`) or a file (`folder/file.py`).
 
-    The code of the module is run. Raises CommandFailed where there is no such kernel; exceptions
+    The code of the module is run. Raises KernelMissing where there is no such kernel; exceptions
     of the module itself propagate.
     """
-    module = (
-        _from_file(Path(module_or_file))
-        if module_or_file.endswith(".py")
-        else _from_name(module_or_file)
-    )
+    module = _module(module_or_file)
     kernel = getattr(module, name, None)
     # An autotuner or a heuristic holds the kernel that it launches as `fn`.
     while kernel is not None and not isinstance(kernel, JITFunction):
@@ -31,14 +27,26 @@ def kernel_named(module_or_file: str, name: str) -> JITFunction:
     if kernel is None:
         kernels = [n for n, value in vars(module).items() if isinstance(value, JITFunction)]
         there = ", ".join(kernels) or "none"
-        raise CommandFailed(f"{module_or_file} has no kernel '{name}'; its kernels are: {there}")
+        raise errors.KernelMissing(
+            f"{module_or_file} has no kernel '{name}'; its kernels are: {there}"
+        )
     return kernel
+
+
+def object_named(module_or_file: str, name: str) -> object:
+    """The object `name` of a module or a file, whose code is run. Raises KernelMissing."""
+    found: object = _module(module_or_file)
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise errors.KernelMissing(f"{module_or_file} has no '{name}'")
+        found = getattr(found, part)
+    return found
 
 
 def only_kernel_of(file: str) -> str:
     """The name of a file's only kernel that is launched: no other kernel calls it.
 
-    Raises CommandFailed where there are several, or none.
+    Raises KernelMissing where there are several, or none.
     """
     module = _from_file(Path(file))
     kernels = {n: value for n, value in vars(module).items() if isinstance(value, JITFunction)}
@@ -47,18 +55,23 @@ def only_kernel_of(file: str) -> str:
     names = [name for name in own if name not in called]
     if len(names) != 1:
         there = ", ".join(names) or "none"
-        raise CommandFailed(f"name a kernel, as in {file}:kernel; its kernels are: {there}")
+        raise errors.KernelMissing(f"name a kernel, as in {file}:kernel; its kernels are: {there}")
     return names[0]
 
 
 def check_python(path: Path) -> None:
-    """Raise CommandFailed for a file that Python cannot parse, with the location of the mistake."""
+    """Raise KernelMissing for a file that Python cannot parse, with the location of the mistake."""
     try:
         # dont_inherit: without the __future__ imports of this module
         compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as problem:  # ValueError: null bytes, up to Python 3.11
         said = "".join(traceback.format_exception_only(problem)).rstrip()
-        raise CommandFailed(f"{path} is not Python source\n{said}") from None
+        raise errors.KernelMissing(f"{path} is not Python source\n{said}") from None
+
+
+def _module(module_or_file: str) -> ModuleType:
+    from_file = module_or_file.endswith(".py")
+    return _from_file(Path(module_or_file)) if from_file else _from_name(module_or_file)
 
 
 def _from_name(name: str) -> ModuleType:
@@ -73,14 +86,14 @@ def _from_name(name: str) -> ModuleType:
             name == problem.name or name.startswith(f"{problem.name}.")
         ):
             raise
-        raise CommandFailed(f"there is no module '{name}'") from None
+        raise errors.KernelMissing(f"there is no module '{name}'") from None
     finally:
         sys.path.remove("")
 
 
 def _from_file(path: Path) -> ModuleType:
     if not path.is_file():
-        raise CommandFailed(f"there is no file {path}")
+        raise errors.KernelMissing(f"there is no file {path}")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
