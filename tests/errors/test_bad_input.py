@@ -291,7 +291,7 @@ AT_LAUNCH: dict[str, tuple[Launch, type[Exception], str]] = {
     "huge integer": (
         lambda k: k[(1,)](X, 2**64, BLOCK=16), errors.UnsupportedArgument, "64 bits"),
     "array for a constexpr": (
-        lambda k: k[(1,)](X, 7, BLOCK=X), errors.InvalidValue, "must be an integer"),
+        lambda k: k[(1,)](X, 7, BLOCK=X), errors.UnsupportedArgument, "is an ndarray"),
     "option out of range": (
         lambda k: k[(1,)](X, 7, BLOCK=16, num_warps=3), errors.InvalidOption, "num_warps"),
     "reserved word": (

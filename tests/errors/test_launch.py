@@ -78,7 +78,10 @@ MISTAKES: dict[str, tuple[Callable[..., object], type[Exception], str]] = {
     "too many": (
         launch(X, X, X, 64, 64, 7),
         TypeError,
-        """add() takes 5 arguments, found 6 [TW116]""",
+        """
+        add() takes 5 arguments, found 6 [TW116]
+          hint: options such as num_warps are passed by keyword
+        """,
     ),
     "misspelled option": (
         launch(X, X, X, 64, BLOCK=64, num_warp=4),
@@ -343,10 +346,6 @@ WRONG_VALUES: dict[str, tuple[Callable[..., object], str]] = {
         launch(X, X, X, np.array(3), BLOCK=64),
         "argument 'n' is a pointer: pass a number, or load it by tl.load(n)",
     ),
-    "array for a constexpr": (
-        launch(X, X, X, 64, BLOCK=np.array([8])),
-        "argument 'BLOCK' is a ndarray: pass a number",
-    ),
 }
 
 
@@ -356,6 +355,15 @@ def test_a_wrong_value_is_named_with_its_argument(name: str, kernel: object) -> 
     call, hint = WRONG_VALUES[name]
     with pytest.raises(errors.InvalidOperation) as caught:
         call(kernel)
+    assert caught.value.diagnostic().hint == hint
+
+
+@pytest.mark.parametrize("kernel", [add, interpreted], ids=["compiled", "interpreted"])
+def test_an_array_is_no_constexpr(kernel: object) -> None:
+    with pytest.raises(errors.UnsupportedArgument) as caught:
+        launch(X, X, X, 64, BLOCK=np.array([8]))(kernel)
+    assert caught.value.message == "argument 'BLOCK' is an ndarray, which a kernel cannot take"
+    hint = "a constexpr is a number, text, a type or a tuple: pass .item() or .tolist()"
     assert caught.value.diagnostic().hint == hint
 
 

@@ -203,7 +203,10 @@ def address_divisor(address: int) -> int:
 
 
 def constant_key(value: object) -> Key:
-    """The key of a compile-time value; that of an unhashable value is its text."""
+    """The key of a compile-time value; that of an unhashable value is its text.
+
+    Errors: UnsupportedArgument for an array, whose text may leave elements out.
+    """
     if isinstance(value, Constexpr):
         value = cast("object", value.value)
     kind = type(value)
@@ -214,6 +217,9 @@ def constant_key(value: object) -> Key:
     if kind is tuple or kind is list:
         items = cast("Sequence[object]", value)
         return Constant((kind, *map(constant_key, items)))
+    if hasattr(kind, "__dlpack__"):
+        instead = "a constexpr is a number, text, a type or a tuple: pass .item() or .tolist()"
+        raise errors.UnsupportedArgument("", kind.__name__, instead)
     try:
         hash(value)
     except TypeError:

@@ -214,7 +214,8 @@ class Binder:
         if self._rest is not None:
             values.insert(self._rest, args[self._positional :])
         elif len(args) > self._positional:
-            raise errors.ArgumentCount(self._kernel, self._positional, len(args))
+            instead = "options such as num_warps are passed by keyword"
+            raise errors.ArgumentCount(self._kernel, self._positional, len(args), instead)
         return BoundCall(
             self._kernel, self._params, self._ordered, self._rules, values, others, self._assigned
         )

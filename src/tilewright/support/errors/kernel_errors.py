@@ -405,6 +405,12 @@ class ArgumentCount(CompilationError, TypeError):
     expected: object
     """A number, or words such as "2 to 4"."""
     found: int
+    instead: str = ""
+
+    @property
+    def hint(self) -> str | None:
+        """`instead`, where the caller gives one."""
+        return self.instead or None
 
     @property
     def arguments(self) -> str:

@@ -203,7 +203,8 @@ def did_you_mean(name: str, names: Iterable[str]) -> str | None:
 
 def with_article(noun: str) -> str:
     """A noun phrase with its indefinite article."""
-    return f"{'an' if noun[:1].lower() in tuple('aeio') else 'a'} {noun}"
+    sounds_like_a_vowel = noun[:1].lower() in tuple("aeio") or noun.startswith("nd")
+    return f"{'an' if sounds_like_a_vowel else 'a'} {noun}"
 
 
 def listed(words: Iterable[object]) -> str:
