@@ -400,17 +400,13 @@ class ArgumentCount(CompilationError, TypeError):
 
     code = "TW116"
     template = "{function}() takes {expected} {arguments}, found {found}"
+    hint_template = "{instead}"
 
     function: str
     expected: object
     """A number, or words such as "2 to 4"."""
     found: int
     instead: str = ""
-
-    @property
-    def hint(self) -> str | None:
-        """`instead`, where the caller gives one."""
-        return self.instead or None
 
     @property
     def arguments(self) -> str:
