@@ -259,14 +259,19 @@ class constexpr_function(PickledByName, Generic[P, R]):
     """
 
     def __init__(self, fn: Callable[P, R]) -> None:
-        self.fn = fn
+        self.fn: Callable[..., R] = fn
         # Reads the source text now: the file may change before a kernel calls the function.
         text_of(fn)
         update_wrapper(self, fn)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        fn: Callable[..., R] = self.fn
-        return fn(*map(unwrap_deep, args), **{k: unwrap_deep(v) for k, v in kwargs.items()})
+        # first, and in a function of its own: `next_power_of_2(n)` in each launch
+        if len(args) == 1 and not kwargs and type(args[0]) is int:
+            return self.fn(args[0])
+        return self._call_unwrapped(*args, **kwargs)
+
+    def _call_unwrapped(self, *args: Any, **kwargs: Any) -> R:
+        return self.fn(*map(unwrap_deep, args), **{k: unwrap_deep(v) for k, v in kwargs.items()})
 
     def reduce_by_value(self) -> tuple[Any, ...]:
         """By the function itself, which some picklers can do without its name."""

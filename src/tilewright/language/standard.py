@@ -9,21 +9,22 @@ from typing import Any
 from tilewright.language.compile_time import constexpr, constexpr_function
 from tilewright.language.core import Operand
 from tilewright.language.dtypes import dtype, float32
-from tilewright.language.stub_dispatch import DeviceFunction, builtin, host_builtin
+from tilewright.language.stub_dispatch import ACTIVE, DeviceFunction, builtin, host_builtin
 from tilewright.language.tensors import member, tensor
 
 Axis = int | constexpr
 
 
-def _host_cdiv(x: int, div: int) -> int:
-    return (x + div - 1) // div
-
-
 @member
-@host_builtin(_host_cdiv)
+@host_builtin
 def cdiv(x: Any, div: Any) -> Any:
     """x / div rounded up: `(x + div - 1) // div`; on the host, on constexprs and on tensors."""
-    ...
+    # First, and without a context variable, which `torch.compile` cannot trace. In the grid of each
+    # launch: a general wrapper of arguments would take four times as long.
+    if type(x) is int and type(div) is int:
+        return (x + div - 1) // div
+    dispatcher = ACTIVE.get()
+    return (x + div - 1) // div if dispatcher is None else dispatcher.call(cdiv, (x, div), {})
 
 
 ceil_div = cdiv

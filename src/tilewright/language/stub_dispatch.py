@@ -84,32 +84,25 @@ def dispatch_operator(name: str, *args: Any) -> Any:
 
 def builtin(fn: Callable[P, R]) -> Callable[P, R]:
     """Make a stub of a signature with a docstring."""
-    return host_builtin(None)(fn)
+
+    @wraps(fn)
+    def stub(*args: Any, **kwargs: Any) -> Any:
+        # A context variable, not an argument: stubs are called by user code.
+        dispatcher = ACTIVE.get()
+        if dispatcher is not None:
+            return dispatcher.call(stub, args, kwargs)
+        with user_boundary:
+            return active_dispatcher(f"'{fn.__name__}'")
+
+    STUBS[stub] = fn.__name__
+    return cast("Callable[P, R]", stub)
 
 
-def host_builtin(host: Callable[..., Any] | None) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """As `builtin`, for a function that also works on plain numbers outside of a kernel."""
-
-    def declare(fn: Callable[P, R]) -> Callable[P, R]:
-        @wraps(fn)
-        def stub(*args: Any, **kwargs: Any) -> Any:
-            # First, and without a context variable, which `torch.compile` cannot trace.
-            if host is not None and not kwargs and all(type(arg) is int for arg in args):
-                return host(*args)
-            # A context variable, not an argument: stubs are called by user code.
-            dispatcher = ACTIVE.get()
-            if dispatcher is not None:
-                return dispatcher.call(stub, args, kwargs)
-            # Without a kernel: `tl.cdiv` in a grid function, for example.
-            if host is not None:
-                return host(*args, **kwargs)
-            with user_boundary:
-                return active_dispatcher(f"'{fn.__name__}'")
-
-        STUBS[stub] = fn.__name__
-        return cast("Callable[P, R]", stub)
-
-    return declare
+def host_builtin(fn: Callable[P, R]) -> Callable[P, R]:
+    """Register a function that dispatches its calls itself, since it also works on plain numbers
+    outside of a kernel."""
+    STUBS[fn] = fn.__name__
+    return fn
 
 
 def must_use_result(x: Any, s: object = True) -> Any:

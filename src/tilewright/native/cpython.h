@@ -30,6 +30,11 @@ extern int PyDict_SetItem(PyObject *dict, PyObject *key, PyObject *value);
 extern int64_t PySequence_Size(PyObject *sequence);
 extern PyObject *PySequence_GetItem(PyObject *sequence, int64_t position);
 
+extern PyObject *PyFunction_GetCode(PyObject *function);    // borrowed
+extern PyObject *PyFunction_GetGlobals(PyObject *function); // borrowed
+extern PyObject *PyFunction_GetClosure(PyObject *function); // borrowed: tuple, or null
+extern PyObject *PyCell_Get(PyObject *cell);                // null, without an error: it is empty
+
 extern PyObject *PyErr_Occurred(void); // borrowed
 extern void PyErr_Clear(void);
 extern void PyErr_SetString(PyObject *type, const char *text);

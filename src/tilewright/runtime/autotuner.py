@@ -3,6 +3,7 @@ the best."""
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
@@ -16,6 +17,7 @@ from tilewright.runtime.jit import DispatchedLaunches, JITFunction
 from tilewright.runtime.launch.used_globals import GlobalCheck
 from tilewright.runtime.launch.variant_cache import RecordedLaunch
 from tilewright.runtime.tuning.array_restore import ArrayState
+from tilewright.runtime.tuning.choices import Choices
 from tilewright.runtime.tuning.kernel_wrapper import KernelWrapper, Launchable, check_kernel
 from tilewright.runtime.tuning.measure_configs import Tuning
 from tilewright.runtime.tuning.timing_store import StoredTimings, Timing, choice_name
@@ -80,9 +82,11 @@ class Autotuner(DispatchedLaunches, KernelWrapper):
         super().__init__(fn, arg_names)
         self.configs = configs_of(configs) or [Config({})]
         self.keys = names_of("key", key)
-        self.cache: dict[tuple[object, ...], Config] = {}
+        self._cache = Choices()
         # None before the first choice, but not Optional: users read it after a launch
-        self.best_config = cast("Config", None)
+        self._best_config = cast("Config", None)
+        self._latest = array("Q", [0])
+        self._launched_natively: dict[int, Config] = {}
         self.configs_timings: dict[Config, Timing] = {}
         self.bench_time = 0.0
         self.nargs: dict[str, Any] | None = None
@@ -113,6 +117,26 @@ class Autotuner(DispatchedLaunches, KernelWrapper):
             if name not in self.arg_names:
                 raise errors.UnknownArgument(self.__name__, name, self.arg_names)
 
+    @property
+    def cache(self) -> dict[tuple[object, ...], Config]:
+        """The chosen configuration of each key; programs may change it."""
+        return self._cache
+
+    @cache.setter
+    def cache(self, choices: Mapping[tuple[object, ...], Config]) -> None:
+        self._cache.clear()
+        self._cache.update(choices)
+
+    @property
+    def best_config(self) -> Config:
+        """The configuration of the latest launch."""
+        return self._launched_natively.get(self._latest[0], self._best_config)
+
+    @best_config.setter
+    def best_config(self, config: Config) -> None:
+        self._best_config = config
+        self._latest[0] = 0
+
     # --- what Triton's autotuners have ------------------------------------------------------------
 
     @property
@@ -142,9 +166,8 @@ class Autotuner(DispatchedLaunches, KernelWrapper):
 
     # --- launching --------------------------------------------------------------------------------
 
-    def __getitem__(self, grid: object) -> Callable[..., Any]:
-        """`kernel[grid]`, to be called with the arguments."""
-        return partial(self._launch, grid)
+    # since its own `run` would give the class the one of `KernelInterface`
+    __getitem__ = DispatchedLaunches.__getitem__
 
     def run(self, *args: object, grid: object, warmup: bool = False, **keywords: Any) -> Any:
         """Launch the best configuration, after measuring if this is the first launch of a kind;
@@ -200,8 +223,7 @@ class Autotuner(DispatchedLaunches, KernelWrapper):
         if len(self.configs) == 1 or not all(isinstance(value, _BY_VALUE) for value in values):
             return None
         key = self._key(named)
-        config = self.cache.get(key)
-        return self._recorded(args, keywords, config, (self.cache.get, key, config))
+        return self._recorded(args, keywords, self.cache.get(key), self._cache.check)
 
     def _recorded(
         self,
@@ -210,17 +232,15 @@ class Autotuner(DispatchedLaunches, KernelWrapper):
         config: Config | None,
         *checks: GlobalCheck,
     ) -> RecordedLaunch | None:
-        """A launch with a configuration, which machine code stores in `best_config` as
-        `_launch_from_python` does."""
+        """A launch with a configuration, which becomes `best_config` as by Python."""
         if config is None or config.pre_hook is not None:
             return None
         fn = cast("JITFunction", self.fn)
         launch = fn.recorded_launch(args, {**config.all_kwargs(), **keywords})
         if launch is None:
             return None
-        # a check that always holds and is called for its effect: setattr returns None
-        noted = (partial(setattr, self, "best_config"), config, None)
-        return RecordedLaunch(launch.call, launch.variant, (*checks, noted))
+        self._launched_natively[id(config)] = config
+        return RecordedLaunch(launch.call, launch.variant, checks, (self._latest, id(config)))
 
     def warmup(self, *args: object, grid: object = None, **keywords: Any) -> list[Any]:
         """Compile every configuration that is not pruned; a list of compiled kernels."""

@@ -74,6 +74,15 @@ class DispatchedLaunches(ABC):
     _launch: Kernel
     _launched = False
 
+    def __getitem__(self, grid: object) -> Callable[..., Any]:
+        """`kernel[grid]`, to be called with the arguments.
+
+        grid: one to three positive ints, or a function of all arguments by name that returns them.
+        """
+        # A method of the grid takes half the time of a partial, but None can have none.
+        launch = self._launch
+        return partial(launch, grid) if grid is None else MethodType(launch, grid)
+
     @abstractmethod
     def _launch_from_python(self, grid: object, /, *args: Any, **keywords: Any) -> Any: ...
 
@@ -159,14 +168,8 @@ class JITFunction(FunctionText, DeviceFunction, DispatchedLaunches, KernelInterf
         self._launched = False
         self._launch = self._launch_first if self.dispatchable else self._launch_from_python
 
-    def __getitem__(self, grid: object) -> Callable[..., CompiledKernel]:
-        """`kernel[grid]`, to be called with the arguments.
-
-        grid: one to three positive ints, or a function of all arguments by name that returns them.
-        """
-        # A method of the grid takes half the time of a partial, but None can have none.
-        launch = self._launch
-        return partial(launch, grid) if grid is None else MethodType(launch, grid)
+    # since its own `run` would give the class the one of `KernelInterface`
+    __getitem__ = DispatchedLaunches.__getitem__
 
     def run(
         self, *args: object, grid: object, warmup: bool = False, **keywords: object

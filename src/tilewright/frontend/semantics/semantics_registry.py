@@ -111,7 +111,7 @@ def implements(stub: Callable[..., Any]) -> Callable[[F], F]:
 
     def decorate(fn: F) -> F:
         # Stubs are wrapped by their decorator: the inner function has the declared parameters.
-        declared = signature_of(cast("Any", stub).__wrapped__)
+        declared = signature_of(getattr(stub, "__wrapped__", stub))
         implemented = signature_of(fn, skip=1)
         assert implemented == declared, (
             f"{STUBS[stub]}: the implementation has {implemented}, the stub {declared}"

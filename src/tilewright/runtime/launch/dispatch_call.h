@@ -18,11 +18,12 @@ typedef struct {
     PyObject *values[MAX_ARGUMENTS];
     PyObject *objects[MAX_ARGUMENTS]; // what the items describe: borrowed
     uint64_t held;
-    PyObject *held_objects[MAX_ARGUMENTS]; // own references to some of the objects
-    uint64_t numbers[MAX_ARGUMENTS];       // of each item its number or address, or 0
+    PyObject *held_objects[MAX_ARGUMENTS + 3]; // own references to some of the objects and extents
+    uint64_t numbers[MAX_ARGUMENTS];           // of each item its number or address, or 0
     // of plain tensors, how many elements are from the first one to the end of the last one
     uint64_t reaches[MAX_ARGUMENTS];
-    PyObject *passed[MAX_ARGUMENTS + 8];               // what a callee gets; first the grid
+    int32_t grid[3];
+    PyObject *passed[MAX_ARGUMENTS + 8];               // what a callee gets
     ArgumentDescriptor descriptors[MAX_ARGUMENTS + 1]; // the word of the slot follows them
 } Call;
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import struct
+from array import array
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from math import prod
@@ -46,15 +47,23 @@ class Entry(Memory):
     ) -> None:
         super().__init__()
         call, self.variant = record.call, record.variant
+        place, note = record.note or (None, 0)
         self.fields = CacheEntry(
             kernel=self.object(self.variant.kernel),
             owner=id(self),
+            noted=None if place is None else self._word_of(place),
+            note=note,
             values=len(sources),
             sources=self.words([self.object(v) if p is None else p for p, v in sources]),
             **_global_checks(self, (*self.variant.globals, *record.checks, *checks)),
             **_pairs(self, sources, call, self.variant),
             **_target(self, self.variant, bool(call.device), sources),
         )
+
+    def _word_of(self, place: array[int]) -> int:
+        """Address of an array's first word."""
+        self.kept.append(place)
+        return place.buffer_info()[0]
 
     def set(self, **fields: int) -> None:
         """Set further fields of the structure."""
@@ -127,11 +136,9 @@ def _pairs(
         sizes = (_element_bytes(call, value) for value in (pair.first, pair.second))
         words = [word for terms in pair.unless for word in _sum_words(terms, sources)]
         pairs.append(OverlapPair(first, second, *sizes, len(pair.unless), memory.words(words)))
-    array = (OverlapPair * len(pairs))(*pairs)
-    memory.kept.append(array)
     return {
         "pairs": len(pairs),
-        "pair_list": ctypes.addressof(array),
+        "pair_list": memory.structures(OverlapPair, pairs),
         "latest": memory.words([0] * (4 + MAX_ARGUMENTS)),
     }
 

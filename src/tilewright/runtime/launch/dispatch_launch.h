@@ -76,9 +76,11 @@ static PyObject *passed_object(Call *call, uint64_t item) {
 // address below MAX_ARGUMENTS.
 static bool is_item(uint64_t source) { return source < MAX_ARGUMENTS; }
 
-// Call the entry's target: call(x, y, z, [stream,] *values). `passed` begins with the grid.
+// Call the entry's target: call(x, y, z, [stream,] *values).
 static PyObject *call_target(Call *call, const CacheEntry *entry) {
-    PyObject **next = call->passed + 3, *stream = nullptr;
+    PyObject **next = call->passed, *stream = nullptr;
+    for (int i = 0; i < 3; i++)
+        hold(call, *next++ = PyLong_FromLongLong(call->grid[i]));
     if (entry->stream_of) {
         PyObject *device = entry->device;
         stream = PyObject_Vectorcall(entry->stream_of, &device, 1, nullptr);
@@ -116,18 +118,16 @@ static uint64_t item_word(const Call *call, uint64_t item, uint64_t kind) {
     }
 }
 
-// Call the entry's `words` with the grid, with which `passed` begins, and a word for each run-time
-// value. Returns a new reference to some object, or null with an error set.
+// Call the entry's `words` with the grid and a word for each run-time value. Returns a new
+// reference to some object, or null with an error set.
 static PyObject *call_with_words(Call *call, const CacheEntry *entry) {
-    int32_t x = PyLong_AsLongLong(call->passed[0]);
-    int32_t y = PyLong_AsLongLong(call->passed[1]);
-    int32_t z = PyLong_AsLongLong(call->passed[2]);
-    uint64_t *words = (uint64_t *)call->passed; // the grid is read: the words take its place
+    uint64_t *words = (uint64_t *)call->passed;
     const uint64_t *sources = entry->sources, *slots = entry->slots, *constants = entry->constants;
     for (uint64_t i = 0; i < entry->values; i++)
         words[i] = is_item(sources[i]) ? item_word(call, sources[i], slots[i]) : constants[i];
     PackedLaunch *launch = entry->words;
-    uint32_t status = launch(entry->words_record, x, y, z, words);
+    const int32_t *grid = call->grid;
+    uint32_t status = launch(entry->words_record, grid[0], grid[1], grid[2], words);
     if (PyList_Size(entry->failures) == 0 && status == 0) {
         Py_IncRef(call->known->one);
         return call->known->one;
@@ -166,7 +166,7 @@ static void strip_traceback(const KnownObjects *known) {
 static PyObject *launch_valid_entry(Call *call, const CacheEntry *entry) {
     PyObject *grid = entry->grid ? entry->grid : call->args[0];
     PyObject *answer = nullptr; // of a callable grid, which is not called twice
-    if (!extents(call, grid)) {
+    if (!read_grid(call, grid) && !run_grid(call, entry, grid)) {
         if (!PyCallable_Check(grid))
             return launch_by_python(call);
         answer = call_grid(call, entry, grid);
@@ -178,11 +178,13 @@ static PyObject *launch_valid_entry(Call *call, const CacheEntry *entry) {
             PyErr_Clear();
             return launch_by_python(call);
         }
-        if (!extents(call, answer))
+        if (!read_grid(call, answer))
             return launch_grid_by_python(call, answer);
     }
     if (may_overlap(call, entry))
         return answer ? launch_grid_by_python(call, answer) : launch_by_python(call);
+    if (entry->noted)
+        *(uint64_t *)entry->noted = entry->note;
     PyObject *outcome = entry->words ? call_with_words(call, entry) : call_target(call, entry);
     Py_DecRef(answer);
     if (!outcome) {

@@ -99,13 +99,13 @@ static bool record_launch(const Call *call, const CacheEntry *entry, uint64_t st
     uint64_t *latest = entry->latest;
     uint64_t changed = exchange_word(latest + 3, state);
     for (int i = 0; i < 3; i++)
-        changed |= exchange_word(latest + i, PyLong_AsLongLong(call->passed[i]));
+        changed |= exchange_word(latest + i, call->grid[i]);
     for (uint64_t i = 0; i < call->described; i++)
         changed |= exchange_word(latest + 4 + i, call->numbers[i]);
     return changed != 0;
 }
 
-// Whether arguments of a launch may overlap. `passed` begins with the grid.
+// Whether arguments of a launch may overlap.
 static bool may_overlap(const Call *call, const CacheEntry *entry) {
     uint64_t state = *(const uint64_t *)call->record->watching;
     if (state == 0)

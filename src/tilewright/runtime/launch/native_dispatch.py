@@ -11,6 +11,7 @@ import enum
 import struct
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
+from types import FunctionType
 from typing import Any, Protocol
 
 from tilewright.language import DeviceFunction, TensorDescriptor, dtype
@@ -29,7 +30,7 @@ from tilewright.runtime.launch.native_dispatch_structures import (
 from tilewright.runtime.launch.native_memory import Memory, free_position
 from tilewright.runtime.launch.native_types import dispatch_code, known_types
 from tilewright.runtime.launch.variant_cache import LaunchState, RecordedLaunch, Variant
-from tilewright.support import ForkLock, user_boundary
+from tilewright.support import ForkLock, function_late, user_boundary
 
 _MAX_ENTRIES = 4 * SLOTS
 """Maximal number of cache entries of a kernel; after that, Python makes launches without one."""
@@ -37,10 +38,15 @@ _MAX_FAILURES = 16
 """Maximal number of launches that cannot have an entry, since their descriptors do not decide the
 variant; after that, Python makes launches without an entry."""
 
+_MAX_GRIDS = 16
+"""Maximal number of grid functions of a kernel whose programs are sought."""
+
 _BY_IDENTITY = (str, bool, dtype, DeviceFunction, enum.Enum, type(None))
 """Types of compile-time objects that never change."""
 
 Launch = Callable[..., Any]
+
+_grid_program = function_late("tilewright.runtime.launch.grid_programs:grid_program")
 
 
 class Finder(Protocol):
@@ -76,6 +82,7 @@ class DispatchTable:
         self._table = (ctypes.c_uint64 * (SLOTS + PROBES))()
         self._add_entry = add_entry
         self._memory = memory = Memory([state])
+        self._grids = (ctypes.c_uint64 * (_MAX_GRIDS + 1))()  # a 0 ends them
         self._record = DispatchRecord(
             known=known_types().address,
             table=ctypes.addressof(self._table),
@@ -90,6 +97,8 @@ class DispatchTable:
             before=memory.object(state.before),
             watching=state.overlaps.watching,
             clock=state.clock.buffer_info()[0],
+            grids=ctypes.addressof(self._grids),
+            add_grid=memory.object(self._add_grid),
         )
         code = dispatch_code()  # the function keeps it alive
         self.launch: Launch = builtin_function(
@@ -122,6 +131,15 @@ class DispatchTable:
                 self._table[free_position(self._table, slot)] = entry.address
             else:
                 self._fill_table()
+
+    def _add_grid(self, grid: FunctionType) -> None:
+        """Add the program of a grid function, or the fact that it has none."""
+        program = self._memory.structure(_grid_program(grid, self._memory))
+        with self._lock:
+            position = list(self._grids).index(0)
+            self._grids[position] = program
+            if position + 1 == _MAX_GRIDS:
+                self._record.add_grid = 0
 
     def note_launches(self) -> None:
         """Copy the stamps of the cache entries, which machine code sets, to their variants."""

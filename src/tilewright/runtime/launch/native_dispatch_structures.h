@@ -22,6 +22,23 @@ enum {
     SLOT_F32 = 1,
     SLOT_F64 = 2,
     SLOT_I1 = 3,
+    GRID_STACK = 16,
+    GRID_NUMBER = 0,
+    GRID_ARGUMENT = 1,
+    GRID_CELL = 2,
+    GRID_GLOBAL = 3,
+    GRID_POWER_OF_TWO = 4,
+    GRID_ADD = 5,
+    GRID_SUBTRACT = 6,
+    GRID_MULTIPLY = 7,
+    GRID_DIVIDE = 8,
+    GRID_REMAINDER = 9,
+    GRID_CDIV = 10,
+    GRID_MIN = 11,
+    GRID_MAX = 12,
+    GRID_IN_DICT = 0,
+    GRID_IN_CELL = 1,
+    GRID_CODE = 2,
     DIVISORS = 2,
     ALIGNED = 15,
     HALF_ALIGNED = 7,
@@ -42,8 +59,10 @@ typedef struct {
     void *before;    // of this kernel alone
     void *watching;  // of a word: the state of the watch for arguments that overlap
     void *clock;     // of a word that each launch increments
+    void *grids;     // of addresses of GridPrograms, then 0
+    void *add_grid;  // add_grid(function) adds a program to them; or 0
 } DispatchRecord;
-static_assert(sizeof(DispatchRecord) == 104);
+static_assert(sizeof(DispatchRecord) == 120);
 
 // The launch with certain descriptors.
 typedef struct {
@@ -74,8 +93,10 @@ typedef struct {
     void *owner;        // frees this memory; a running launch holds a reference
     uint64_t stamp;     // the clock at the latest launch
     uint64_t slot;      // index in the table at which a search for the entry starts
+    void *noted;        // of a word to which each launch writes `note`, or 0
+    uint64_t note;
 } CacheEntry;
-static_assert(sizeof(CacheEntry) == 216);
+static_assert(sizeof(CacheEntry) == 232);
 
 // Two items that must not overlap.
 //
@@ -97,6 +118,7 @@ typedef struct {
     void *float_type;
     void *bool_type;
     void *tuple_type;
+    void *function_type;
     void *none;
     void *one;                  // the int 1
     void *data_ptr;             // names
@@ -120,7 +142,7 @@ typedef struct {
     uint64_t keys_at;
     uint64_t negative_key;
 } KnownObjects;
-static_assert(sizeof(KnownObjects) == 320);
+static_assert(sizeof(KnownObjects) == 328);
 
 // The part of an argument that decides the variant.
 typedef struct {
@@ -129,3 +151,32 @@ typedef struct {
     uint64_t value; // class, value or identity, by type and flags
 } ArgumentDescriptor;
 static_assert(sizeof(ArgumentDescriptor) == 24);
+
+// The program that computes what a grid function returns.
+typedef struct {
+    void *code;       // of the function
+    void *globals;    // dict: its globals
+    uint64_t checks;  // number of checks
+    void *check_list; // of a GridCheck for each
+    uint64_t steps;   // number of steps
+    void *step_list;  // of a GridStep for each
+    uint64_t extents; // how many numbers the program leaves; 0: the function has no program
+} GridProgram;
+static_assert(sizeof(GridProgram) == 56);
+
+// An object that must be the same as when a grid function was translated.
+typedef struct {
+    uint64_t kind; // as GRID_CHECKS
+    void *holder;  // dict or function
+    void *name;    // key of the dict, or index of the cell
+    void *value;   // the object; 0: there is none
+} GridCheck;
+static_assert(sizeof(GridCheck) == 32);
+
+// A step of a program: it appends a number, or combines the last ones.
+typedef struct {
+    uint64_t operation; // as GRID_OPERATIONS
+    void *holder;       // dict of a global
+    void *name;         // of an argument or global, index of a cell, or the number itself
+} GridStep;
+static_assert(sizeof(GridStep) == 24);

@@ -50,6 +50,14 @@ SLOTS, PROBES = 256, 8
 SLOT_KINDS = ("word", "f32", "f64", "i1")
 """Contents of a 64-bit slot: an integer or address, the bits of a float, or a truth value."""
 
+GRID_STACK = 16
+"""Maximal number of integers that a program of a grid function holds at a time."""
+GRID_OPERATIONS = (
+    "number", "argument", "cell", "global", "power_of_two", "add", "subtract", "multiply", "divide",
+    "remainder", "cdiv", "min", "max",
+)  # fmt: skip
+GRID_CHECKS = ("in_dict", "in_cell", "code")
+
 _Word = ctypes.c_uint64
 _Address = ctypes.c_void_p
 _Object = ctypes.c_void_p
@@ -74,6 +82,8 @@ class DispatchRecord(ctypes.Structure):
         ("before", _Object),  # of this kernel alone
         ("watching", _Address),  # of a word: the state of the watch for arguments that overlap
         ("clock", _Address),  # of a word that each launch increments
+        ("grids", _Address),  # of addresses of GridPrograms, then 0
+        ("add_grid", _Object),  # add_grid(function) adds a program to them; or 0
     )
 
 
@@ -116,6 +126,43 @@ class CacheEntry(ctypes.Structure):
         ("owner", _Object),  # frees this memory; a running launch holds a reference
         ("stamp", _Word),  # the clock at the latest launch
         ("slot", _Word),  # index in the table at which a search for the entry starts
+        ("noted", _Address),  # of a word to which each launch writes `note`, or 0
+        ("note", _Word),
+    )
+
+
+class GridProgram(ctypes.Structure):
+    """The program that computes what a grid function returns."""
+
+    _fields_ = (
+        ("code", _Object),  # of the function
+        ("globals", _Object),  # dict: its globals
+        ("checks", _Word),  # number of checks
+        ("check_list", _Address),  # of a GridCheck for each
+        ("steps", _Word),  # number of steps
+        ("step_list", _Address),  # of a GridStep for each
+        ("extents", _Word),  # how many numbers the program leaves; 0: the function has no program
+    )
+
+
+class GridCheck(ctypes.Structure):
+    """An object that must be the same as when a grid function was translated."""
+
+    _fields_ = (
+        ("kind", _Word),  # as GRID_CHECKS
+        ("holder", _Object),  # dict or function
+        ("name", _Object),  # key of the dict, or index of the cell
+        ("value", _Object),  # the object; 0: there is none
+    )
+
+
+class GridStep(ctypes.Structure):
+    """A step of a program: it appends a number, or combines the last ones."""
+
+    _fields_ = (
+        ("operation", _Word),  # as GRID_OPERATIONS
+        ("holder", _Object),  # dict of a global
+        ("name", _Object),  # of an argument or global, index of a cell, or the number itself
     )
 
 
@@ -147,6 +194,7 @@ class KnownObjects(ctypes.Structure):
         ("float_type", _Object),
         ("bool_type", _Object),
         ("tuple_type", _Object),
+        ("function_type", _Object),
         ("none", _Object),
         ("one", _Object),  # the int 1
         ("data_ptr", _Object),  # names
@@ -185,7 +233,16 @@ class ArgumentDescriptor(ctypes.Structure):
 DISPATCH = NativeProgram(
     source=Path(__file__).with_name("native_dispatch.c"),
     exports=[DISPATCH_SYMBOL],
-    structures=[DispatchRecord, CacheEntry, OverlapPair, KnownObjects, ArgumentDescriptor],
+    structures=[
+        DispatchRecord,
+        CacheEntry,
+        OverlapPair,
+        KnownObjects,
+        ArgumentDescriptor,
+        GridProgram,
+        GridCheck,
+        GridStep,
+    ],
     constants={
         "MAX_ARGUMENTS": MAX_ARGUMENTS,
         "PROBES": PROBES,
@@ -200,6 +257,9 @@ DISPATCH = NativeProgram(
         "RANGE": RANGE,
         "MULTIPLE": MULTIPLE,
         **{f"SLOT_{kind.upper()}": number for number, kind in enumerate(SLOT_KINDS)},
+        "GRID_STACK": GRID_STACK,
+        **{f"GRID_{name.upper()}": number for number, name in enumerate(GRID_OPERATIONS)},
+        **{f"GRID_{name.upper()}": number for number, name in enumerate(GRID_CHECKS)},
         "DIVISORS": len(DIVISORS),
         # masks of the bits that are 0 in multiples of DIVISORS
         "ALIGNED": ALIGNMENT - 1,

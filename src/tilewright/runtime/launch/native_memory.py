@@ -5,10 +5,12 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import field
+from typing import TypeVar
 
 from tilewright.runtime.launch.native_dispatch_structures import PROBES
 from tilewright.support.data_class import dataclass
 
+Item = TypeVar("Item", bound=ctypes.Structure)
 Table = list[int] | ctypes.Array[ctypes.c_uint64]
 
 
@@ -38,6 +40,12 @@ class Memory:
         """Address of a structure."""
         self.kept.append(structure)
         return ctypes.addressof(structure)
+
+    def structures(self, kind: type[Item], items: Sequence[Item]) -> int:
+        """Address of an array of structures."""
+        array = (kind * len(items))(*items)
+        self.kept.append(array)
+        return ctypes.addressof(array)
 
 
 def free_position(table: Table, slot: int) -> int:

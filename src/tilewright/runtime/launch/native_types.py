@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+from types import FunctionType
 
 from tilewright.language import TensorDescriptor
 from tilewright.llvm import LoadedObject
@@ -32,7 +33,7 @@ class _KnownTypes:
         keep = self._memory.object
         named = {
             "int_type": int, "float_type": float, "bool_type": bool, "tuple_type": tuple,
-            "none": None, "one": 1,
+            "function_type": FunctionType, "none": None, "one": 1,
             "data_ptr": sys.intern("data_ptr"), "dtype": sys.intern("dtype"),
             "get_device": sys.intern("get_device"), "is_neg": sys.intern("is_neg"),
             "numel": sys.intern("numel"), "descriptor": TensorDescriptor,

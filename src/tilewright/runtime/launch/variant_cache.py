@@ -101,12 +101,14 @@ class RecordedLaunch:
     """A launch that was made: its bound arguments and its variant, of which native dispatch makes a
     cache entry.
 
-    checks: conditions, besides the globals of the variant, under which the entry is valid.
+    checks: conditions, besides the globals of the variant, under which the entry is valid; note:
+    an array of one word and what each launch writes to it.
     """
 
     call: BoundCall
     variant: Variant
     checks: tuple[GlobalCheck, ...] = ()
+    note: tuple[array[int], int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
