@@ -276,7 +276,8 @@ class Backend:
     op_modules: modules that define the ops of its stages, for texts of tile IR; prepare: work that
     would repeat in each compiling process, done before they are forked; must not use the device;
     profiler(symbol -> "file:line" of kernels, which launches fill) -> observes kernels that run;
-    recompilation: None if a kernel is compiled once
+    recompilation: None if a kernel is compiled once; shared_version: `version` as a text that is
+    equal on all machines with equal tools; None: `version` is
     """
 
     name: str
@@ -301,6 +302,7 @@ class Backend:
     prepare: Callable[[], None] = _nothing
     profiler: Callable[[Mapping[str, str]], KernelProfiler] | None = None
     recompilation: Recompilation | None = None
+    shared_version: Callable[[GPUTarget], str] | None = None
 
     def __post_init__(self) -> None:
         names = [stage.extension for stage in self.stages]

@@ -15,6 +15,7 @@ from tilewright.compiler.compile import (
     rehearse,
 )
 from tilewright.compiler.compiled_kernel import CompiledKernel
+from tilewright.compiler.kernel_archive import export_kernels, import_kernels
 from tilewright.compiler.kernel_metadata import KernelMetadata
 from tilewright.compiler.kernel_store import Entry, Store, package_version, shared_store
 from tilewright.compiler.sources import (
@@ -61,10 +62,12 @@ __all__ = [
     "compile",
     "compile_kernel",
     "compile_source",
+    "export_kernels",
     "find_descriptor_type",
     "find_type",
     "frontend_options",
     "is_argument_text",
+    "import_kernels",
     "is_type_name",
     "name_of_type",
     "options_of",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -108,22 +108,17 @@ def frontend_options(
     return _one(front)
 
 
-def _kernel_hash(
-    source: KernelSource | IRSource,
-    backend: Backend,
-    target: GPUTarget,
-    options: CommonOptions,
-    settings_key: str,
+def _inputs_hash(
+    source: KernelSource | IRSource, target: GPUTarget, options: CommonOptions, settings_key: str
 ) -> str:
-    """The name of a compiled kernel: a sha256 of everything that determines its code."""
-    parts = (
-        source.key(),
-        repr(options.meaningful()),
-        repr(target),
-        settings_key,
-        backend.version(target),
-        package_version(backend.name),
-    )
+    """A sha256 of everything that determines a kernel's code, except for the tools."""
+    parts = (source.key(), repr(options.meaningful()), repr(target), settings_key)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def kernel_hash(inputs: str, backend: Backend, target: GPUTarget) -> str:
+    """The name of a compiled kernel in the disk cache of this machine."""
+    parts = (inputs, backend.version(target), package_version(backend.name))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -138,7 +133,7 @@ def rehearse(source: KernelSource, target: GPUTarget) -> None:
     front, current = frontend_options(backend, options, target), settings()
     shorter = replace(backend, stages=backend.stages[:-1])
     store = shared_store(current.cache)
-    _Compilation(source, shorter, target, options, front, "", store, current.compilation).run()
+    Compilation(source, shorter, target, options, front, "", "", store, current.compilation).run()
 
 
 def compile_source(
@@ -146,15 +141,20 @@ def compile_source(
 ) -> CompiledKernel:
     """`compile` with resolved target and options."""
     current = settings()
-    digest = _kernel_hash(source, backend, target, options, current.cache_key())
+    inputs = _inputs_hash(source, target, options, current.cache_key())
+    digest = kernel_hash(inputs, backend, target)
     front = frontend_options(backend, options, target)
-    store = shared_store(current.cache)
-    work = _Compilation(source, backend, target, options, front, digest, store, current.compilation)
+    store, compilation = shared_store(current.cache), current.compilation
+    work = Compilation(source, backend, target, options, front, inputs, digest, store, compilation)
     # Replacements of stages are not part of the key, so nothing may be stored or read.
     if current.compilation.override_dir is not None or kernel_hooks.stages is not None:
         return work.compiled(store=False)
-    cached = None if current.cache.always_compile else work.cached()
-    kernel = cached or work.compiled()
+    always = current.cache.always_compile
+    cached = None if always else work.cached()
+    if cached is None and current.cache.remote is not None and not always:
+        cached, kernel = _remote_kernels().pulled_or_compiled(work, current.cache)
+    else:
+        kernel = cached or work.compiled()
     if cached is not None:
         show_warnings(getattr(cached.metadata, "warnings", ()))
     if kernel_hooks.listener is not None:
@@ -193,14 +193,18 @@ class CompileTimes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Compilation:
-    """One kernel, from the disk cache or newly compiled."""
+class Compilation:
+    """One kernel, from the disk cache or newly compiled.
+
+    inputs: hash of what determines its code; digest: its name in the disk cache `store`
+    """
 
     source: KernelSource | IRSource
     backend: Backend
     target: GPUTarget
     options: CommonOptions
     front: FrontendOptions
+    inputs: str
     digest: str
     store: Store
     compilation: CompilationSettings
@@ -215,8 +219,10 @@ class _Compilation:
         with timed("disk cache"):
             entry = self.store.read(self.digest)
         self.times.ir_initialization = max(1, (time.perf_counter_ns() - start) // 1000)
-        if entry is None:
-            return None
+        return None if entry is None else self.from_entry(entry)
+
+    def from_entry(self, entry: Entry) -> CompiledKernel | None:
+        """The kernel of an entry of the disk cache; None, and it is discarded, if it is useless."""
         try:
             artifacts = dict[str, Artifact](entry.artifacts)
             return self._kernel(entry, artifacts, self._recompiled, stored=True)
@@ -224,9 +230,14 @@ class _Compilation:
             self.store.discard(self.digest, repr(problem))
             return None
 
-    def compiled(self, store: bool = True) -> CompiledKernel:
-        """Run the stages of the backend. store: whether to write the result to the cache"""
+    def compiled(
+        self, store: bool = True, publish: Callable[[Entry], object] | None = None
+    ) -> CompiledKernel:
+        """Run the stages of the backend. store: whether to write the result to the disk cache;
+        publish: called with the result"""
         entry, artifacts = self.run()
+        if publish is not None:
+            publish(entry)
         start = time.perf_counter_ns()
         # only artifacts that the cache holds may be dropped from memory
         stored = store and self.store.write(self.digest, entry)
@@ -236,6 +247,7 @@ class _Compilation:
     def run(self) -> tuple[Entry, dict[str, Artifact]]:
         """Run all stages."""
         metadata = {**asdict(self.options), "hash": self.digest, "target": asdict(self.target)}
+        metadata["inputs"] = self.inputs
         if isinstance(self.source, KernelSource):
             metadata["constants"] = self.source.constant_texts
         context = StageContext(self.target, self.options, metadata)
@@ -270,6 +282,10 @@ class _Compilation:
         kernel = CompiledKernel(self.source, self.backend, self.target, asm, metadata, rebuild)
         _dump_all(self.compilation.dump_dir, self.source.name, self.digest, entry)
         return kernel
+
+
+def _remote_kernels() -> Any:
+    return import_late("tilewright.compiler.remote_kernels")
 
 
 def _run_stages() -> Any:

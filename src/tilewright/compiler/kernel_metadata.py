@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from tilewright.backends import CommonOptions, GPUTarget, Metadata
 
-_OF_FILES = ("target", "constants")
-"""Properties on disk, for `tilewright cache list`; a kernel in memory has its source and target."""
+_OF_FILES = ("target", "constants", "inputs")
+"""Properties on disk, for `tilewright cache`; a kernel in memory has its source and target."""
 
 
 class KernelMetadata:

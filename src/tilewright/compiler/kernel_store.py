@@ -15,7 +15,7 @@ import hashlib
 import os
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -214,24 +214,40 @@ def package_version(backend: str = "") -> str:
 
     backend: restrict it to the files that affect this backend's code; "": all files
     """
-    root = str(Path(__file__).parent.parent)
-    packages = [f"tilewright.{name}" for name in APART] + packages_apart(backend)
-    apart = [os.path.join(root, *package.split(".")[1:]) for package in packages]
     digest = hashlib.sha256()
-    for line in sorted(_source_lines(root, apart if backend else ())):
+    for line in sorted(map(_file_line, _source_files(*_root_and_apart(backend)))):
         digest.update(line.encode())
     return digest.hexdigest()
 
 
-def _source_lines(folder: str, apart: Sequence[str] = ()) -> list[str]:
-    """A line for each source file below a folder, without the folders `apart`."""
+@cache
+def package_content(backend: str = "") -> str:
+    """`package_version` by the contents of the files: equal on all machines, but slower."""
+    root, apart = _root_and_apart(backend)
+    digest = hashlib.sha256()
+    for path in sorted(entry.path for entry in _source_files(root, apart)):
+        name, content = os.path.relpath(path, root), Path(path).read_bytes()
+        digest.update(f"{name} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def _root_and_apart(backend: str) -> tuple[str, Sequence[str]]:
+    """The folder of this package, and those in it that do not affect a backend's code."""
+    root = str(Path(__file__).parent.parent)
+    packages = [f"tilewright.{name}" for name in APART] + packages_apart(backend)
+    apart = [os.path.join(root, *package.split(".")[1:]) for package in packages]
+    return root, apart if backend else ()
+
+
+def _source_files(folder: str, apart: Sequence[str]) -> Iterator[os.DirEntry[str]]:
+    """The source files below a folder, without those in the folders `apart`."""
     with os.scandir(folder) as entries:
-        inside = list(entries)
-    lines = [_file_line(entry) for entry in inside if entry.name.endswith(_SOURCES)]
-    for entry in inside:
-        if entry.is_dir(follow_symlinks=False) and entry.name != "__pycache__":
-            lines += _source_lines(entry.path, apart) if entry.path not in apart else []
-    return lines
+        for entry in entries:
+            if entry.name.endswith(_SOURCES):
+                yield entry
+            elif entry.is_dir(follow_symlinks=False) and entry.name != "__pycache__":
+                yield from _source_files(entry.path, apart) if entry.path not in apart else ()
 
 
 def _file_line(entry: os.DirEntry[str]) -> str:

@@ -206,6 +206,12 @@ def _seconds(text: str) -> float:
     return value
 
 
+def _url(text: str) -> str:
+    if not re.match(r"[a-z][a-z0-9+.-]*://.", text):
+        raise ValueError(text)
+    return text
+
+
 def _program_id(text: str) -> tuple[int, int, int]:
     ids = [_count(part) for part in text.split(",")]
     if len(ids) > 3:
@@ -419,6 +425,27 @@ class Cache(Group):
         Kind(_count, "a number of megabytes, 0 for no limit"),
         "TILEWRIGHT_CACHE_MB",
         doc="Maximum size of the disk cache; the least recently used files are deleted first.",
+    )
+    remote = Setting[str | None](
+        None,
+        Kind(_url, "a URL such as file:///nfs/cache, s3://bucket/folder or redis://host:6379/0"),
+        "TILEWRIGHT_REMOTE_CACHE",
+        doc="URL of a cache of kernels and timings that machines share: a folder, a Redis server, "
+        "or a file system of fsspec. The disk cache is read first.",
+    )
+    remote_trust = Setting(
+        False,
+        _FLAG,
+        "TILEWRIGHT_REMOTE_CACHE_TRUST",
+        doc="Run kernels from the remote cache without a signature: whoever may write to it can "
+        "run code here.",
+    )
+    remote_key = FolderSetting[Path | None](
+        None,
+        Kind(_path, "a file"),
+        "TILEWRIGHT_REMOTE_CACHE_KEY",
+        doc="File of a key that all users of the remote cache share: only what is signed by it is "
+        "read.",
     )
     max_variants = Setting(
         1000,

@@ -1,9 +1,10 @@
-"""`tilewright cache`: list and remove the compiled kernels on disk."""
+"""`tilewright cache`: list, remove, export and import the compiled kernels on disk."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import tarfile
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import datetime
@@ -14,14 +15,16 @@ from rich.markup import escape
 from rich.table import Table
 
 from tilewright.backends import GPUTarget
-from tilewright.compiler import shared_store
-from tilewright.support import settings
+from tilewright.compiler import export_kernels, import_kernels, shared_store
+from tilewright.support import CacheSettings, settings
 from tilewright.support.asynchronous_exceptions import suppress
 from tilewright.support.data_class import dataclass
 from tilewright.support.disk_cache import clear
-from tilewright.tools.command_output import add_json, print_json, print_table
+from tilewright.support.remote_cache import Signer, shared_secret
+from tilewright.tools.command_failure import CommandFailed
+from tilewright.tools.command_output import add_json, fit, print_json, print_table
 
-ACTIONS = ("path", "list", "clear")
+ACTIONS = ("path", "list", "clear", "export", "import")
 _MEGABYTE = 1 << 20
 
 
@@ -42,6 +45,10 @@ class CachedKernel:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("action", choices=ACTIONS, metavar="|".join(ACTIONS))
+    parser.add_argument(
+        "file", nargs="?", type=Path, metavar="FILE.tar", help="archive to export to or import from"
+    )
+    parser.add_argument("--kernel", metavar="NAME", help="export only kernels of this name")
     add_json(parser)
 
 
@@ -55,6 +62,10 @@ def run(chosen: argparse.Namespace) -> int:
         count, size = clear(folder)
         text = f"deleted {count} kernels and {size / _MEGABYTE:.1f} MB"
         _print_result(chosen, {"kernels": count, "bytes": size}, text)
+    elif chosen.action == "export":
+        _export(chosen, cache)
+    elif chosen.action == "import":
+        return _import(chosen, cache)
     else:
         rows = sorted(
             cached_kernels(shared_store(cache).folder), key=lambda row: row.used, reverse=True
@@ -66,6 +77,33 @@ def run(chosen: argparse.Namespace) -> int:
         else:
             print_table(_table(rows))
     return 0
+
+
+def _export(chosen: argparse.Namespace, cache: CacheSettings) -> None:
+    file = _file(chosen)
+    signer = Signer(shared_secret(cache))
+    count = export_kernels(shared_store(cache), file, signer, chosen.kernel)
+    text = f"exported {count} kernels to {file}, {file.stat().st_size / _MEGABYTE:.1f} MB"
+    _print_result(chosen, {"kernels": count, "file": file}, text)
+
+
+def _import(chosen: argparse.Namespace, cache: CacheSettings) -> int:
+    file = _file(chosen)
+    try:
+        done = import_kernels(shared_store(cache), file, Signer(shared_secret(cache)))
+    except tarfile.TarError as problem:
+        raise CommandFailed(f"{file} is not an archive of kernels: {problem}") from None
+    refused = [one for one in done if one.refused is not None]
+    lines = [fit(f"refused {one.name}: {one.refused}") for one in refused]
+    text = "\n".join([f"imported {len(done) - len(refused)} kernels from {file}", *lines])
+    _print_result(chosen, [asdict(one) for one in done], text)
+    return 1 if refused else 0
+
+
+def _file(chosen: argparse.Namespace) -> Path:
+    if chosen.file is None:
+        raise CommandFailed(f"name the file: tilewright cache {chosen.action} FILE.tar")
+    return chosen.file
 
 
 def _print_result(chosen: argparse.Namespace, value: object, text: str) -> None:

@@ -89,7 +89,7 @@ COMMANDS = tuple(
             as_triton_command,
         ),
         ("pipeline", "list the passes of a backend, and what each does", pipeline_command),
-        ("cache", "show or clear the compiled kernels on disk", cache_command),
+        ("cache", "list, clear, export or import the compiled kernels on disk", cache_command),
         ("tuning", "show the timings of autotuned kernels on disk", tuning_command),
         ("env", "show every setting and the variable that sets it", env_command),
     )

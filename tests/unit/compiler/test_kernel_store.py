@@ -318,6 +318,24 @@ def test_package_version_is_cheap_and_stable() -> None:
 
 def test_llvm_texts_of_the_package_are_part_of_its_version() -> None:
     package = Path(tilewright.__file__).parent
-    lines = kernel_store._source_lines(str(package))  # pyright: ignore[reportPrivateUsage]
+    files = kernel_store._source_files(str(package), ())  # pyright: ignore[reportPrivateUsage]
+    paths = {Path(entry.path) for entry in files}
     texts = list(package.rglob("*.ll"))
-    assert texts and all(any(line.startswith(f"{text} ") for line in lines) for text in texts)
+    assert texts and paths.issuperset(texts)
+
+
+def test_package_content_depends_on_contents_only(tmp_path: Path) -> None:
+    """A copy of the package elsewhere, with other times of files, has the same hash."""
+    copied = tmp_path / "tilewright"
+    shutil.copytree(Path(tilewright.__file__).parent, copied, copy_function=shutil.copyfile)
+    program = "from tilewright.compiler.kernel_store import package_content as content"
+    program += "; print(content('cpu'), content('cuda'))"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-c", program]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    hashes = [kernel_store.package_content(name) for name in ("cpu", "cuda")]
+    assert run.stdout.split() == hashes and len({*hashes}) == 2
+    changed = copied / "compiler" / "compile.py"
+    changed.write_text(changed.read_text(encoding="utf-8") + "# other\n", encoding="utf-8")
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert not {*run.stdout.split()} & {*hashes}

@@ -15,7 +15,7 @@ from tilewright.backends.manifest import (
     Stage,
     StageContext,
 )
-from tilewright.backends.nvidia.assemble.ptxas import find_ptxas, ptxas_stamp
+from tilewright.backends.nvidia.assemble.ptxas import find_ptxas, has_ptxas, ptxas_stamp
 from tilewright.backends.nvidia.assemble.ptxas import version as ptxas_version
 from tilewright.backends.nvidia.driver import device_target
 from tilewright.backends.nvidia.driver.cuda_driver import driver, unavailable_reason
@@ -25,7 +25,7 @@ from tilewright.backends.nvidia.driver.gpu_launcher import LAUNCH_METADATA, Nvid
 from tilewright.backends.nvidia.driver.stream_order import MEMORY
 from tilewright.backends.nvidia.spill_recovery import RECOMPILATION
 from tilewright.llvm import llvm_version
-from tilewright.support import errors, function_late, settings
+from tilewright.support import errors, function_late, import_late, settings
 from tilewright.support.asynchronous_exceptions import suppress
 from tilewright.support.data_class import dataclass
 
@@ -85,6 +85,18 @@ def _assembler(target: GPUTarget) -> str:
         return "no ptxas"  # the last stage reports it
 
 
+def _shared_version(target: GPUTarget) -> str:
+    """`_version` with the release of ptxas, for which ptxas runs, instead of its file's time."""
+    if device_target.is_device_target(target):
+        arch = import_late("tilewright.backends.nvidia.arch").row_for(int(target.arch))
+        if not has_ptxas(arch.ptx):
+            return f"llvmlite {llvm_version()} driver {driver().version}"
+    try:
+        return f"llvmlite {llvm_version()} ptxas {ptxas_version(find_ptxas())}"
+    except errors.ToolMissing:
+        return f"llvmlite {llvm_version()} no ptxas"
+
+
 def _prepare() -> None:
     """Import the bindings, as the search for a GPU does, and query the version of ptxas."""
     with suppress(errors.BackendUnavailable):
@@ -123,4 +135,5 @@ BACKEND = Backend(
     op_modules=("tilewright.backends.nvidia.stages",),
     prepare=_prepare,
     recompilation=RECOMPILATION,
+    shared_version=_shared_version,
 )
