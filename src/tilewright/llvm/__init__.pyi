@@ -31,7 +31,8 @@ from .ir_emitter import (
     zero_of,
 )
 from .line_tables import LineTable, line_table
-from .object_loader import LoadedObject, load_object
+from .object_directives import object_directives, used_conversions
+from .object_loader import CONVERSION_SYMBOLS, LoadedObject, load_object
 from .scalar_instructions import (
     constant,
     convert_element,
@@ -43,6 +44,7 @@ from .shared_library import link_shared_library
 from .target_machines import data_layout, target_machine
 
 __all__ = [
+    "CONVERSION_SYMBOLS",
     "CPU_NAMES",
     "LINE_DIRECTIVES",
     "LINE_TABLES",
@@ -78,8 +80,10 @@ __all__ = [
     "lower_elementwise",
     "lowering_rule",
     "mangle",
+    "object_directives",
     "splat_constant",
     "target_machine",
+    "used_conversions",
     "vector_of",
     "width_attributes",
     "zero_of",

@@ -164,8 +164,10 @@ def _host(detected: DetectedHost) -> TargetCpu:
     return TargetCpu(detected.cpu, arch, text, bits)
 
 
+_X86_64_V2 = "+cx16,+popcnt,+sahf,+sse3,+sse4.1,+sse4.2,+ssse3"
 _X86_64_V3 = "+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+popcnt"
 _X86_64_V4 = f"{_X86_64_V3},+avx512bw,+avx512cd,+avx512dq,+avx512f,+avx512vl"
+_AMX = f"{_X86_64_V4},+amx-bf16,+amx-int8,+amx-tile,+avx512bf16,+avx512vnni"
 _LINUX = "{}-unknown-linux-gnu"
 _ARM = "aarch64", _LINUX.format("aarch64")
 _X86 = "x86_64", _LINUX.format("x86_64")
@@ -177,11 +179,14 @@ _NAMED_CPUS = {
         for bits in (128, 256, 512)
     },
     "x86-64": TargetCpu("x86-64", _X86[0], "", 128, _X86[1]),
+    "x86-64-v2": TargetCpu("x86-64-v2", _X86[0], _X86_64_V2, 128, _X86[1]),
     "x86-64-v3": TargetCpu("x86-64-v3", _X86[0], _X86_64_V3, 256, _X86[1]),
     "x86-64-v4": TargetCpu("x86-64-v4", _X86[0], _X86_64_V4, 512, _X86[1]),
+    "x86-64-v4-amx": TargetCpu("x86-64-v4", _X86[0], _AMX, 512, _X86[1]),
 }
 """Linux CPUs that any machine can target: the least of each kind (System V ABI,
-AMD64 supplement, 3.1.1: microarchitecture levels). SVE code serves registers of one length."""
+AMD64 supplement, 3.1.1: microarchitecture levels). SVE code serves registers of one length, and
+"amx" adds the instructions for tiles, and for dot products of bf16 and int8, to a level."""
 
 CPU_NAMES = tuple(_NAMED_CPUS)
 

@@ -415,6 +415,17 @@ class NotInLibrary(BackendError, RuntimeError):
     reason: str
 
 
+@dataclass(eq=False)
+class InvalidBundle(BackendError, ValueError):
+    """Kernels that cannot be in a bundle, which a program without Python runs."""
+
+    code = "TW309"
+    template = "'{kernel}' cannot be in a bundle: {problem}"
+
+    kernel: str
+    problem: str
+
+
 # --- TW4xx: while a kernel runs -------------------------------------------------------------------
 
 

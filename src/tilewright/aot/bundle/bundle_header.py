@@ -1,0 +1,99 @@
+"""The header of a bundle: types that all bundles share, and a function for each kernel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tilewright.aot.bundle.bundle_kernel import BundleKernel
+from tilewright.ir.types import DType, PointerType, Scalar
+
+_TYPES = Path(__file__).with_name("bundle_types.h")
+
+_FLOATS = {"f32": "float", "f64": "double"}
+_BITS_ONLY = ("f16", "bf16")
+
+
+def header_text(bundle: str, kernels: list[BundleKernel], about: str) -> str:
+    """The text of `BUNDLE.h`. about: a sentence on how it was made."""
+    guard = f"TILEWRIGHT_BUNDLE_OF_{bundle}"
+    lines = [
+        f"/* {about} */",
+        f"#ifndef {guard}",
+        f"#define {guard}",
+        "",
+        _TYPES.read_text("utf-8"),
+    ]
+    lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif", "", *_common(bundle)]
+    for kernel in kernels:
+        lines += ["", *_comment(kernel), f"{prototype(bundle, kernel)};"]
+    return "\n".join([*lines, "", "#ifdef __cplusplus", "}", "#endif", "", "#endif", ""])
+
+
+def _common(bundle: str) -> list[str]:
+    return [
+        "/* The sentence of the latest failure in this thread. */",
+        f"const char *{bundle}_error(void);",
+        "",
+        "/* TILEWRIGHT_ABI of the library, to compare with that of this header. */",
+        f"uint32_t {bundle}_abi(void);",
+        "",
+        "/* Load all kernels for the device of a queue, so that no launch has to. */",
+        f"int {bundle}_load(const tilewright_queue *queue);",
+        "",
+        "/* Set the number of threads of the pool, before the first launch on it; 0: one per CPU. */",
+        f"int {bundle}_set_threads(int32_t threads);",
+    ]
+
+
+def prototype(bundle: str, kernel: BundleKernel) -> str:
+    """The declaration of the function of a kernel. A null queue is the bundle's thread pool."""
+    parameters = ["const tilewright_queue *queue"]
+    if kernel.grid is None:
+        parameters += [f"int64_t grid_{axis}" for axis in "xyz"]
+    for name, type_ in kernel.arguments.items():
+        parameters.append(declaration(name, type_, name in kernel.stored))
+    parameters += [f"int64_t {name}" for name in kernel.choices]
+    head = f"int {bundle}_{kernel.name}("
+    return head + _wrapped(parameters, len(head)) + ")"
+
+
+def declaration(name: str, type_: Scalar, stored: bool) -> str:
+    """The declaration of a parameter; floats of 16 bits are passed as their bits."""
+    if isinstance(type_, PointerType):
+        element = type_.element
+        typed = element.name in _FLOATS or (element.is_integer and not element.is_bool)
+        return f"{'' if stored else 'const '}{_c_type(element) if typed else 'void'} *{name}"
+    return f"{_c_type(type_)} {name}"
+
+
+def _c_type(type_: DType) -> str:
+    if type_.name in _FLOATS:
+        return _FLOATS[type_.name]
+    if type_.is_integer and not type_.is_bool:
+        return f"{'' if type_.is_signed else 'u'}int{type_.bits}_t"
+    return "uint16_t" if type_.name in _BITS_ONLY else "uint8_t"
+
+
+def _wrapped(parameters: list[str], indent: int) -> str:
+    lines, width = [parameters[0]], indent + len(parameters[0])
+    for parameter in parameters[1:]:
+        if width + len(parameter) > 96:
+            lines.append(",\n" + " " * indent + parameter)
+            width = indent + len(parameter)
+        else:
+            lines.append(f", {parameter}")
+            width += len(parameter) + 2
+    return "".join(lines)
+
+
+def _comment(kernel: BundleKernel) -> list[str]:
+    grid = "(grid_x, grid_y, grid_z)" if kernel.grid is None else kernel.grid
+    lines = [f"/* {kernel.name}, grid {grid}."]
+    for name, type_ in kernel.arguments.items():
+        element = type_.element if isinstance(type_, PointerType) else type_
+        if element.name in _BITS_ONLY:
+            what = "points to" if isinstance(type_, PointerType) else "holds the bits of"
+            lines.append(f"   {name} {what} {element.name}.")
+    for one, other in kernel.separate:
+        lines.append(f"   {one} and {other} must not overlap.")
+    return [*lines[:-1], lines[-1] + " */"]
