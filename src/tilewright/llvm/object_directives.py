@@ -85,7 +85,9 @@ def _directives(obj: bytes, prefix: str, exports: Mapping[str, str]) -> Iterator
             continue
         yield from _data(section.data)
         if section.index in relocations:
-            for offset, info, addend in RELOCATION.iter_unpack(relocations[section.index].data):
+            rows: Iterator[tuple[int, int, int]]
+            rows = RELOCATION.iter_unpack(relocations[section.index].data)
+            for offset, info, addend in rows:
                 place = _place(symbols[info >> 32], prefix, exports)
                 yield f".reloc {label}+{offset}, {names[info & 0xFFFFFFFF]}, {place}{addend:+d}"
 

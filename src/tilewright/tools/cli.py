@@ -20,6 +20,7 @@ from tilewright.support.data_class import dataclass
 from tilewright.support.version import __version__
 from tilewright.tools import (
     as_triton_command,
+    build_command,
     cache_command,
     cc_command,
     compile_command,
@@ -87,6 +88,11 @@ COMMANDS = tuple(
             "as-triton",
             "install Tilewright by the name of Triton",
             as_triton_command,
+        ),
+        (
+            "build",
+            "compile a spec file to C source for other programs",
+            build_command,
         ),
         ("pipeline", "list the passes of a backend, and what each does", pipeline_command),
         ("cache", "list, clear, export or import the compiled kernels on disk", cache_command),

@@ -18,6 +18,8 @@ from tilewright.aot.bundle.bundle_kernel import (
 )
 from tilewright.aot.bundle.bundle_source import source_text
 from tilewright.aot.bundle.bundle_targets import bundle_targets
+from tilewright.aot.bundle.planned_variants import planned_variant
+from tilewright.aot.spec_file import read_spec
 from tilewright.backends import GPUTarget, backend_named
 from tilewright.support import errors
 from tilewright.support.data_class import dataclass
@@ -42,6 +44,11 @@ class Bundle:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
         return [folder / name for name in self.files]
+
+
+def build_from_spec(name: str, spec: Path, targets: Sequence[str] = ()) -> Bundle:
+    """`build_bundle` of the variants of a spec file. Errors: also those of `read_spec`."""
+    return build_bundle(name, [planned_variant(one) for one in read_spec(spec)], targets)
 
 
 def build_bundle(name: str, plans: Sequence[PlannedVariant], targets: Sequence[str] = ()) -> Bundle:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from typing import cast
 
 from tilewright.backends import GPUTarget
 from tilewright.compiler import CompiledKernel
@@ -125,7 +126,7 @@ def _choices(name: str, plans: Sequence[PlannedVariant]) -> list[str]:
 def _variant(
     plan: PlannedVariant, choices: Sequence[str], targets: Sequence[GPUTarget]
 ) -> BundleVariant:
-    chosen = [Fact(name, EQUAL, int(str(int(plan.constants[name])))) for name in choices]  # type: ignore[call-overload]
+    chosen = [Fact(name, EQUAL, int(cast("int", plan.constants[name]))) for name in choices]
     facts = [*chosen, *plan.facts, *_natural_alignment(plan)]
     fixed = {fact.argument for fact in plan.facts if fact.kind == EQUAL}
     passed = [name for name in plan.arguments if name not in fixed]

@@ -251,6 +251,7 @@ static bool tw_has_code(const tw_variant *variant, const tilewright_queue *queue
     return queue->kind == TILEWRIGHT_CUDA ? variant->cuda_count != 0 : variant->cpu_count != 0;
 }
 
+// Launch a variant on the kind of device of the queue.
 static int tw_run_variant(const tw_kernel *kernel, const tw_variant *variant,
                           const tilewright_queue *queue, uint64_t *args, const int64_t *grid) {
 #if TW_HAS_CUDA

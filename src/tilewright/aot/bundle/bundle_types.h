@@ -50,9 +50,8 @@ static inline tilewright_queue tilewright_cpu(void) {
     queue.kind = TILEWRIGHT_CPU;
     queue.threads = 0;
     queue.device = -1;
-    queue.stream = NULL;
+    queue.stream = queue.context = NULL;
     queue.parallel = NULL;
-    queue.context = NULL;
     return queue;
 }
 

@@ -85,6 +85,7 @@ static struct {
     int32_t program[3];
 } tw_failure;
 
+// A function that kernels call: keep the first failure.
 static void tw_console_fail(const char *text, int32_t kind, int64_t bits, int32_t i, int32_t j,
                             int32_t k, int32_t x, int32_t y, int32_t z) {
     int32_t none = TW_NO_FAILURE;
@@ -97,7 +98,7 @@ static void tw_console_fail(const char *text, int32_t kind, int64_t bits, int32_
     __atomic_store_n(&tw_failure.state, TW_FAILED, __ATOMIC_RELEASE);
 }
 
-// The functions that kernels call: for failed assertions, and for prints, which no bundle has.
+// For failed assertions, and for prints, which no bundle has.
 static void (*const tw_console[2])(const char *, int32_t, int64_t, int32_t, int32_t, int32_t,
                                    int32_t, int32_t, int32_t) = {tw_console_fail, tw_console_fail};
 
@@ -124,6 +125,7 @@ typedef struct {
     int32_t poll;
 } tw_job;
 
+// Run part `index` of a launch, with scratch of its own.
 static void tw_run_part(void *job_, int32_t index) {
     tw_job *job = job_;
     int64_t whole = job->total / job->parts, rest = job->total % job->parts;
@@ -211,6 +213,7 @@ static void tw_prepare_pool(void) {
     tw_release();
 }
 
+// Run a grid on the bundle's thread pool.
 static int tw_run_on_pool(const tw_kernel *kernel, const tw_cpu_code *code, const uint64_t *words,
                           const int32_t *grid, int64_t total) {
     tw_prepare_pool();
@@ -254,6 +257,7 @@ static int tw_no_cpu_code(const tw_kernel *kernel, const tw_variant *variant) {
     return TILEWRIGHT_WRONG_DEVICE;
 }
 
+// Launch a variant on this CPU.
 static int tw_run_cpu(const tw_kernel *kernel, const tw_variant *variant,
                       const tilewright_queue *queue, const uint64_t *args, const int64_t *sizes) {
     const tw_cpu_code *code = tw_cpu_code_of(variant);

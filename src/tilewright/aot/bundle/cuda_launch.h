@@ -133,6 +133,7 @@ static const tw_cuda_code *tw_cuda_code_of(const tw_variant *variant, int32_t ca
     return best;
 }
 
+// The failure for a device without code, which lists what there is.
 static int tw_no_cuda_code(const tw_kernel *kernel, const tw_variant *variant, int32_t capability) {
     tw_fail(TILEWRIGHT_WRONG_DEVICE,
             "%s: the device has compute capability %d.%d, and the bundle "
@@ -329,6 +330,7 @@ static int tw_call_driver(const tw_loaded *entry, uint32_t blocks, const int64_t
     return tw_cuda.launch_by_config(&config, entry->function, params, NULL);
 }
 
+// Launch a variant in the current context.
 static int tw_run_cuda(const tw_kernel *kernel, const tw_variant *variant,
                        const tilewright_queue *queue, uint64_t *args, const int64_t *grid) {
     void *context;

@@ -34,12 +34,7 @@ def cuda_codes(kernels: Sequence[CompiledKernel]) -> list[CudaCode]:
     PTX comes from the highest target whose PTX later GPUs accept: that for "sm_90a" runs on sm_90
     only (PTX ISA, `.target`).
     """
-    codes = [
-        CudaCode(
-            kernel, int(kernel.target.arch), EXACT if _is_exact(kernel) else ANY, _cubin(kernel)
-        )
-        for kernel in kernels
-    ]
+    codes = [_cubin(kernel) for kernel in kernels]
     portable = [kernel for kernel in kernels if not _is_exact(kernel)]
     if portable:
         last = portable[-1]
@@ -48,8 +43,9 @@ def cuda_codes(kernels: Sequence[CompiledKernel]) -> list[CudaCode]:
     return codes
 
 
-def _cubin(kernel: CompiledKernel) -> bytes:
-    return bytes(kernel.asm["cubin"])
+def _cubin(kernel: CompiledKernel) -> CudaCode:
+    kind = EXACT if _is_exact(kernel) else ANY
+    return CudaCode(kernel, int(kernel.target.arch), kind, bytes(kernel.asm["cubin"]))
 
 
 def _is_exact(kernel: CompiledKernel) -> bool:
@@ -95,5 +91,5 @@ def map_row(plain: Any, places: Sequence[int]) -> str:
 
 
 def _number(number: Any, places: Sequence[int]) -> str:
-    argument = -1 if number.parameter is None else places[number.parameter]
+    argument: int = -1 if number.parameter is None else places[number.parameter]
     return f"{{{argument}, {number.constant}, {number.divisor}}}"
