@@ -31,7 +31,7 @@ from .ir_emitter import (
     zero_of,
 )
 from .line_tables import LineTable, line_table
-from .object_directives import object_directives, used_conversions
+from .object_directives import assembler_directives, used_conversions
 from .object_loader import CONVERSION_SYMBOLS, LoadedObject, load_object
 from .scalar_instructions import (
     constant,
@@ -80,7 +80,7 @@ __all__ = [
     "lower_elementwise",
     "lowering_rule",
     "mangle",
-    "object_directives",
+    "assembler_directives",
     "splat_constant",
     "target_machine",
     "used_conversions",

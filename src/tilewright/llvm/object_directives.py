@@ -47,7 +47,7 @@ _RELOCATIONS: Mapping[int, Mapping[int, str]] = {
 """Names of relocations by processor (System V ABI, supplements for AMD64 and AArch64)."""
 
 
-def object_directives(obj: bytes, prefix: str, exports: Mapping[str, str]) -> list[str]:
+def assembler_directives(obj: bytes, prefix: str, exports: Mapping[str, str]) -> list[str]:
     """Assembler lines that define the code of an object file.
 
     prefix: starts each local label; exports: global symbols of the object, and their new names,

@@ -23,9 +23,9 @@ from tilewright.compiler import CompiledKernel
 from tilewright.ir.types import PointerType, Scalar
 from tilewright.llvm import (
     CONVERSION_SYMBOLS,
+    assembler_directives,
     cpu_named,
     cpu_target,
-    object_directives,
     used_conversions,
 )
 from tilewright.support.data_class import dataclass
@@ -140,7 +140,7 @@ class _Tables:
         more = used_conversions(obj, cpu_target(cpu))
         if more is not None:
             exports |= self._conversions(key[0], more, lines)
-        lines += _assembly(object_directives(obj, f"{self.bundle}_{number}", exports))
+        lines += _assembly(assembler_directives(obj, f"{self.bundle}_{number}", exports))
         lines.append(
             f"extern int64_t {symbol}(const void *, int64_t, int64_t, const int32_t *, void *, "
             "int32_t *);"
@@ -154,7 +154,7 @@ class _Tables:
         if prefix is None:
             prefix = self.objects[key] = f"{self.bundle}_convert_{len(self.objects)}"
             exports = {name: f"{prefix}{name}" for name in CONVERSION_SYMBOLS}
-            lines += _assembly(object_directives(obj, prefix, exports))
+            lines += _assembly(assembler_directives(obj, prefix, exports))
         return {name: f"{prefix}{name}" for name in CONVERSION_SYMBOLS}
 
     def _cuda_table(
