@@ -5,6 +5,9 @@ A *rank* is one of several processes or threads that run the same program, each 
 from the table and casts it to a pointer. Kernels of different ranks order their accesses by atomics
 with `scope="sys"`; `barrier` is tile code for the usual case. See
 docs/howto/run-on-several-devices.md.
+
+`agree(group)` makes the autotuners of all ranks tune together and choose alike.
+docs/howto/tune-on-a-cluster.md.
 """
 
 from tilewright.support.lazy_facade import load_at_first_use

@@ -1,14 +1,17 @@
 from .peer_tables import Peers, peers
+from .rank_agreement import Agreement, agree
 from .rank_groups import FolderGroup, Group, ThreadGroup, group_of
 from .rank_signals import Signals, barrier, signal, wait
 from .shared_arrays import zeros
 
 __all__ = [
+    "Agreement",
     "FolderGroup",
     "Group",
     "Peers",
     "Signals",
     "ThreadGroup",
+    "agree",
     "barrier",
     "group_of",
     "peers",

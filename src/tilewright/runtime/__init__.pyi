@@ -45,6 +45,12 @@ from tilewright.runtime.replaceable_functions import ConstexprFunction, Function
 from tilewright.runtime.scratch_allocator import set_allocator
 from tilewright.runtime.tuning.heuristics import Heuristics, heuristics
 from tilewright.runtime.tuning.kernel_wrapper import KernelWrapper
+from tilewright.runtime.tuning.shared_choice import (
+    SharedChoice,
+    SharedTuning,
+    Turn,
+    together,
+)
 from tilewright.runtime.tuning.timing_store import KeptTimings, kept_timings
 from tilewright.runtime.tuning.timing_table import timing_lines, timing_rows
 from tilewright.runtime.tuning.tuning_config import Config
@@ -75,10 +81,13 @@ __all__ = [
     "LaunchTrace",
     "MockTensor",
     "NotAvailableError",
+    "SharedChoice",
+    "SharedTuning",
     "Spec",
     "Stated",
     "Step",
     "TensorWrapper",
+    "Turn",
     "active_mode",
     "address_divisor",
     "argument_key",
@@ -110,4 +119,5 @@ __all__ = [
     "step_bar",
     "timing_lines",
     "timing_rows",
+    "together",
 ]

@@ -20,6 +20,7 @@ from tilewright.runtime.tuning.array_restore import ArrayState
 from tilewright.runtime.tuning.choices import Choices
 from tilewright.runtime.tuning.kernel_wrapper import KernelWrapper, Launchable, check_kernel
 from tilewright.runtime.tuning.measure_configs import Tuning
+from tilewright.runtime.tuning.shared_choice import SharedTuning, Turn, texts_of, together
 from tilewright.runtime.tuning.timing_store import StoredTimings, Timing, choice_name
 from tilewright.runtime.tuning.timing_table import timing_lines
 from tilewright.runtime.tuning.trial_launches import Trial
@@ -110,6 +111,7 @@ class Autotuner(DispatchedLaunches, KernelWrapper):
         dispatchable = isinstance(fn, JITFunction) and fn.dispatchable
         self._launch = self._launch_first if dispatchable else self._launch_from_python
         self._check_names()
+        together.register(self)
 
     def _check_names(self) -> None:
         """Raise UnknownArgument for a name that is no parameter of the kernel."""
@@ -313,12 +315,65 @@ class Autotuner(DispatchedLaunches, KernelWrapper):
     # --- measuring --------------------------------------------------------------------------------
 
     def _choose(self, trial: Trial, key: tuple[object, ...]) -> Config:
-        launch = {"grid": trial.grid, "warmup": False}
-        positional = self._positional(trial.args)
-        left = self.pruning(self.configs, positional, trial.named, trial.keywords, **launch)
         # timings of the interpreter say nothing about compiled code
+        if together.now is None or self.base_fn.interpreted:
+            return self._choose_alone(trial, key)
+        with together.now.turn() as turn:
+            return self._choose_together(turn, trial, key)
+
+    def _choose_alone(self, trial: Trial, key: tuple[object, ...]) -> Config:
+        left = self._pruned(trial)
         if len(left) == 1 or self.base_fn.interpreted:
             return left[0]
+        tuning = self._tuning(trial, key, left)
+        known = len(tuning.timings)
+        tuning.run(left)
+        self.bench_time = tuning.spent
+        if not tuning.timings:
+            return left[0]
+        best = self._best(tuning.timings, trial)
+        self._report(key, best, cache_hit=known == len(tuning.timings))
+        return best
+
+    def _choose_together(self, turn: Turn, trial: Trial, key: tuple[object, ...]) -> Config:
+        """The choice of several processes. Timings are stored when all have theirs, since those of
+        processes that share a folder are not comparable before."""
+        left = self._pruned(trial)
+        tuning = self._tuning(trial, key, left)
+        stored, tuning.stored = tuning.stored, None
+        known = len(tuning.timings)
+        alike = trial.alike(left, tuning.backend)
+        groups = {self.configs.index(group[0]): group for group in alike}
+
+        def measure(numbers: Sequence[int], done: Callable[[], object]) -> dict[int, Timing]:
+            tuning.done = done
+            tuning.add_part([groups[number] for number in numbers])
+            timings = {number: tuning.timings.get(groups[number][0]) for number in numbers}
+            return {number: timing for number, timing in timings.items() if timing is not None}
+
+        title = ", ".join(filter(None, (self.__name__, self._key_text(key, trial.named))))
+        text = "\n".join((title, self.base_fn.cache_key, repr(key), texts_of(self.configs)))
+        device = self._device_text(trial, tuning.backend)
+        choice = turn.choose(SharedTuning(title, text, device, list(groups), measure))
+        self.bench_time = tuning.spent
+        best = self.configs[choice.number]
+        timings = {
+            config: timing for n, timing in choice.timings.items() for config in groups.get(n, ())
+        }
+        if timings:
+            self._best(timings, trial)  # only for its error
+            if stored is not None:
+                stored.add_all(timings)
+            self._report(key, best, cache_hit=known == len(timings))
+        return best
+
+    def _pruned(self, trial: Trial) -> list[Config]:
+        launch = {"grid": trial.grid, "warmup": False}
+        positional = self._positional(trial.args)
+        return self.pruning(self.configs, positional, trial.named, trial.keywords, **launch)
+
+    def _tuning(self, trial: Trial, key: tuple[object, ...], left: Sequence[Config]) -> Tuning:
+        """The measurement to make, with the timings that are on disk."""
         device, backend = _device(trial.named)
         current = settings()
         tuning_settings = current.autotuning
@@ -331,16 +386,12 @@ class Autotuner(DispatchedLaunches, KernelWrapper):
             tuning.timings = stored.read(left)
         if all(timing[0] == float("inf") for timing in tuning.timings.values()):
             tuning.timings = {}  # so that the error can name the reason
-        known = len(tuning.timings)
-        tuning.run(left)
-        self.bench_time = tuning.spent
-        if not tuning.timings:
-            return left[0]
-        best = self._best(tuning.timings, trial)
-        if tuning_settings.print:
+        return tuning
+
+    def _report(self, key: tuple[object, ...], best: Config, *, cache_hit: bool) -> None:
+        if settings().autotuning.print:
             self._print_choice(best)
-        self._call_tuned_hook(key, best, cache_hit=known == len(tuning.timings))
-        return best
+        self._call_tuned_hook(key, best, cache_hit=cache_hit)
 
     def _call_tuned_hook(self, key: tuple[object, ...], best: Config, *, cache_hit: bool) -> None:
         if kernel_hooks.tuned is not None:
@@ -357,23 +408,32 @@ class Autotuner(DispatchedLaunches, KernelWrapper):
         self, trial: Trial, key: tuple[object, ...], backend: Backend, current: Settings
     ) -> StoredTimings:
         """The timings on disk for this device and method of measurement."""
-        target = backend.target()
-        # on a CPU, the best configuration depends on the number of threads
-        threads = "" if backend.memory else str(current.cpu.threads or thread_count())
-        measured = (
-            threads,
-            repr(self._budgets()),
-            str(self.use_cuda_graph),
-            name_of(self.do_bench),
-        )
-        circumstances = (repr(target), backend.version(target), *measured, current.cache_key())
+        target, threads = backend.target(), _threads(backend, current)
         keywords = {k: value for k, value in trial.keywords.items() if k not in self.arg_names}
         about = {
             "kernel": self.__name__,
             "key": self._key_text(key, trial.named),
             "target": target.label + (f" with {threads} threads" if threads else ""),
         }
+        circumstances = self._circumstances(backend, current)
         return StoredTimings(choice_name(self.base_fn, key, circumstances), keywords, about)
+
+    def _circumstances(self, backend: Backend, current: Settings) -> tuple[str, ...]:
+        """Texts of everything besides the kernel and its key that decides timings."""
+        target = backend.target()
+        measured = (
+            _threads(backend, current),
+            repr(self._budgets()),
+            str(self.use_cuda_graph),
+            name_of(self.do_bench),
+        )
+        return (repr(target), backend.version(target), *measured, current.cache_key())
+
+    def _device_text(self, trial: Trial, backend: Backend) -> str:
+        """Text that is equal in processes whose timings may be compared."""
+        index = _device(trial.named)[0].partition(":")[2]
+        properties = backend.properties(int(index or 0))
+        return " ".join((str(properties), *self._circumstances(backend, settings())))
 
     def _key_text(self, key: tuple[object, ...], named: Mapping[str, Any]) -> str:
         """A key as users read it: the values by name, then the dtypes of arrays."""
@@ -438,6 +498,11 @@ def _device(named: Mapping[str, Any]) -> tuple[str, Backend]:
             return device, backend
     backend = driver.active.backend
     return backend.name, backend
+
+
+def _threads(backend: Backend, current: Settings) -> str:
+    # on a CPU, the best configuration depends on the number of threads
+    return "" if backend.memory else str(current.cpu.threads or thread_count())
 
 
 def is_on_host(named: Mapping[str, Any]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 
 from tilewright.backends import Backend
@@ -25,7 +25,7 @@ class Tuning:
 
     bench: measures a launch; stored: timings on disk, or None; seconds: after these, no further
     configuration is measured, 0 for no limit. timings: measured so far; spent: seconds of the
-    measurement.
+    measurement; done: called after each configuration that was compiled or measured.
     """
 
     name: str
@@ -36,23 +36,38 @@ class Tuning:
     seconds: float
     timings: dict[Config, Timing] = field(default_factory=dict[Config, Timing])
     spent: float = 0.0
+    done: Callable[[], object] = list
 
     def run(self, configs: Sequence[Config]) -> None:
         """Add missing timings; nothing is measured if there is only one choice."""
         groups = self.trial.alike(configs, self.backend)
         left = [group for group in groups if not self._has_timing(group)]
-        if not left or len(groups) == 1:
-            return
+        if left and len(groups) > 1:
+            self._add(left, is_whole=not self.timings)
+
+    def add_part(self, groups: Sequence[list[Config]]) -> None:
+        """Add missing timings of some groups. If there are any, the first group, with which the
+        others are compared, is measured again."""
+        left = [group for group in groups if not self._has_timing(group)]
+        if left and groups[0] not in left:
+            left.insert(0, groups[0])
+            for config in groups[0]:
+                del self.timings[config]
+        if left:
+            self._add(left, is_whole=False)
+
+    def _add(self, left: list[list[Config]], is_whole: bool) -> None:
+        """Compile and measure. is_whole: nothing is measured if all groups have equal code"""
         start = time.perf_counter()
         end = start + self.seconds if self.seconds else math.inf
         with step_bar(f"tuning {self.name}", len(left)) as bar:
             left = self._by_code(left, bar)
-            if len(left) == 1 and not self.timings:
+            if len(left) == 1 and is_whole:
                 return
             bar.resize(len(left))
             missing = self._measure(left, end, bar)
         self.trial.clean()
-        self.spent = time.perf_counter() - start
+        self.spent += time.perf_counter() - start
         if missing:
             self._warn(missing)
 
@@ -71,7 +86,12 @@ class Tuning:
         first = {group[0]: group for group in groups}
         bar.show(f"compiling {count} configurations")
         half = self.seconds / 2 or None
-        self.trial.compile(list(first), half, lambda done: bar.show(f"compiled {done} of {count}"))
+
+        def tell(compiled: int) -> None:
+            self.done()
+            bar.show(f"compiled {compiled} of {count}")
+
+        self.trial.compile(list(first), half, tell)
         same = self.trial.alike_by_code(first)
         if half is not None:
             same.sort(key=lambda configs: configs[0] not in self.trial.kernels)
@@ -90,6 +110,7 @@ class Tuning:
             self.timings.update(dict.fromkeys(group, timing))
             if self.stored is not None:
                 self.stored.add(group, timing)
+            self.done()
         return 0
 
     def _best(self) -> Config | None:

@@ -63,10 +63,15 @@ class StoredTimings:
     def add(self, configs: Iterable[Config], timing: Timing) -> None:
         """Store the timing of some configurations; if the file cannot be written, they are measured
         again next time."""
-        texts = [text for config in configs if (text := self._text(config)) is not None]
-        if texts:
+        self.add_all(dict.fromkeys(configs, timing))
+
+    def add_all(self, timings: Mapping[Config, Timing]) -> None:
+        """Store several timings by one write."""
+        texts = {self._text(config): timing for config, timing in timings.items()}
+        named = {text: timing for text, timing in texts.items() if text is not None}
+        if named:
             # read again, since another process may have added timings
-            stored = {**self._read(), **dict.fromkeys(texts, timing)}
+            stored = {**self._read(), **named}
             rows = {text: [_as_json(ms) for ms in timing] for text, timing in stored.items()}
             _DOCUMENTS.write(self._name, {**self._about, _TIMINGS: rows})
 
@@ -83,11 +88,7 @@ class StoredTimings:
 
     def _text(self, config: Config) -> str | None:
         """A name of a configuration that is equal in all processes; None if there is none."""
-        chosen = {**config.all_kwargs(), **self._keywords}
-        texts = [f"{name}: {_value_text(value)}" for name, value in chosen.items()]
-        if config.pre_hook is not None:
-            texts.append(f"pre_hook: {_value_text(config.pre_hook)}")
-        text = ", ".join(texts)
+        text = config_text(config, self._keywords)
         return None if " at 0x" in text else text  # an address differs in the next process
 
 
@@ -113,6 +114,16 @@ def kept_timings() -> list[KeptTimings]:
             rows = {text: list(map(_from_json, row)) for text, row in members[_TIMINGS].items()}
             found.append(KeptTimings(kernel, key, target, rows))
     return sorted(found, key=lambda kept: (kept.kernel, kept.key, kept.target))
+
+
+def config_text(config: Config, keywords: Mapping[str, Any] | None = None) -> str:
+    """A configuration with all that distinguishes it. keywords: of the launch, which override
+    it."""
+    chosen = {**config.all_kwargs(), **(keywords or {})}
+    texts = [f"{name}: {_value_text(value)}" for name, value in chosen.items()]
+    if config.pre_hook is not None:
+        texts.append(f"pre_hook: {_value_text(config.pre_hook)}")
+    return ", ".join(texts)
 
 
 def _value_text(value: object) -> str:

@@ -5,6 +5,7 @@
     TW3xx  a backend or tool cannot serve a request    (`BackendError`)
     TW4xx  found while a kernel runs                   (`KernelRunError`)
     TW5xx  autotuning                                  (`AutotunerError`)
+    TW51x  tuning and compiling by several processes   (`SharedTuningError`)
     TW6xx  ranks of a distributed program              (`RankError`)
     TW9xx  a bug in the compiler                       (`InternalCompilerError`)
 
@@ -115,6 +116,13 @@ from .rank_errors import (
     WrongRank,
     WrongWorldSize,
 )
+from .shared_tuning_errors import (
+    RankFailed,
+    RanksDiffer,
+    RanksLost,
+    SharedTuningError,
+    StoreLost,
+)
 from .user_error import (
     OverlapWarning,
     TilewrightError,
@@ -218,6 +226,11 @@ __all__ = [
     "MissingPeer",
     "NoGroup",
     "RankError",
+    "RankFailed",
+    "RanksDiffer",
+    "RanksLost",
+    "SharedTuningError",
+    "StoreLost",
     "UnlikePeers",
     "UnmappedPeer",
     "WrongRank",
