@@ -15,6 +15,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 RESULTS = Path(__file__).with_name("results")
@@ -48,8 +49,22 @@ def _rows_of_run(run: Json) -> Iterator[Row]:
     for scaled in run.get("scaling", ()):
         yield {"case": f"scaling {scaled['name']}", "others": _figures(scaled["milliseconds"])}
     if isinstance(run.get("first_launch_ms"), Mapping):
-        for name, launch in run["first_launch_ms"].items():
+        yield from _first_launches(run["first_launch_ms"])
+
+
+def _first_launches(milliseconds: Json) -> Iterator[Row]:
+    """A row for each kernel from its milliseconds in fresh processes, by the side or in any form."""
+    processes, theirs = milliseconds.get(OURS), milliseconds.get("triton")
+    if not (isinstance(processes, list) and isinstance(theirs, list)):
+        for name, launch in milliseconds.items():
             yield {"case": f"first launch {name}", "others": _figures(launch)}
+        return
+    for name in sorted(processes[0]):
+        mine, other = (median(one[name] for one in side) for side in (processes, theirs))
+        yield {
+            "case": f"first launch {name}", "baseline": "triton", "baseline_ms": _number(other),
+            "tilewright_ms": _number(mine), "ratio": _number(other / mine),
+        }  # fmt: skip
 
 
 def _interleaved(case: Json) -> Row:

@@ -62,6 +62,20 @@ def test_other_forms_are_rows_too(
     assert tuple(found[name] for name in names) == expected
 
 
+def test_first_launches_are_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sides = {
+        "tilewright": [{"add": 40.0}, {"add": 50.0}, {"add": 90.0}],
+        "triton": [{"add": 400.0}],
+    }
+    _, row = kept(tmp_path, monkeypatch, {"cases": [CASE], "first_launch_ms": sides})
+    assert (row["case"], row["tilewright_ms"], row["baseline_ms"]) == (
+        "first launch add",
+        "50",
+        "400",
+    )
+    assert row["ratio"] == "8"
+
+
 def test_a_file_without_cases_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SystemExit):
         kept(tmp_path, monkeypatch, {"cases": []})
