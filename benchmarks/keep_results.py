@@ -53,7 +53,7 @@ def _rows_of_run(run: Json) -> Iterator[Row]:
 
 
 def _first_launches(milliseconds: Json) -> Iterator[Row]:
-    """A row for each kernel from its milliseconds in fresh processes, by the side or in any form."""
+    """A row for each kernel: milliseconds in fresh processes by the side, or in any form."""
     processes, theirs = milliseconds.get(OURS), milliseconds.get("triton")
     if not (isinstance(processes, list) and isinstance(theirs, list)):
         for name, launch in milliseconds.items():
