@@ -22,7 +22,15 @@ import numpy as np
 
 import tilewright
 import tilewright.language as tl
-from tilewright.distributed import Group, Signals, barrier, peers, zeros
+from tilewright.distributed import (
+    Group,
+    Signals,
+    barrier,
+    keep_epoch,
+    last_epoch,
+    peers,
+    zeros,
+)  # fmt: skip
 
 ROUND_BYTES = 16384
 """Bytes of a buffer that a program fills per round and rank."""
@@ -30,55 +38,71 @@ ROUND_BYTES = 16384
 
 @tilewright.jit
 def one_shot_kernel(
-    x, out, n, buffers, signals, rank, timeout_ns,
-    WORLD: tl.constexpr, LANES: tl.constexpr, BLOCK: tl.constexpr, ROUND: tl.constexpr,
+    x, out, n, buffers, pad, signals, timeout_ns,
+    RANK: tl.constexpr, WORLD: tl.constexpr, LANES: tl.constexpr,
+    BLOCK: tl.constexpr, ROUND: tl.constexpr,
 ):  # fmt: skip
     """out = the sum of x over all ranks, added in the order of ranks; n elements."""
     slot, i = tl.program_id(0), tl.arange(0, BLOCK)
     element = tl.pointer_type(x.dtype.element_ty)
-    half = tl.load(tl.load(signals + rank).to(tl.pointer_type(tl.int32)) + (slot + 1) * 32) % 2
+    epoch = last_epoch(pad, slot)
     for start in range(slot * BLOCK, n, tl.num_programs(0) * BLOCK):
+        epoch += 1
+        at = (slot * 4 + epoch % 2) * WORLD * ROUND
         mine = tl.load(x + start + i, start + i < n, other=0)
-        at = (slot * 4 + half) * WORLD * ROUND
-        for peer in tl.static_range(WORLD):
-            theirs = tl.load(buffers + (rank + peer) % WORLD).to(element)
-            tl.store(theirs + at + rank * BLOCK + i, mine)
-        barrier(signals, slot, rank, timeout_ns, WORLD, LANES)
-        received = tl.load(buffers + rank).to(element) + at
+        for peer in tl.static_range(1, WORLD):
+            theirs = tl.load(buffers + (RANK + peer) % WORLD).to(element)
+            tl.store(tl.multiple_of(theirs, 16) + at + RANK * ROUND + i, mine)
+        barrier(pad, signals, slot, RANK, epoch, timeout_ns, WORLD, LANES)
+        received = tl.multiple_of(tl.load(buffers + RANK).to(element), 16) + at
         total = tl.zeros((BLOCK,), tl.float32)
         for source in tl.static_range(WORLD):
-            total += tl.load(received + source * BLOCK + i).to(tl.float32)
+            if source == RANK:
+                total += mine.to(tl.float32)
+            else:
+                total += tl.load(received + source * ROUND + i).to(tl.float32)
         tl.store(out + start + i, total.to(out.dtype.element_ty), start + i < n)
-        half = 1 - half
+    keep_epoch(pad, slot, epoch)
 
 
 @tilewright.jit
 def two_shot_kernel(
-    x, out, n, buffers, signals, rank, timeout_ns,
-    WORLD: tl.constexpr, LANES: tl.constexpr, BLOCK: tl.constexpr, ROUND: tl.constexpr,
+    x, out, n, buffers, pad, signals, timeout_ns,
+    RANK: tl.constexpr, WORLD: tl.constexpr, LANES: tl.constexpr,
+    BLOCK: tl.constexpr, ROUND: tl.constexpr,
 ):  # fmt: skip
     """The same; rank r adds block r of each WORLD * BLOCK elements, and stores it on all ranks."""
     slot, i = tl.program_id(0), tl.arange(0, BLOCK)
     element = tl.pointer_type(x.dtype.element_ty)
     at = (slot * 4 + 2) * WORLD * ROUND
+    epoch = last_epoch(pad, slot)
     for start in range(slot * WORLD * BLOCK, n, tl.num_programs(0) * WORLD * BLOCK):
-        for peer in tl.static_range(WORLD):
-            to = (rank + peer) % WORLD
+        for peer in tl.static_range(1, WORLD):
+            to = (RANK + peer) % WORLD
             j = start + to * BLOCK + i
-            theirs = tl.load(buffers + to).to(element) + at
-            tl.store(theirs + rank * BLOCK + i, tl.load(x + j, j < n, other=0))
-        barrier(signals, slot, rank, timeout_ns, WORLD, LANES)
-        received = tl.load(buffers + rank).to(element) + at
+            theirs = tl.multiple_of(tl.load(buffers + to).to(element), 16) + at
+            tl.store(theirs + RANK * ROUND + i, tl.load(x + j, j < n, other=0))
+        barrier(pad, signals, slot, RANK, epoch + 1, timeout_ns, WORLD, LANES)
+        received = tl.multiple_of(tl.load(buffers + RANK).to(element), 16) + at
+        k = start + RANK * BLOCK + i
         total = tl.zeros((BLOCK,), tl.float32)
         for source in tl.static_range(WORLD):
-            total += tl.load(received + source * BLOCK + i).to(tl.float32)
-        for peer in tl.static_range(WORLD):
-            theirs = tl.load(buffers + (rank + peer) % WORLD).to(element) + at + WORLD * BLOCK
-            tl.store(theirs + rank * BLOCK + i, total.to(x.dtype.element_ty))
-        barrier(signals, slot, rank, timeout_ns, WORLD, LANES)
-        for source in tl.static_range(WORLD):
+            if source == RANK:
+                total += tl.load(x + k, k < n, other=0).to(tl.float32)
+            else:
+                total += tl.load(received + source * ROUND + i).to(tl.float32)
+        result = total.to(x.dtype.element_ty)
+        for peer in tl.static_range(1, WORLD):
+            theirs = tl.load(buffers + (RANK + peer) % WORLD).to(element)
+            tl.store(tl.multiple_of(theirs, 16) + at + (WORLD + RANK) * ROUND + i, result)
+        tl.store(out + k, result, k < n)
+        epoch += 2
+        barrier(pad, signals, slot, RANK, epoch, timeout_ns, WORLD, LANES)
+        for peer in tl.static_range(1, WORLD):
+            source = (RANK + peer) % WORLD
             j = start + source * BLOCK + i
-            tl.store(out + j, tl.load(received + (WORLD + source) * BLOCK + i), j < n)
+            tl.store(out + j, tl.load(received + (WORLD + source) * ROUND + i), j < n)
+    keep_epoch(pad, slot, epoch)
 
 
 class AllReduce:
@@ -106,7 +130,9 @@ class AllReduce:
             block //= 2
         grid = min(self.programs, tilewright.cdiv(n, block * per_round))
         kernel[(max(1, grid),)](
-            x, out, n, self.buffers.table, self.signals.table, self.rank, self.signals.timeout_ns,
-            WORLD=self.world, LANES=tilewright.next_power_of_2(self.world), BLOCK=block,
+            x, out, n, self.buffers.table, self.signals.pad,
+            self.signals.table, self.signals.timeout_ns,
+            RANK=self.rank, WORLD=self.world,
+            LANES=tilewright.next_power_of_2(self.world), BLOCK=block,
             ROUND=most, **options,
         )  # fmt: skip

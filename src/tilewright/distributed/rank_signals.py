@@ -35,8 +35,8 @@ _SPINS = tl.constexpr(64)
 class Signals:
     """The pads of a group of ranks.
 
-    table: argument for `barrier`, `signal` and `wait`; slots: programs that may wait at a time;
-    seconds: how long, before `check` reports a missing peer
+    slots: programs that may wait at a time; seconds: how long, before `check` reports a missing
+    peer
     """
 
     peers: Peers
@@ -60,13 +60,18 @@ class Signals:
         return self.peers.table
 
     @property
+    def pad(self) -> Any:
+        """int32[(slots + 1) * PAD_WORDS]: this rank's own pad, which kernels are passed as well."""
+        return self.peers.tensor
+
+    @property
     def timeout_ns(self) -> int:
         """The limit of a wait, for `wait` and `barrier`."""
         return int(self.seconds * 1e9)
 
     def check(self) -> None:
         """Wait for this rank's kernels. Raises MissingPeer if one has waited in vain."""
-        missing = int(self.peers.tensor[0])
+        missing = int(self.pad[0])
         if missing:
             place = "a kernel"
             raise errors.MissingPeer(self.peers.rank, [missing - 1], f"{self.seconds:g}", place)
@@ -77,26 +82,35 @@ def _int32(device: object) -> Any:
 
 
 @jit
-def signal(table, slot, rank, WORLD: tl.constexpr, LANES: tl.constexpr):  # noqa: N803
-    """Signal the next epoch of a slot to all ranks, after this program's stores; returns it.
-
-    LANES: WORLD rounded up to a power of two."""
-    lane = tl.arange(0, LANES)
-    at = (slot + 1) * _PAD
-    epoch = tl.load(tl.load(table + rank).to(tl.pointer_type(tl.int32)) + at) + 1
-    pads = tl.load(table + lane, lane < WORLD, other=0).to(tl.pointer_type(tl.int32))
-    tl.atomic_store(pads + at + 1 + rank, epoch, lane < WORLD, sem="release", scope="sys")
-    return epoch
+def last_epoch(pad, slot):
+    """The epoch of a slot at the start of a kernel: the number of its barriers so far."""
+    return tl.load(pad + (slot + 1) * _PAD)
 
 
 @jit
-def wait(table, slot, rank, epoch, timeout_ns, WORLD: tl.constexpr, LANES: tl.constexpr):  # noqa: N803
-    """Wait until all ranks have signalled an epoch, and make it the slot's.
+def keep_epoch(pad, slot, epoch):
+    """Store the epoch of a slot for the next launch; every kernel does so after its barriers."""
+    tl.store(pad + (slot + 1) * _PAD, epoch)
+
+
+@jit
+def signal(table, slot, rank, epoch, WORLD: tl.constexpr, LANES: tl.constexpr):  # noqa: N803
+    """Signal an epoch of a slot to all ranks, after all earlier accesses of this program.
+
+    LANES: WORLD rounded up to a power of two."""
+    lane = tl.arange(0, LANES)
+    pads = tl.load(table + lane, lane < WORLD, other=0).to(tl.pointer_type(tl.int32))
+    flags = pads + (slot + 1) * _PAD + 1 + rank
+    tl.atomic_store(flags, epoch, lane < WORLD, sem="release", scope="sys")
+
+
+@jit
+def wait(pad, slot, epoch, timeout_ns, WORLD: tl.constexpr, LANES: tl.constexpr):  # noqa: N803
+    """Wait until all ranks have signalled an epoch of a slot.
 
     After a timeout it returns as well, as do all later waits; word 0 of the pad is then 1 + the
     first missing rank."""
     lane = tl.arange(0, LANES)
-    pad = tl.load(table + rank).to(tl.pointer_type(tl.int32))
     flags = pad + (slot + 1) * _PAD + 1 + lane
     missing = (tl.atomic_load(flags, lane < WORLD, "acquire", "sys") - epoch < 0) & (lane < WORLD)
     start, spins, failed = tl.extra.cuda.globaltimer(), 0, 0
@@ -110,12 +124,13 @@ def wait(table, slot, rank, epoch, timeout_ns, WORLD: tl.constexpr, LANES: tl.co
                 failed = 1 + tl.min(tl.where(missing, lane, LANES))
     if (failed != 0) & (tl.max(missing.to(tl.int32)) != 0):
         tl.atomic_cas(pad, 0, failed, sem="relaxed", scope="sys")
-    tl.store(pad + (slot + 1) * _PAD, epoch)
 
 
 @jit
-def barrier(table, slot, rank, timeout_ns, WORLD: tl.constexpr, LANES: tl.constexpr):  # noqa: N803
-    """Wait for the programs of this slot on all ranks; stores before it are visible after it."""
-    epoch = signal(table, slot, rank, WORLD, LANES)
-    wait(table, slot, rank, epoch, timeout_ns, WORLD, LANES)
-    return epoch
+def barrier(pad, table, slot, rank, epoch, timeout_ns,
+            WORLD: tl.constexpr, LANES: tl.constexpr):  # fmt: skip  # noqa: N803
+    """Wait for the programs of a slot on all ranks, which have reached an epoch.
+
+    Their accesses before it are ordered before this program's later ones."""
+    signal(table, slot, rank, epoch, WORLD, LANES)
+    wait(pad, slot, epoch, timeout_ns, WORLD, LANES)

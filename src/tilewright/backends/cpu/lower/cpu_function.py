@@ -28,7 +28,7 @@ from tilewright.backends.cpu.lower.program_cost import programs_alone
 from tilewright.backends.cpu.lower.program_order import program_order
 from tilewright.backends.cpu.lower.region_functions import define_region_functions
 from tilewright.backends.cpu.lower.split_blocks import split_long_block
-from tilewright.backends.cpu.lower.streaming_stores import bytes_of_program
+from tilewright.backends.cpu.lower.streaming_stores import bytes_of_program, releases
 from tilewright.backends.cpu.lower.vector_access import Access, memory_type, store
 from tilewright.backends.cpu.lower.waiting_loops import run_together, spin_loops
 from tilewright.backends.cpu.microkernel import TILE_CONFIGURATION, VectorUnit
@@ -94,7 +94,8 @@ def lower_function(
     order = program_order(function)
     state.steps = order.steps
     _bind_program_ids(state, function, order.axis)
-    state.streams, state.fetches = stream_above > 0, fetch_above > 0
+    state.streams = stream_above > 0 and not releases(function)
+    state.fetches = fetch_above > 0
     define_region_functions(state, function)
     lower_block(state, function.body)
     if state.group is not None:

@@ -8,7 +8,8 @@ emitted twice, and the program selects:
     br (grid touches more than the caches hold), streaming steps, ordinary steps
 
 A grid touches the memory that its tiles load and store at addresses that depend on the program. The
-figures are in ADR 0033.
+figures are in ADR 0033. A kernel that releases does not stream: x86 orders non-temporal stores
+neither before a later store nor before an atomic instruction that is one.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from tilewright.backends.cpu.lower.fusion import LoopNest, is_inlinable
 from tilewright.ir import Function, Value
 from tilewright.ir.types import element_of, shape_of
 from tilewright.ops import (
+    AtomicCasOp,
+    AtomicOp,
     LoadOp,
     ProgramIdOp,
     StoreOp,
@@ -45,6 +48,14 @@ def nest_may_stream(state: CpuLowering, nest: LoopNest) -> bool:
         may_stream(state)
         and all(_aligned(state, s.pointer) for s in stores)
         and not is_compute_bound(stores)
+    )
+
+
+def releases(function: Function) -> bool:
+    """Whether an atomic of a kernel comes after all its earlier stores, for other programs."""
+    return any(
+        isinstance(op, AtomicOp | AtomicCasOp) and op.order in ("release", "acq_rel")
+        for op in function.walk()
     )
 
 

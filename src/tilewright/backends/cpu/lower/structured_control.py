@@ -28,6 +28,7 @@ from tilewright.ir import Block, Value
 from tilewright.ir.types import DType, TileType, dtype_of, element_of, shape_of
 from tilewright.llvm import Val, llvm_type
 from tilewright.ops import ConstantOp, DotOp, ForOp, IfOp, StopOp, WhileOp
+from tilewright.support import operating_system
 from tilewright.support.data_class import dataclass
 
 
@@ -390,6 +391,10 @@ def _exit_after_timeout(state: CpuLowering, number: int) -> None:
     code.line(f"store atomic i32 {LEAVE + 1 + number}, ptr %poll monotonic, align 4")
     code.line("ret void")
     code.line(f"{stay}:")
+    if not operating_system.IS_WINDOWS:
+        # The awaited program may need this CPU: another thread, or another process.
+        code.module.declare("sched_yield", "declare i32 @sched_yield() nounwind")
+        code.line("call i32 @sched_yield()")
 
 
 def _pass_on(state: CpuLowering, values: Sequence[Value], loop: WhileOp) -> None:

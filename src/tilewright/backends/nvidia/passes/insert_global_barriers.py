@@ -9,7 +9,12 @@ barrier before it if an access since the last barrier starts from the same point
 (`analysis.roots`), one of the two writes, and another thread may have issued it. None is needed
 between accesses that provably do not overlap (`analysis.overlap`), also in different iterations of
 a loop, nor where each thread accesses only its own elements. Atomic operations need no order among
-themselves.
+themselves, but one that releases comes after all earlier accesses of the program: it needs a
+barrier after those that other threads may have issued, wherever they point.
+
+    mem.store %data, %v                     mem.store %data, %v
+    mem.atomic %flag, xchg release   ->     mem.barrier
+                                            mem.atomic %flag, xchg release
 
 Different parameters may be one array, modified in place. Then each element is loaded before it is
 stored, through equal offsets from either parameter. No barrier is needed where one thread does
@@ -176,6 +181,9 @@ class _BarrierInsertion:
     def _access(self, op: _Memory, pending: Pending) -> Pending:
         """Insert a barrier before an access for those that must precede it."""
         access = _Pending(op, roots(op.pointer))
+        if _releases(op) and any(_is_by_others(earlier.op, op) for earlier in pending):
+            self._emit(Builder.at(op))
+            return {access: None}
         met = [e for e in pending if _may_matter(e, access) or self._is_in_place(e, access)]
         needed: dict[Value, None] = {}
         for number, earlier in enumerate(met):
@@ -350,6 +358,24 @@ def _may_matter(earlier: _Pending, access: _Pending) -> bool:
         if isinstance(earlier.op, kind) and isinstance(access.op, kind):
             return False
     return bool(earlier.starts & access.starts)
+
+
+def _releases(op: _Memory) -> bool:
+    """Whether accesses before an op are ordered before it, for other programs."""
+    return isinstance(op, AtomicOp | AtomicCasOp) and op.order in ("release", "acq_rel")
+
+
+def _is_by_others(earlier: _Memory, release: _Memory) -> bool:
+    """Whether another thread than that of a release may have issued an access."""
+    if _is_tile(release) and not release.result.uses:
+        # Sums of tiles are data, after which a flag follows: only stores matter to their readers.
+        return isinstance(earlier, StoreOp)
+    # One thread issues scalar stores and atomics, and all of them scalar loads.
+    return isinstance(earlier, LoadOp) or _is_tile(earlier) or _is_tile(release)
+
+
+def _is_tile(op: _Memory) -> bool:
+    return isinstance(op.pointer.type, TileType)
 
 
 def _of_earlier_iterations(loop: ForOp | WhileOp, block: Block) -> Iterator[_Pending]:

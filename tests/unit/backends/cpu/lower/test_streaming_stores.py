@@ -72,6 +72,18 @@ def test_stores_under_a_mask_that_comes_and_goes_do_not_stream():
     assert not streams(store_kernel(mask="odd"))
 
 
+@pytest.mark.parametrize("order", ["release", "acq_rel", "relaxed", "acquire"])
+def test_stores_before_a_release_do_not_stream(order: str):
+    kernel = store_kernel()
+    atomic = f'''%old = mem.atomic %F, %one {{kind = "xchg", order = "{order}"}} : i32'''
+    text = kernel.replace("%one = ", "%flag = arith.constant {value = 1} : i32\n %one = ")
+    text = text.replace("%n: i32", "%n: i32, %F: ptr<i32>").replace(
+        "cf.return", f"{atomic}\n cf.return"
+    )
+    text = text.replace("%F, %one", "%F, %flag")
+    assert streams(text) == (order in ("relaxed", "acquire"))
+
+
 def test_bytes_are_compared_with_the_threshold():
     text = lowered(store_kernel("f16"), 12345).text
     assert f"mul i64 %programs, {2 * BLOCK}" in text
