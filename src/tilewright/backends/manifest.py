@@ -225,12 +225,14 @@ class PeerMemory(Protocol):
 
     enable(device, peer): let kernels of a device access memory of another one of this process;
     export(address, device) -> a text by which another process opens the allocation;
-    open(text, device) -> the address at which a device accesses it. All raise BackendError.
+    open(text, device) -> the address at which a device accesses it; copy(to, source, size, device):
+    enqueue a copy of bytes in the device's current stream. All raise BackendError.
     """
 
     def enable(self, device: int, peer: int) -> None: ...
     def export(self, address: int, device: int) -> str: ...
     def open(self, exported: str, device: int) -> int: ...
+    def copy(self, to: int, source: int, size: int, device: int) -> None: ...
 
 
 DEVICE_PROPERTIES = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -59,19 +58,18 @@ def view_at(address: int, tensor: Any) -> Any:
         whole = torch.frombuffer(at, dtype=tensor.dtype, count=tensor.numel())
         return whole.reshape(tensor.shape)
     torch = import_late("torch")
-    # As bytes: not every dtype has a type string in this protocol.
-    size = prod(tensor.shape) * tensor.element_size()
-    bytes_ = torch.as_tensor(_Bytes(address, size), device=None)
-    return bytes_.view(tensor.dtype).reshape(tensor.shape)
+    # On the tensor's own device, which accesses it: the protocols for arrays would name the peer's.
+    storage = torch._C._construct_storage_from_data_pointer(address, tensor.device, memory.size)
+    return torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(storage, 0, tensor.shape)
 
 
-class _Bytes:
-    """Memory of a GPU as an array of bytes."""
-
-    def __init__(self, address: int, size: int) -> None:
-        self.__cuda_array_interface__ = {
-            "data": (address, False), "shape": (size,), "typestr": "|u1", "version": 2,
-        }  # fmt: skip
+def copy(out: Any, address: int) -> None:
+    """Copy memory of a peer into a tensor: on a GPU in its current stream."""
+    memory = memory_of(out)
+    if memory.kind == "cpu":
+        ctypes.memmove(memory.address, address, memory.size)
+    else:
+        _driver(memory.kind).copy(memory.address, address, memory.size, memory.device)
 
 
 def _driver(kind: str) -> PeerMemory:

@@ -44,12 +44,25 @@ class Peers:
 
     def view(self, rank: int) -> Any:
         """The tensor of a peer, with the shape and dtype of this rank's. Raises WrongRank."""
+        address = self._address(rank)
+        return self.tensor if rank == self.rank else device_memory.view_at(address, self.tensor)
+
+    def pull(self, rank: int, out: Any) -> None:
+        """Copy the tensor of a peer into a tensor of its size, in the current stream of a GPU.
+
+        Raises WrongRank, UnlikePeers."""
+        address = self._address(rank)
+        own, given = (device_memory.memory_of(tensor) for tensor in (self.tensor, out))
+        if (own.size, own.kind, own.device) != (given.size, given.kind, given.device):
+            texts = [f"{m.size} bytes on {m.kind}:{m.device}" for m in (given, own)]
+            raise errors.UnlikePeers(self.rank, texts[0], rank, texts[1])
+        device_memory.copy(out, address)
+
+    def _address(self, rank: int) -> int:
         if not 0 <= rank < self.world_size:
             problem = f"is outside its group, whose world size is {self.world_size}"
             raise errors.WrongRank(rank, problem)
-        if rank == self.rank:
-            return self.tensor
-        return device_memory.view_at(self.addresses[rank], self.tensor)
+        return self.addresses[rank]
 
 
 def peers(tensor: Any, group: object = None) -> Peers:

@@ -69,6 +69,15 @@ class Signals:
         """The limit of a wait, for `wait` and `barrier`."""
         return int(self.seconds * 1e9)
 
+    def barrier(self, slot: int = 0) -> None:
+        """Launch a barrier, by a program of one warp: it orders the work of all ranks before it,
+        in their streams, before the later work of each."""
+        ranks = self.peers.world_size
+        barrier_kernel[(1,)](
+            self.pad, self.table, slot, self.timeout_ns, RANK=self.peers.rank, WORLD=ranks,
+            LANES=1 << (ranks - 1).bit_length(), num_warps=1,
+        )  # fmt: skip
+
     def check(self) -> None:
         """Wait for this rank's kernels. Raises MissingPeer if one has waited in vain."""
         missing = int(self.pad[0])
@@ -134,3 +143,14 @@ def barrier(pad, table, slot, rank, epoch, timeout_ns,
     Their accesses before it are ordered before this program's later ones."""
     signal(table, slot, rank, epoch, WORLD, LANES)
     wait(pad, slot, epoch, timeout_ns, WORLD, LANES)
+
+
+@jit
+def barrier_kernel(
+    pad, table, slot, timeout_ns,
+    RANK: tl.constexpr, WORLD: tl.constexpr, LANES: tl.constexpr,  # noqa: N803
+):  # fmt: skip
+    """A barrier of all ranks, by one program."""
+    epoch = last_epoch(pad, slot) + 1
+    barrier(pad, table, slot, RANK, epoch, timeout_ns, WORLD, LANES)
+    keep_epoch(pad, slot, epoch)

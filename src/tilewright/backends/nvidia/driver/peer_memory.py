@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 
 from tilewright.backends.nvidia.driver.cuda_driver import Driver, driver
+from tilewright.backends.nvidia.driver.current_stream import stream_of
 from tilewright.backends.nvidia.driver.driver_api import BACKEND
 from tilewright.support import ForkLock, errors
 
@@ -53,6 +54,12 @@ class CudaPeers:
             if base is None:
                 base = self._opened[device, text] = self._open(bytes.fromhex(text), device)
         return base + int(offset)
+
+    def copy(self, to: int, source: int, size: int, device: int) -> None:
+        """Enqueue a copy in a device's current stream, by a copy engine between two devices."""
+        with self._driver.context(device):
+            done = self._driver.api.cuMemcpyAsync(to, source, size, stream_of(device))
+        self._driver.done("cuMemcpyAsync", done)
 
     def _open(self, reserved: bytes, device: int) -> int:
         api = self._driver.api

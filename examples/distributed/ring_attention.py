@@ -1,0 +1,97 @@
+"""Attention over a sequence that is split among ranks: keys and values pass around the ring.
+
+Each rank has the queries, keys and values of its part of the sequence. In step s it attends to the
+keys of rank + s, while a copy engine pulls those of rank + s + 1, and merges the results by the
+logarithms of their sums.
+"""
+
+# ruff: noqa: N803 -- constants of kernels
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gathered_matmul import Side, zeros_like
+
+import tilewright
+import tilewright.language as tl
+from tilewright.distributed import Group, Signals, peers, zeros
+from tilewright.kernels import attention
+
+
+@tilewright.jit
+def merge_kernel(out, log_sums, part, part_log_sums, rows, HEAD: tl.constexpr, BLOCK: tl.constexpr):
+    """Add attention to further keys to rows of attention, both normalized by their own sums."""
+    row = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    at = row[:, None] * HEAD + tl.arange(0, HEAD)[None, :]
+    inside = row < rows
+    ours, theirs = tl.load(log_sums + row, inside), tl.load(part_log_sums + row, inside)
+    top = tl.maximum(ours, theirs)
+    left, right = tl.exp(ours - top), tl.exp(theirs - top)
+    total = left + right
+    x, y = tl.load(out + at, inside[:, None]), tl.load(part + at, inside[:, None])
+    merged = (x * left[:, None] + y * right[:, None]) / total[:, None]
+    tl.store(out + at, merged, inside[:, None])
+    tl.store(log_sums + row, top + tl.log(total), inside)
+
+
+class RingAttention:
+    """Attention for parts (heads, length, head size) of one dtype; collective.
+
+    keys: (2, heads, length, head size), this rank's keys and values, to be written by the caller
+    """
+
+    def __init__(
+        self, group: Group, heads: int, length: int, head: int, dtype: Any, device: object = "cpu",
+        seconds: float = 10.0,
+    ) -> None:  # fmt: skip
+        self.rank, self.world = group.rank, group.size
+        self.keys = zeros((2, heads, length, head), dtype, group, device)
+        self.peers = peers(self.keys, group)
+        self.signals = Signals.of(group, 2, seconds, device)
+        self.side = Side(device)
+        self.pulled = [zeros_like(self.keys) for _ in range(2)]
+        like = self.keys[0] if str(device) == "cpu" else self.keys[0].float()
+        self.result, self.part = (_fp32(like, like.shape) for _ in range(2))
+        self.log_sums, self.part_log_sums = (_fp32(like, like.shape[:2]) for _ in range(2))
+
+    def __call__(self, q: Any) -> Any:
+        """Attention of this rank's queries (heads, length, head size) to all keys, in fp32."""
+        side, arrived = self.side, []
+        side.start()
+        with side.use():
+            self.signals.barrier()  # the keys of all ranks are written
+        self._pull(1, arrived)
+        attention(q, self.keys[0], self.keys[1], lse=self.log_sums, out=self.result)
+        for step in range(1, self.world):
+            side.wait(arrived[step - 1])
+            if step + 1 < self.world:
+                side.start()  # the buffer's reader of step - 1 has ended
+                self._pull(step + 1, arrived)
+            k, v = self.pulled[step % 2]
+            attention(q, k, v, lse=self.part_log_sums, out=self.part)
+            self._merge()
+        with side.use():
+            self.signals.barrier()  # all have read this rank's keys
+        side.join()
+        return self.result
+
+    def _pull(self, step: int, arrived: list[Any]) -> None:
+        if self.world > 1:
+            with self.side.use():
+                self.peers.pull((self.rank + step) % self.world, self.pulled[step % 2])
+                arrived.append(self.side.mark())
+
+    def _merge(self) -> None:
+        heads, length, head = self.result.shape
+        rows = heads * length
+        merge_kernel[(tilewright.cdiv(rows, 32),)](
+            self.result, self.log_sums, self.part, self.part_log_sums, rows, HEAD=head, BLOCK=32
+        )
+
+
+def _fp32(like: Any, shape: tuple[int, ...]) -> Any:
+    if isinstance(like, np.ndarray):
+        return np.zeros(shape, np.float32)
+    return like.new_zeros(shape, dtype=__import__("torch").float32)
