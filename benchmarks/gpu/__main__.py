@@ -14,6 +14,7 @@ SUITES = {
     "kernel-tests": "kernel_tests",
     "users": "users",
     "compiled-users": "compiled_users",
+    "distributed": "distributed",
 }
 
 suite, arguments = "kernels", sys.argv[1:]

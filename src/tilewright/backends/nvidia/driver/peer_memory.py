@@ -56,7 +56,7 @@ class CudaPeers:
         return base + int(offset)
 
     def copy(self, to: int, source: int, size: int, device: int) -> None:
-        """Enqueue a copy in a device's current stream, by a copy engine between two devices."""
+        """Enqueue a copy in a device's current stream; it uses no multiprocessors."""
         with self._driver.context(device):
             done = self._driver.api.cuMemcpyAsync(to, source, size, stream_of(device))
         self._driver.done("cuMemcpyAsync", done)

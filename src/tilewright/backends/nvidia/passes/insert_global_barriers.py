@@ -368,7 +368,7 @@ def _releases(op: _Memory) -> bool:
 def _is_by_others(earlier: _Memory, release: _Memory) -> bool:
     """Whether another thread than that of a release may have issued an access."""
     if _is_tile(release) and not release.result.uses:
-        # Sums of tiles are data, after which a flag follows: only stores matter to their readers.
+        # Tiles of additions are data, after which a flag follows: only stores matter to readers.
         return isinstance(earlier, StoreOp)
     # One thread issues scalar stores and atomics, and all of them scalar loads.
     return isinstance(earlier, LoadOp) or _is_tile(earlier) or _is_tile(release)
