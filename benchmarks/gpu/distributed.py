@@ -24,6 +24,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,11 @@ def torch() -> Any:
     return torch
 
 
+def example(module: str) -> Any:
+    """A module of examples/distributed."""
+    return import_module(module)
+
+
 # --- checks ---------------------------------------------------------------------------------------
 
 
@@ -104,12 +110,12 @@ def repeat(run: Run, name: str, step: Callable[[random.Random], float], check: C
 
 def check_reduce(run: Run) -> None:
     """All-reduce in changing sizes, beside the sum by one device, and NCCL's."""
-    from all_reduce import AllReduce
-
     t = torch()
     most = run.options.most_bytes
     for dtype, tolerance in ((t.float32, 1e-6), (t.bfloat16, 2**-7)):
-        reduce = AllReduce(run.group, dtype, run.device, run.options.programs, WAIT_SECONDS)
+        reduce = example("all_reduce").AllReduce(
+            run.group, dtype, run.device, run.options.programs, WAIT_SECONDS
+        )
         count = most // dtype.itemsize
         inputs = [noise(run, r, (count + 4096,), dtype) for r in range(run.world)]
         out = t.zeros(count, dtype=dtype, device=run.device)
@@ -161,15 +167,15 @@ def check_replay(
 
 def check_matmul(run: Run) -> None:
     """Gathered matmul in changing sizes, beside the product of the whole matrices."""
-    from gathered_matmul import GatheredMatmul
-
     t = torch()
     dtype = t.float16 if run.on_gpu else t.float32
     cases = []
     for k in (64, 512, 1024) if run.on_gpu else (16, 48):
         rows = 128 if run.on_gpu else 16
         for scale in (1, 3):
-            gathered = GatheredMatmul(run.group, rows * scale, k, dtype, run.device, WAIT_SECONDS)
+            gathered = example("gathered_matmul").GatheredMatmul(
+                run.group, rows * scale, k, dtype, run.device, WAIT_SECONDS
+            )
             cases.append(gathered)
 
     def step(chance: random.Random) -> float:
@@ -189,13 +195,13 @@ def check_matmul(run: Run) -> None:
 
 def check_ring(run: Run) -> None:
     """Ring attention in changing lengths, beside attention to all keys on one device."""
-    from ring_attention import RingAttention
-
     t = torch()
     dtype = t.float16 if run.on_gpu else t.float32
     head = 128 if run.on_gpu else 16
     cases = [
-        RingAttention(run.group, heads, length, head, dtype, run.device, WAIT_SECONDS)
+        example("ring_attention").RingAttention(
+            run.group, heads, length, head, dtype, run.device, WAIT_SECONDS
+        )
         for heads, length in ((1, 256), (2, 384), (4, 1024))[: 3 if run.on_gpu else 1]
     ]
 
@@ -269,11 +275,11 @@ def timed(run: Run, contestants: dict[str, Call], calls: int = CALLS) -> dict[st
 
 def time_reduce(run: Run) -> None:
     """All-reduce from 4 kB to 64 MB, beside NCCL's."""
-    from all_reduce import AllReduce
-
     t = torch()
     for dtype in (t.float32, t.bfloat16):
-        reduce = AllReduce(run.group, dtype, run.device, run.options.programs, WAIT_SECONDS)
+        reduce = example("all_reduce").AllReduce(
+            run.group, dtype, run.device, run.options.programs, WAIT_SECONDS
+        )
         for size in (4 * KB, 16 * KB, 64 * KB, 256 * KB, MB, 4 * MB, 16 * MB, 64 * MB):
             time_size(run, reduce, dtype, size)
         reduce.signals.check()
@@ -303,12 +309,12 @@ def time_matmul(run: Run) -> None:
 
 def time_product(run: Run, size: int) -> None:
     """One size of a gathered matmul."""
-    from gathered_matmul import GatheredMatmul
-
     t = torch()
     case = f"all-gather + matmul {size}^3 fp16"
     rows, columns = size // run.world, size // run.world
-    gathered = GatheredMatmul(run.group, rows, size, t.float16, run.device, WAIT_SECONDS)
+    gathered = example("gathered_matmul").GatheredMatmul(
+        run.group, rows, size, t.float16, run.device, WAIT_SECONDS
+    )
     gathered.shard.copy_(noise(run, run.rank, (rows, size), t.float16))
     b = noise(run, 9 + run.rank, (size, columns), t.float16)
     out, theirs = (t.zeros(size, columns, dtype=t.float16, device=run.device) for _ in "ab")
@@ -349,11 +355,11 @@ def own_matmul(a: Any, b: Any, out: Any) -> None:
 
 def time_ring(run: Run) -> None:
     """Ring attention, S 16k, D 128, beside a gather of keys, then PyTorch's attention."""
-    from ring_attention import RingAttention
-
     t = torch()
     length, head, heads = 16384 // run.world, 128, 8
-    ring = RingAttention(run.group, heads, length, head, t.float16, run.device, WAIT_SECONDS)
+    ring = example("ring_attention").RingAttention(
+        run.group, heads, length, head, t.float16, run.device, WAIT_SECONDS
+    )
     ring.keys.copy_(noise(run, run.rank, tuple(ring.keys.shape), t.float16))
     q = noise(run, 9 + run.rank, (heads, length, head), t.float16)
     calls: dict[str, Call] = {"ours": lambda: ring(q)}
@@ -430,8 +436,7 @@ def commit() -> str:
 def run_process(options: argparse.Namespace) -> None:
     """A rank that torchrun has started."""
     t = torch()
-    import torch.distributed as distributed
-
+    distributed = t.distributed
     from tilewright.distributed import group_of
 
     rank = int(os.environ["LOCAL_RANK"])
