@@ -94,8 +94,7 @@ def lower_function(
     order = program_order(function)
     state.steps = order.steps
     _bind_program_ids(state, function, order.axis)
-    state.streams = stream_above > 0 and not releases(function)
-    state.fetches = fetch_above > 0
+    state.streams, state.fetches = stream_above > 0 and not releases(function), fetch_above > 0
     define_region_functions(state, function)
     lower_block(state, function.body)
     if state.group is not None:
