@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import enum
 import itertools
+import threading
 from dataclasses import dataclass, field
 
 from tests.unit.backends.nvidia.fake_launch import DEVICE, FakeDriver
@@ -58,7 +59,7 @@ class FakeCuda:
         self.devices = devices
         self.fails: dict[str, int] = {}
         self.calls: list[str] = []
-        self.stack: list[int] = []
+        self._threads = threading.local()
         self.function = FakeFunction()
         self.images: list[tuple[int, bytes]] = []
         self.capturing: set[int] = set()
@@ -79,6 +80,11 @@ class FakeCuda:
         }
         self._numbers = itertools.count(DEVICE_BASE, 1 << 20)
         self._cubin = ctypes.create_string_buffer(b"\x7fELF machine code")
+
+    @property
+    def stack(self) -> list[int]:
+        """The contexts of this thread."""
+        return self._threads.__dict__.setdefault("stack", [])
 
     def driver(self) -> Driver:
         return Driver(self)  # pyright: ignore[reportArgumentType]

@@ -45,7 +45,7 @@ class Launched:
 
 class FakeDriver:
     """launch, pointer_attribute: addresses of its cuLaunchKernelEx and cuPointerGetAttribute;
-    calls: launches so far; queries: how often it was asked about an address."""
+    calls, every: launches so far; queries: how often it was asked about an address."""
 
     def __init__(self) -> None:
         self._functions = (_LAUNCH(self._launch), _ATTRIBUTE(self._attribute))
@@ -57,6 +57,7 @@ class FakeDriver:
         self._statuses: list[int] = []
         self._status = 0
         self._launched: Launched | None = None
+        self.every: list[Launched] = []
 
     def _launch(self, config: int, function: int | None, params: int, extra: int | None) -> int:
         self.calls += 1
@@ -75,6 +76,7 @@ class FakeDriver:
             [_word(_word(params + 8 * i)) for i in range(self._parameters)],
             [self._map_at(_word(params + 8 * (self._parameters + i))) for i in range(self._maps)],
         )
+        self.every.append(self._launched)
         return self._statuses.pop() if self._statuses else self._status
 
     def _map_at(self, address: int) -> bytes:

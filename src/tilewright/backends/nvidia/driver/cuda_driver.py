@@ -548,8 +548,15 @@ def _text(log: bytearray) -> str:
 @functools.cache
 def driver() -> Driver:
     """The driver of this process; BackendUnavailable where there is none, or no GPU."""
-    with fork_waits():  # a child would inherit a partially initialized driver
-        return Driver(load_api())
+    # A child would inherit a partially initialized driver. And functools.cache lets two threads
+    # compute concurrently: the second one finds the driver of the first.
+    with fork_waits():
+        return _started_driver()
+
+
+@functools.cache
+def _started_driver() -> Driver:
+    return Driver(load_api())
 
 
 operating_system.at_fork(after_in_child=Driver.after_fork_in_child)

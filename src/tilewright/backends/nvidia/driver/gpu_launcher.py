@@ -93,8 +93,19 @@ class _DeviceState:
         return FailureRecord(self._free.pop())
 
 
+_states_lock = ForkLock()
+
+
 @functools.cache
 def _device_state(ordinal: int, api: Driver) -> _DeviceState:
+    # functools.cache lets two threads compute concurrently: launches that are logged in another
+    # state, and its consoles, would be missing in `synchronize`.
+    with _states_lock:
+        return _only_device_state(ordinal, api)
+
+
+@functools.cache
+def _only_device_state(ordinal: int, api: Driver) -> _DeviceState:
     return _DeviceState(ordinal, api)
 
 

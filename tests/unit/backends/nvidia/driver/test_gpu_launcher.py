@@ -5,9 +5,12 @@ import gc
 import re
 import struct
 import sys
+import threading
+import time
 import types
 import weakref
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -20,7 +23,7 @@ from tests.unit.backends.nvidia.fake_cuda import (
 )
 from tests.unit.backends.nvidia.fake_launch import DEVICE
 from tilewright.backends.device_messages import packed
-from tilewright.backends.nvidia.driver import current_stream, gpu_launcher
+from tilewright.backends.nvidia.driver import cuda_driver, current_stream, gpu_launcher
 from tilewright.backends.nvidia.driver.cuda_driver import Driver
 from tilewright.backends.nvidia.driver.cuda_errors import KernelFault, LaunchRefused
 from tilewright.backends.nvidia.driver.gpu_launcher import NvidiaLauncher
@@ -462,3 +465,78 @@ def test_direct_launches_are_offered_where_pytorch_tells_device_and_stream(
     direct.call(2, 1, 1, 0x58, DEVICE_BASE)
     assert cuda.machine.launched().stream == 0x58
     assert isinstance(kernel.entry(DEVICE).__module__, str)
+
+
+# --- two threads, two devices ---------------------------------------------------------------------
+
+
+def in_two_threads(work: Callable[[int], object]) -> list[object]:
+    """The results of work(0) and work(1), which start at the same time."""
+    start = threading.Barrier(2)
+
+    def run(number: int) -> object:
+        start.wait()
+        return work(number)
+
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(run, range(2)))
+
+
+def test_threads_that_start_the_driver_at_once_get_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A failed assertion, or a fault, is looked for in the state of the driver that is returned."""
+
+    def load_slowly() -> FakeCuda:
+        time.sleep(0.05)
+        return FakeCuda()
+
+    monkeypatch.setattr(cuda_driver, "load_api", load_slowly)
+    caches = cuda_driver.driver, cuda_driver._started_driver
+    for cache in caches:
+        cache.cache_clear()
+    try:
+        first, second = in_two_threads(lambda _: cuda_driver.driver())
+    finally:
+        for cache in caches:
+            cache.cache_clear()
+    assert first is second
+
+
+def test_threads_that_load_kernels_at_once_share_the_state_of_a_device(
+    cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = gpu_launcher._DeviceState.__init__
+
+    def make_slowly(self: gpu_launcher._DeviceState, ordinal: int, api: Driver) -> None:
+        time.sleep(0.05)
+        made(self, ordinal, api)
+
+    monkeypatch.setattr(gpu_launcher._DeviceState, "__init__", make_slowly)
+    api = cuda.driver()
+    first, second = in_two_threads(lambda _: gpu_launcher._device_state(DEVICE, api))
+    assert first is second
+
+
+def test_each_thread_launches_on_its_device(
+    cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    current = threading.local()
+    monkeypatch.setattr(gpu_launcher, "device_and_stream", lambda: (current.device, current.device))
+    current.device = DEVICE
+    kernel = make(cuda, ["ptr<f32>"], names=["x"])
+    memory = {DEVICE: DEVICE_BASE, 1: DEVICE_BASE << 1}
+
+    def work(number: int) -> None:
+        current.device = (DEVICE, 1)[number]
+        for _ in range(100):
+            kernel.launch((1, 1, 1), (memory[current.device],))
+        other = (1, DEVICE)[number]
+        wrong = f"'x' is on cuda:{other}, but the kernel runs on cuda:{current.device}"
+        with pytest.raises(errors.DeviceMismatch, match=wrong):
+            kernel.launch((1, 1, 1), (memory[other],))
+
+    in_two_threads(work)
+    launched = {(one.stream, one.function, *one.slots) for one in cuda.machine.every}
+    assert launched == {(DEVICE, 0xE001, memory[DEVICE]), (1, 0xE002, memory[1])}
+    assert len(cuda.machine.every) == 200
