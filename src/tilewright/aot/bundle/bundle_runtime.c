@@ -198,7 +198,7 @@ static int tw_no_variant(const tw_kernel *kernel, const uint64_t *args) {
                            kernel->name, kernel->names[fact->argument],
                            (unsigned long long)args[fact->argument], (long long)fact->value);
     }
-    const tw_fact *fact = tw_broken(kernel, last, args, false);
+    const tw_fact *fact = tw_broken(kernel, last, args, true);
     return tw_fail(TILEWRIGHT_MISSING_VARIANT,
                    "%s: no variant for '%s' = %lld; the least special one (%s) requires %s %lld",
                    kernel->name, kernel->names[fact->argument], (long long)args[fact->argument],
