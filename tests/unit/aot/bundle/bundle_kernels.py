@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tilewright
 import tilewright.language as tl
+from tests.kernels.tutorial_matmul import tutorial_matmul
 from tilewright.aot import KernelSpec
 
 
@@ -78,3 +79,18 @@ def scale_spec(**options: object) -> KernelSpec:
     """Floats of both widths, and an assertion with `debug`."""
     arguments = {"x": "*fp32", "factor": "fp32", "wide": "fp64", "n": "i32=100"}
     return KernelSpec(scale, arguments, {"BLOCK": 128}, options, "1")
+
+
+def tutorial_spec() -> KernelSpec:
+    """The matmul of the tutorials: TMA and persistent blocks on sm_90."""
+    pointers = dict.fromkeys(("a_ptr", "b_ptr", "c_ptr"), "*fp16:16")
+    sizes = dict.fromkeys(("M", "N", "K", "stride_am", "stride_bk", "stride_cm"), "i32:16,>=0")
+    ones = dict.fromkeys(("stride_ak", "stride_bn", "stride_cn"), "i32=1")
+    constants = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 8, "EVEN_K": True}
+    return KernelSpec(
+        tutorial_matmul,
+        {**pointers, **sizes, **ones},
+        constants,
+        {"num_warps": 8},
+        "cdiv(M, BLOCK_M) * cdiv(N, BLOCK_N)",
+    )

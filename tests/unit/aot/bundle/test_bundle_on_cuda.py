@@ -7,15 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.kernels.tutorial_matmul import tutorial_matmul
-from tests.unit.aot.bundle.bundle_kernels import add_specs, scale_spec, softmax_spec
+from tests.unit.aot.bundle.bundle_kernels import (
+    add_specs,
+    scale_spec,
+    softmax_spec,
+    tutorial_spec,
+)
 from tests.unit.aot.bundle.c_programs import (
     any_compiler,
     bundle_of,
     compiled,
     run_checked,
 )
-from tilewright.aot import KernelSpec
 from tilewright.support import errors
 
 PROGRAM = r"""
@@ -58,20 +61,6 @@ int main(void) {
     return 0;
 }
 """
-
-
-def matmul_spec() -> KernelSpec:
-    pointers = dict.fromkeys(("a_ptr", "b_ptr", "c_ptr"), "*fp16:16")
-    sizes = dict.fromkeys(("M", "N", "K", "stride_am", "stride_bk", "stride_cm"), "i32:16,>=0")
-    ones = dict.fromkeys(("stride_ak", "stride_bn", "stride_cn"), "i32=1")
-    constants = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 8, "EVEN_K": True}
-    return KernelSpec(
-        tutorial_matmul,
-        {**pointers, **sizes, **ones},
-        constants,
-        {"num_warps": 8},
-        "cdiv(M, BLOCK_M) * cdiv(N, BLOCK_N)",
-    )
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +134,7 @@ def test_errors_of_the_driver(program: str, driver: str, name: str) -> None:
 
 
 def test_tensor_maps_are_encoded_once(driver: str, tmp_path: Path) -> None:
-    bundle_of("demo", [matmul_spec()], "sm_90").write(tmp_path)
+    bundle_of("demo", [tutorial_spec()], "sm_90").write(tmp_path)
     path = compiled(tmp_path, MATMUL, bundles=["demo"])
     lines = run_checked([str(path)], LD_LIBRARY_PATH=driver).splitlines()
     launches = [line for line in lines if line.startswith("launch")]
