@@ -437,7 +437,7 @@ def run_process(options: argparse.Namespace) -> None:
     """A rank that torchrun has started."""
     t = torch()
     distributed = t.distributed
-    from tilewright.distributed import group_of
+    from tilewright.distributed import FolderGroup, group_of
 
     rank = int(os.environ["LOCAL_RANK"])
     device = "cpu" if options.cpu else f"cuda:{rank}"
@@ -448,8 +448,31 @@ def run_process(options: argparse.Namespace) -> None:
     else:
         t.cuda.set_device(rank)
         distributed.init_process_group("nccl", timeout=limit, device_id=t.device(device))
-    run_phases(Run(group_of(), device, options), lambda: watch(options))
+    watch(options)
+    group = group_of()
+    if options.memory == "ipc" or (not options.cpu and not shares_symmetric(group, device)):
+        group = FolderGroup(
+            f"/tmp/ranks-{os.environ['MASTER_PORT']}-{os.getppid()}", rank, group.size
+        )
+    if rank == 0:
+        print(f"{t.__version__}, group: {type(group).__name__}", flush=True)
+    run_phases(Run(group, device, options), lambda: watch(options))
     distributed.destroy_process_group()
+
+
+def shares_symmetric(group: Any, device: str) -> bool:
+    """Whether all ranks can allocate symmetric memory of torch; else they use CUDA IPC."""
+    from tilewright.distributed import Signals
+
+    try:
+        signals = Signals.of(group, 1, WAIT_SECONDS, device)
+        signals.barrier()
+        signals.check()
+        problem = ""
+    except Exception as error:  # noqa: BLE001 -- printed, and IPC is tried
+        problem = f"{type(error).__name__}: {error}"
+        print(f"no symmetric memory: {problem}", flush=True)
+    return not any(group.exchange(problem))
 
 
 def run_threads(options: argparse.Namespace) -> None:
@@ -491,6 +514,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--cpu", action="store_true", help="on CPUs, with gloo")
     parser.add_argument("--runs", type=int, default=1000, help="of each check")
     parser.add_argument("--seconds", type=float, default=60, help="of each check")
+    parser.add_argument("--memory", choices=("symmetric", "ipc"), default="symmetric")
     parser.add_argument("--limit", type=float, default=300, help="seconds of a phase")
     parser.add_argument("--rounds", type=int, default=15, help="of times")
     parser.add_argument("--programs", type=int, default=0, help="of an all-reduce, at most")

@@ -125,9 +125,7 @@ class AllReduce:
         n = x.numel() if hasattr(x, "numel") else x.size
         most = ROUND_BYTES // self.itemsize
         per_round = 1 if how == "one-shot" else self.world
-        block = most
-        while block > 256 and n <= block // 2 * per_round * self.programs // 2:
-            block //= 2
+        block = most if n > most // 4 * per_round * self.programs else most // 4
         grid = min(self.programs, tilewright.cdiv(n, block * per_round))
         kernel[(max(1, grid),)](
             x, out, n, self.buffers.table, self.signals.pad,

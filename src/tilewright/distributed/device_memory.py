@@ -10,6 +10,7 @@ import numpy as np
 from tilewright.backends.manifest import PeerMemory, backend_named
 from tilewright.distributed.rank_groups import Group, torch_group
 from tilewright.support import errors, import_late
+from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 
 
@@ -98,9 +99,16 @@ def _symmetric(tensor: Any, ranks: Group) -> list[int] | None:
     if group is None:
         return None
     memory: Any = import_late("torch.distributed._symmetric_memory")
-    if not memory.is_symm_mem_tensor(tensor):
+    is_symmetric = getattr(memory, "is_symm_mem_tensor", None)
+    if is_symmetric is not None and not is_symmetric(tensor):
         return None
-    return list(memory.rendezvous(tensor, group).buffer_ptrs)
+    try:
+        found = memory.rendezvous(tensor, group)
+    except synchronous(RuntimeError):  # torch before 2.12 has no other test
+        if is_symmetric is not None:
+            raise
+        return None
+    return None if found is None else list(found.buffer_ptrs)
 
 
 def mapped(
