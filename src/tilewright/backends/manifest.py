@@ -279,7 +279,8 @@ class Backend:
     would repeat in each compiling process, done before they are forked; must not use the device;
     profiler(symbol -> "file:line" of kernels, which launches fill) -> observes kernels that run;
     recompilation: None if a kernel is compiled once; shared_version: `version` as a text that is
-    equal on all machines with equal tools; None: `version` is
+    equal on all machines with equal tools; None: `version` is; device_name: the model of the
+    current device, where the target does not name it
     """
 
     name: str
@@ -305,6 +306,7 @@ class Backend:
     profiler: Callable[[Mapping[str, str]], KernelProfiler] | None = None
     recompilation: Recompilation | None = None
     shared_version: Callable[[GPUTarget], str] | None = None
+    device_name: Callable[[], str] = str
 
     def __post_init__(self) -> None:
         names = [stage.extension for stage in self.stages]

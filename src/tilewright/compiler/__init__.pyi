@@ -17,7 +17,13 @@ from tilewright.compiler.compile import (
 from tilewright.compiler.compiled_kernel import CompiledKernel
 from tilewright.compiler.kernel_archive import export_kernels, import_kernels
 from tilewright.compiler.kernel_metadata import KernelMetadata
-from tilewright.compiler.kernel_store import Entry, Store, package_version, shared_store
+from tilewright.compiler.kernel_store import (
+    Entry,
+    Store,
+    package_content,
+    package_version,
+    shared_store,
+)
 from tilewright.compiler.sources import (
     NON_NEGATIVE,
     ASTSource,
@@ -71,6 +77,7 @@ __all__ = [
     "is_type_name",
     "name_of_type",
     "options_of",
+    "package_content",
     "package_version",
     "parse_argument",
     "rehearse",

@@ -54,6 +54,7 @@ from tilewright.runtime.tuning.shared_choice import (
 from tilewright.runtime.tuning.timing_store import KeptTimings, kept_timings
 from tilewright.runtime.tuning.timing_table import timing_lines, timing_rows
 from tilewright.runtime.tuning.tuning_config import Config
+from tilewright.runtime.tuning.tuning_tables import TuningTable
 
 __all__ = [
     "ActiveDriver",
@@ -87,6 +88,7 @@ __all__ = [
     "Stated",
     "Step",
     "TensorWrapper",
+    "TuningTable",
     "Turn",
     "active_mode",
     "address_divisor",

@@ -21,7 +21,7 @@ from tilewright.runtime.tuning.choices import Choices
 from tilewright.runtime.tuning.kernel_wrapper import KernelWrapper, Launchable, check_kernel
 from tilewright.runtime.tuning.measure_configs import Tuning
 from tilewright.runtime.tuning.shared_choice import SharedTuning, Turn, texts_of, together
-from tilewright.runtime.tuning.timing_store import StoredTimings, Timing, choice_name
+from tilewright.runtime.tuning.timing_store import SOURCE_DIGITS, Choice, StoredTimings, Timing
 from tilewright.runtime.tuning.timing_table import timing_lines
 from tilewright.runtime.tuning.trial_launches import Trial
 from tilewright.runtime.tuning.tuning_arguments import (
@@ -378,7 +378,10 @@ class Autotuner(DispatchedLaunches, KernelWrapper):
         current = settings()
         tuning_settings = current.autotuning
         stores = tuning_settings.cache if self.cache_results is None else self.cache_results
-        stored = self._stored_timings(trial, key, backend, current) if stores else None
+        stored = self._stored_timings(trial, key, backend, current)
+        if tuning_settings.tables and (chosen := stored.from_tables(left)) is not None:
+            return chosen
+        stored = stored if stores else None
         seconds = tuning_settings.seconds if self._seconds is None else self._seconds
         bench = self._bench_on(device)
         tuning = Tuning(self.__name__, trial, backend, bench, stored, seconds)
@@ -408,32 +411,36 @@ class Autotuner(DispatchedLaunches, KernelWrapper):
         self, trial: Trial, key: tuple[object, ...], backend: Backend, current: Settings
     ) -> StoredTimings:
         """The timings on disk for this device and method of measurement."""
-        target, threads = backend.target(), _threads(backend, current)
+        target, device = backend.target(), backend.device_name()
+        threads = _threads(backend, current)
         keywords = {k: value for k, value in trial.keywords.items() if k not in self.arg_names}
         about = {
             "kernel": self.__name__,
             "key": self._key_text(key, trial.named),
-            "target": target.label + (f" with {threads} threads" if threads else ""),
+            "target": (device or target.label) + (f" with {threads} threads" if threads else ""),
+            "source": self.base_fn.cache_key[:SOURCE_DIGITS],
         }
         circumstances = self._circumstances(backend, current)
-        return StoredTimings(choice_name(self.base_fn, key, circumstances), keywords, about)
+        choice = Choice(self.base_fn, key, backend, circumstances, about)
+        return StoredTimings(choice, keywords)
 
     def _circumstances(self, backend: Backend, current: Settings) -> tuple[str, ...]:
-        """Texts of everything besides the kernel and its key that decides timings."""
-        target = backend.target()
+        """Texts of everything besides the kernel, its key and the tools that decides timings."""
         measured = (
             _threads(backend, current),
             repr(self._budgets()),
             str(self.use_cuda_graph),
             name_of(self.do_bench),
         )
-        return (repr(target), backend.version(target), *measured, current.cache_key())
+        device = (repr(backend.target()), backend.device_name())
+        return (*device, *measured, current.cache_key())
 
     def _device_text(self, trial: Trial, backend: Backend) -> str:
         """Text that is equal in processes whose timings may be compared."""
         index = _device(trial.named)[0].partition(":")[2]
         properties = backend.properties(int(index or 0))
-        return " ".join((str(properties), *self._circumstances(backend, settings())))
+        version = (backend.shared_version or backend.version)(backend.target())
+        return " ".join((str(properties), version, *self._circumstances(backend, settings())))
 
     def _key_text(self, key: tuple[object, ...], named: Mapping[str, Any]) -> str:
         """A key as users read it: the values by name, then the dtypes of arrays."""

@@ -281,6 +281,12 @@ def _platform_cache(*variables: str | None) -> Path:
     return Path(tempfile.gettempdir()) / f"{_PACKAGE}-{'user' if user is None else user}"
 
 
+def _paths(text: str) -> tuple[Path, ...]:
+    return tuple(_path(part).absolute() for part in text.split(os.pathsep) if part)
+
+
+TABLE_FALLBACKS = ("measure", "first", "error")
+"""Choices of configurations for launches that no table of timings covers."""
 _FLAG = Kind(_flag, "0 or 1")
 _FOLDER = Kind(_path, "a folder")
 _SECONDS = Kind(_seconds, "a number of seconds, 0 for no limit")
@@ -458,6 +464,21 @@ class Cache(Group):
 
 class Autotuning(Group):
     """The autotuner."""
+
+    tables = Setting[tuple[Path, ...]](
+        (),
+        Kind(_paths, f"files, with {os.pathsep} between them"),
+        "TILEWRIGHT_TUNING_TABLES",
+        doc="Tables of timings, written by `tilewright tuning export`, that choose configurations "
+        "without measuring; later files override earlier ones.",
+    )
+    fallback = Setting(
+        TABLE_FALLBACKS[0],
+        _one_of(TABLE_FALLBACKS),
+        "TILEWRIGHT_TUNING_FALLBACK",
+        doc="For launches that no table covers: measure, use the first configuration, or raise an "
+        "error. A warning names each.",
+    )
 
     print = Setting(
         False,

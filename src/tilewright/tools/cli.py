@@ -96,7 +96,11 @@ COMMANDS = tuple(
         ),
         ("pipeline", "list the passes of a backend, and what each does", pipeline_command),
         ("cache", "list, clear, export or import the compiled kernels on disk", cache_command),
-        ("tuning", "show the timings of autotuned kernels on disk", tuning_command),
+        (
+            "tuning",
+            "list the timings of autotuned kernels on disk, and make tables of them",
+            tuning_command,
+        ),
         ("env", "show every setting and the variable that sets it", env_command),
     )
 )

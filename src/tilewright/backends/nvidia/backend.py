@@ -136,4 +136,5 @@ BACKEND = Backend(
     prepare=_prepare,
     recompilation=RECOMPILATION,
     shared_version=_shared_version,
+    device_name=lambda: driver().device(driver().current_device()).name,
 )

@@ -56,6 +56,13 @@ class Documents:
             os.utime(file)
         return members
 
+    def named(self, prefix: str) -> list[str]:
+        """The names of the documents that start with `prefix`, of letters, digits, - and _."""
+        folder = cache_folder(self.kind)
+        return (
+            [] if folder is None else sorted(file.stem for file in folder.glob(f"{prefix}*.json"))
+        )
+
     def all(self) -> Iterator[dict[str, Any]]:
         """The valid documents with their names as the member "document"; none counts as used."""
         folder = cache_folder(self.kind)
