@@ -10,29 +10,21 @@ that change generated code are part of `Settings.cache_key`.
 """
 
 import os
-import re
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Generic, NamedTuple, Self, TypeVar, cast, overload
+from typing import Generic, Self, TypeVar, cast, overload
 
+from tilewright.support import setting_kinds
 from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 from tilewright.support.errors import BadSetting
 from tilewright.support.fork_locks import fork_waits
 from tilewright.support.operating_system import user_number
+from tilewright.support.setting_kinds import FLAG, FOLDER, SECONDS, Kind
 
 T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
-
-
-class Kind(NamedTuple, Generic[T_co]):
-    """Values of settings. parse: maps text to a value, or raises ValueError for text that is not
-    `expected`."""
-
-    parse: Callable[[str], T_co]
-    expected: str
 
 
 class Setting(Generic[T]):
@@ -157,14 +149,6 @@ class Group:
             self.__dict__.update(before)
 
 
-def _flag(text: str) -> bool:
-    if text.lower() in ("1", "true", "on", "yes", "y"):
-        return True
-    if text.lower() in ("0", "false", "off", "no", "n"):
-        return False
-    raise ValueError(text)
-
-
 def environment_text(variable: str, default: str | None = None) -> str | None:
     """The text of an environment variable that is not a setting of this package."""
     return os.environ.get(variable, default)
@@ -174,9 +158,9 @@ def environment_flag(variable: str, default: bool | None = False) -> bool | None
     """The flag in an environment variable. Errors: BadSetting."""
     text = os.environ.get(variable)
     try:
-        return _flag(text) if text else default
+        return setting_kinds.flag(text) if text else default
     except synchronous(ValueError):
-        raise BadSetting(variable, _FLAG.expected, text or "") from None
+        raise BadSetting(variable, FLAG.expected, text or "") from None
 
 
 def environment_with(**defaults: str) -> dict[str, str]:
@@ -192,56 +176,6 @@ def set_environment(variable: str, text: str | None) -> None:
         os.environ[variable] = text
 
 
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise ValueError(text)
-    return value
-
-
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0 <= value < float("inf"):
-        raise ValueError(text)
-    return value
-
-
-def _url(text: str) -> str:
-    if not re.match(r"[a-z][a-z0-9+.-]*://.", text):
-        raise ValueError(text)
-    return text
-
-
-def _program_id(text: str) -> tuple[int, int, int]:
-    ids = [_count(part) for part in text.split(",")]
-    if len(ids) > 3:
-        raise ValueError(text)
-    x, y, z = (ids + [0, 0])[:3]
-    return x, y, z
-
-
-def _one_of(words: Sequence[str]) -> Kind[str]:
-    def parse(text: str) -> str:
-        return words[words.index(text.lower())]
-
-    return Kind(parse, f"one of {', '.join(words)}")
-
-
-def _arch(text: str) -> str:
-    if not re.fullmatch(r"\w+", text):
-        raise ValueError(text)
-    return text
-
-
-def _path(text: str) -> Path:
-    """A path; a leading ~ is a home folder."""
-    path = os.path.expanduser(text)
-    # expanduser keeps the name of an unknown user
-    if path.startswith("~") or "\0" in path:
-        raise ValueError(text)
-    return Path(path)
-
-
 def _user_cache() -> Path:
     if os.environ.get("TRITON_HOME"):
         return _triton_folder("cache")
@@ -251,7 +185,7 @@ def _user_cache() -> Path:
 
 def _triton_folder(name: str) -> Path:
     """A folder of Triton's: below TRITON_HOME, or the user's home."""
-    return _path(os.environ.get("TRITON_HOME") or "~") / ".triton" / name
+    return setting_kinds.path(os.environ.get("TRITON_HOME") or "~") / ".triton" / name
 
 
 def _triton_folder_if(variable: str, name: str) -> Path | None:
@@ -281,15 +215,8 @@ def _platform_cache(*variables: str | None) -> Path:
     return Path(tempfile.gettempdir()) / f"{_PACKAGE}-{'user' if user is None else user}"
 
 
-def _paths(text: str) -> tuple[Path, ...]:
-    return tuple(_path(part).absolute() for part in text.split(os.pathsep) if part)
-
-
 TABLE_FALLBACKS = ("measure", "first", "error")
 """Choices of configurations for launches that no table of timings covers."""
-_FLAG = Kind(_flag, "0 or 1")
-_FOLDER = Kind(_path, "a folder")
-_SECONDS = Kind(_seconds, "a number of seconds, 0 for no limit")
 BULK_LOADS = ("none", "descriptors", "all")
 """Loads that TMA may execute: each choice includes those before it."""
 _PRECISIONS = ("ieee", "tf32", "tf32x3", "bf16x3", "bf16x6")
@@ -300,7 +227,7 @@ class Interpreter(Group):
 
     enabled = Setting(
         False,
-        _FLAG,
+        FLAG,
         "TILEWRIGHT_INTERPRET",
         "TRITON_INTERPRET",
         doc="Interpret kernels instead of compiling them; read where a kernel is decorated.",
@@ -314,7 +241,7 @@ class Interpreter(Group):
     )
     program_id = Setting[tuple[int, int, int] | None](
         None,
-        Kind(_program_id, "one to three comma-separated numbers, such as 3,0,0"),
+        Kind(setting_kinds.program_id, "one to three comma-separated numbers, such as 3,0,0"),
         "TILEWRIGHT_INTERPRET_PID",
         doc="Run only this program instance of the grid, for debugging.",
     )
@@ -325,7 +252,7 @@ class Compilation(Group):
 
     debug = Setting(
         False,
-        _FLAG,
+        FLAG,
         "TILEWRIGHT_DEBUG",
         "TRITON_DEBUG",
         doc="Keep device_assert in all kernels, and show the compiler's frames in tracebacks.",
@@ -333,13 +260,13 @@ class Compilation(Group):
     )
     verify = Setting(
         False,
-        _FLAG,
+        FLAG,
         "TILEWRIGHT_VERIFY",
         doc="Verify the IR after every pass that changes it, not only after the last.",
     )
     f32_default = Setting[str | None](
         None,
-        _one_of(_PRECISIONS),
+        setting_kinds.one_of(_PRECISIONS),
         "TILEWRIGHT_F32_DEFAULT",
         "TRITON_F32_DEFAULT",
         doc="Precision of float32 dot products that do not name one; the backend's own if unset.",
@@ -347,7 +274,7 @@ class Compilation(Group):
     )
     line_info = Setting(
         True,
-        _FLAG,
+        FLAG,
         "TILEWRIGHT_LINE_INFO",
         doc="Line tables in machine code, so that profilers and debuggers show the source; "
         "TRITON_DISABLE_LINE_INFO=1 turns them off too.",
@@ -356,13 +283,13 @@ class Compilation(Group):
     )
     log_recompiles = Setting(
         False,
-        _FLAG,
+        FLAG,
         "TILEWRIGHT_LOG_RECOMPILES",
         doc="Report on standard error why a kernel is compiled again: argument and property.",
     )
     fp_fusion = Setting(
         True,
-        _FLAG,
+        FLAG,
         "TILEWRIGHT_DEFAULT_FP_FUSION",
         "TRITON_DEFAULT_FP_FUSION",
         doc="Fuse multiply and add unless a launch sets enable_fp_fusion. "
@@ -372,7 +299,7 @@ class Compilation(Group):
     )
     bulk_loads = Setting(
         BULK_LOADS[-1],
-        _one_of(BULK_LOADS),
+        setting_kinds.one_of(BULK_LOADS),
         "TILEWRIGHT_BULK_LOADS",
         doc="Loads that TMA may execute where a launch does not specify them: all, those "
         "by tensor descriptors, or none.",
@@ -380,7 +307,7 @@ class Compilation(Group):
     )
     override_arch = Setting[str | None](
         None,
-        Kind(_arch, "an architecture such as sm90"),
+        Kind(setting_kinds.arch, "an architecture such as sm90"),
         "TILEWRIGHT_OVERRIDE_ARCH",
         "TRITON_OVERRIDE_ARCH",
         doc="Compile for this architecture instead of the device's.",
@@ -388,7 +315,7 @@ class Compilation(Group):
     )
     dump_dir = FolderSetting[Path | None](
         None,
-        _FOLDER,
+        FOLDER,
         "TILEWRIGHT_DUMP_DIR",
         "TRITON_DUMP_DIR",
         doc="Write every stage of every compiled kernel below this folder; TRITON_KERNEL_DUMP=1 "
@@ -397,7 +324,7 @@ class Compilation(Group):
     )
     override_dir = FolderSetting[Path | None](
         None,
-        _FOLDER,
+        FOLDER,
         "TILEWRIGHT_OVERRIDE_DIR",
         "TRITON_OVERRIDE_DIR",
         doc="Read a stage of a kernel from a file here, named as in the dumps, if there is one; "
@@ -411,7 +338,7 @@ class Cache(Group):
 
     dir = FolderSetting(
         Path(),
-        _FOLDER,
+        FOLDER,
         "TILEWRIGHT_CACHE_DIR",
         "TRITON_CACHE_DIR",
         doc="Folder of the disk cache, which only the user may write to; if unset, where the "
@@ -421,41 +348,41 @@ class Cache(Group):
     )
     always_compile = Setting(
         False,
-        _FLAG,
+        FLAG,
         "TILEWRIGHT_ALWAYS_COMPILE",
         "TRITON_ALWAYS_COMPILE",
         doc="Do not read the disk cache.",
     )
     max_megabytes = Setting(
         2048,
-        Kind(_count, "a number of megabytes, 0 for no limit"),
+        Kind(setting_kinds.count, "a number of megabytes, 0 for no limit"),
         "TILEWRIGHT_CACHE_MB",
         doc="Maximum size of the disk cache; the least recently used files are deleted first.",
     )
     remote = Setting[str | None](
         None,
-        Kind(_url, "a URL such as file:///nfs/cache, s3://bucket/folder or redis://host:6379/0"),
+        Kind(setting_kinds.url, "a URL such as file:///nfs/cache or redis://host:6379/0"),
         "TILEWRIGHT_REMOTE_CACHE",
         doc="URL of a cache of kernels and timings that machines share: a folder, a Redis server, "
         "or a file system of fsspec. The disk cache is read first.",
     )
     remote_trust = Setting(
         False,
-        _FLAG,
+        FLAG,
         "TILEWRIGHT_REMOTE_CACHE_TRUST",
         doc="Run kernels from the remote cache without a signature: whoever may write to it can "
         "run code here.",
     )
     remote_key = FolderSetting[Path | None](
         None,
-        Kind(_path, "a file"),
+        Kind(setting_kinds.path, "a file"),
         "TILEWRIGHT_REMOTE_CACHE_KEY",
         doc="File of a key that all users of the remote cache share: only what is signed by it is "
         "read.",
     )
     max_variants = Setting(
         1000,
-        Kind(_count, "a number of variants, 0 for no limit"),
+        Kind(setting_kinds.count, "a number of variants, 0 for no limit"),
         "TILEWRIGHT_MAX_VARIANTS",
         doc="Variants of one kernel that stay in memory; above it, the least recently launched are "
         "dropped, and read from disk when they are launched again.",
@@ -467,14 +394,14 @@ class Autotuning(Group):
 
     tables = Setting[tuple[Path, ...]](
         (),
-        Kind(_paths, f"files, with {os.pathsep} between them"),
+        Kind(setting_kinds.paths, f"files, with {os.pathsep} between them"),
         "TILEWRIGHT_TUNING_TABLES",
         doc="Tables of timings, written by `tilewright tuning export`, that choose configurations "
         "without measuring; later files override earlier ones.",
     )
     fallback = Setting(
         TABLE_FALLBACKS[0],
-        _one_of(TABLE_FALLBACKS),
+        setting_kinds.one_of(TABLE_FALLBACKS),
         "TILEWRIGHT_TUNING_FALLBACK",
         doc="For launches that no table covers: measure, use the first configuration, or raise an "
         "error. A warning names each.",
@@ -482,21 +409,21 @@ class Autotuning(Group):
 
     print = Setting(
         False,
-        _FLAG,
+        FLAG,
         "TILEWRIGHT_PRINT_AUTOTUNING",
         "TRITON_PRINT_AUTOTUNING",
         doc="Print each chosen configuration, all timings, and how long the choice took.",
     )
     cache = Setting(
         True,
-        _FLAG,
+        FLAG,
         "TILEWRIGHT_CACHE_AUTOTUNING",
         "TRITON_CACHE_AUTOTUNING",
         doc="Store timings on disk.",
     )
     seconds = Setting(
         300.0,
-        _SECONDS,
+        SECONDS,
         "TILEWRIGHT_AUTOTUNE_SECONDS",
         doc="Time for one choice; afterwards, the best configuration so far is used.",
     )
@@ -507,27 +434,27 @@ class Cpu(Group):
 
     threads = Setting(
         0,
-        Kind(_count, "a number of threads, 0 for all"),
+        Kind(setting_kinds.count, "a number of threads, 0 for all"),
         "TILEWRIGHT_CPU_THREADS",
         doc="Threads that run a grid; 0 uses every CPU that this process may use.",
     )
     wait_seconds = Setting(
         30.0,
-        _SECONDS,
+        SECONDS,
         "TILEWRIGHT_WAIT_SECONDS",
         doc="Time that programs may wait for each other, by polling memory, while none ends; "
         "read before the first launch.",
     )
     crash_reports = Setting(
         True,
-        _FLAG,
+        FLAG,
         "TILEWRIGHT_CRASH_REPORTS",
         doc="Handle SIGSEGV, SIGBUS, SIGABRT, SIGILL and SIGFPE from the first launch on, to name "
         "on stderr the kernel that crashes the process, or those that were launched last.",
     )
     perf = Setting(
         False,
-        _FLAG,
+        FLAG,
         "TILEWRIGHT_PERF",
         doc="Describe each loaded kernel in `/tmp/perf-PID.map` and `jit-PID.dump`, by which "
         "Linux's `perf` shows names and lines of kernels.",
@@ -539,21 +466,21 @@ class Cuda(Group):
 
     ptxas_path = Setting[Path | None](
         None,
-        Kind(_path, "a program"),
+        Kind(setting_kinds.path, "a program"),
         "TILEWRIGHT_PTXAS_PATH",
         "TRITON_PTXAS_PATH",
         doc="The assembler for PTX; searched for in PATH, the CUDA toolkit and wheels if unset.",
     )
     home = Setting[Path | None](
         None,
-        _FOLDER,
+        FOLDER,
         "CUDA_HOME",
         "CUDA_PATH",
         doc="Folder of the CUDA toolkit.",
     )
     launch_blocking = Setting(
         False,
-        _FLAG,
+        FLAG,
         "TILEWRIGHT_LAUNCH_BLOCKING",
         "CUDA_LAUNCH_BLOCKING",
         doc="Wait after each launch, so that a fault is reported by the launch that caused it.",

@@ -95,10 +95,10 @@ COMMANDS = tuple(
             build_command,
         ),
         ("pipeline", "list the passes of a backend, and what each does", pipeline_command),
-        ("cache", "list, clear, export or import the compiled kernels on disk", cache_command),
+        ("cache", "list, clear, export or import compiled kernels", cache_command),
         (
             "tuning",
-            "list the timings of autotuned kernels on disk, and make tables of them",
+            "list timings of autotuned kernels, or make tables",
             tuning_command,
         ),
         ("env", "show every setting and the variable that sets it", env_command),

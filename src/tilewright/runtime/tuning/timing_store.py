@@ -38,8 +38,8 @@ _LONGEST_NAME = 80
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What timings are for. circumstances: texts of the device, the settings that change code, and
-    the method of measurement; about: descriptions of the kernel, key and target"""
+    """A choice among configurations. circumstances: texts of the device, the settings that change
+    code, and the method of measurement; about: descriptions of the kernel, key and target"""
 
     kernel: JITFunction
     key: object
