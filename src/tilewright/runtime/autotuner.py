@@ -325,6 +325,9 @@ class Autotuner(DispatchedLaunches, KernelWrapper):
         left = self._pruned(trial)
         if len(left) == 1 or self.base_fn.interpreted:
             return left[0]
+        chosen = self._chosen_by_tables(trial, key, left)
+        if chosen is not None:
+            return chosen
         tuning = self._tuning(trial, key, left)
         known = len(tuning.timings)
         tuning.run(left)
@@ -378,10 +381,7 @@ class Autotuner(DispatchedLaunches, KernelWrapper):
         current = settings()
         tuning_settings = current.autotuning
         stores = tuning_settings.cache if self.cache_results is None else self.cache_results
-        stored = self._stored_timings(trial, key, backend, current)
-        if tuning_settings.tables and (chosen := stored.from_tables(left)) is not None:
-            return chosen
-        stored = stored if stores else None
+        stored = self._stored_timings(trial, key, backend, current) if stores else None
         seconds = tuning_settings.seconds if self._seconds is None else self._seconds
         bench = self._bench_on(device)
         tuning = Tuning(self.__name__, trial, backend, bench, stored, seconds)
@@ -390,6 +390,16 @@ class Autotuner(DispatchedLaunches, KernelWrapper):
         if all(timing[0] == float("inf") for timing in tuning.timings.values()):
             tuning.timings = {}  # so that the error can name the reason
         return tuning
+
+    def _chosen_by_tables(
+        self, trial: Trial, key: tuple[object, ...], left: Sequence[Config]
+    ) -> Config | None:
+        """The choice by the tables of the settings; None: measure."""
+        current = settings()
+        if not current.autotuning.tables:
+            return None
+        backend = _device(trial.named)[1]
+        return self._stored_timings(trial, key, backend, current).from_tables(left)
 
     def _report(self, key: tuple[object, ...], best: Config, *, cache_hit: bool) -> None:
         if settings().autotuning.print:
