@@ -344,16 +344,6 @@ def _quotient(match: re.Match[str], args: list[str]) -> Made:
     return run
 
 
-def _round_tf32(match: re.Match[str], args: list[str]) -> Made:
-    def run(r: Registers) -> None:
-        bits = r.get(args[1]).astype(np.uint32)
-        special = (bits & np.uint32(0x7F800000)) == np.uint32(0x7F800000)
-        rounded = (bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
-        r.put(args[0], np.where(special, bits, rounded))
-
-    return run
-
-
 _EIGHT = {"e4m3": (ml_dtypes.float8_e4m3fn, 448.0), "e5m2": (ml_dtypes.float8_e5m2, 57344.0)}
 
 
@@ -564,7 +554,6 @@ INSTRUCTIONS: list[tuple[str, Callable[[re.Match[str], list[str]], Made]]] = [
     (r"(ex2|lg2|sqrt|rcp|rsqrt|sin|cos|tanh)\.approx(\.ftz)?\.f32", _approximate),
     (r"div\.(full|approx)(?:\.ftz)?\.f32", _quotient),
     (r"cvt\.rn\.(f16|bf16)x2\.f32", _pack),
-    (r"cvt\.rna\.tf32\.f32", _round_tf32),
     (r"cvt\.rn\.satfinite\.(e4m3|e5m2)x2\.f32", _to_eight),
     (r"cvt\.rn\.f16x2\.(e4m3|e5m2)x2", _from_eight),
     (r"mov\.[bsuf](\d+)", _move),

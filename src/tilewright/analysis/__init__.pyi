@@ -8,11 +8,12 @@ from tilewright.analysis.access_overlap import (
 from tilewright.analysis.affine_addresses import (
     Form,
     Kind,
+    Stride,
     Symbol,
     added,
     as_constant,
     constant,
-    constant_strides,
+    strides_of,
     symbols_of,
 )
 from tilewright.analysis.alignment import LARGEST, Alignment, power_of_two_in
@@ -56,6 +57,7 @@ __all__ = [
     "NotABlock",
     "Relation",
     "Request",
+    "Stride",
     "StridedBlock",
     "Sum",
     "Symbol",
@@ -67,7 +69,6 @@ __all__ = [
     "as_constant",
     "bound_of",
     "constant",
-    "constant_strides",
     "argument_pairs",
     "MAY_OVERLAP",
     "integer_range",
@@ -80,5 +81,6 @@ __all__ = [
     "roots",
     "step_of_programs",
     "strided_block",
+    "strides_of",
     "symbols_of",
 ]

@@ -19,10 +19,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from enum import Enum
-from typing import cast
+from typing import TypeGuard, cast
 
 from tilewright.ir import Block, Function, Op, Trait, Value
-from tilewright.ir.types import DType, PointerType, TileType, dtype_of, element_of, shape_of
+from tilewright.ir.types import (
+    DType,
+    PointerType,
+    TileType,
+    dtype_of,
+    element_of,
+    i32,
+    shape_of,
+)
 from tilewright.ops import (
     AddOp,
     BroadcastOp,
@@ -134,17 +142,43 @@ def symbols_of(form: Form) -> set[Symbol]:
     return {symbol for monomial, _ in form for symbol in monomial}
 
 
-def constant_strides(form: Form, rank: int) -> list[int | None]:
-    """The growth of a form per element along each dim; None where it is not constant."""
-    strides: list[int | None] = [0] * rank
+@dataclass(frozen=True, slots=True)
+class Stride:
+    """factor, or factor * parameter: a parameter of the kernel of type i32."""
+
+    factor: int
+    parameter: Value | None = None
+
+
+def strides_of(form: Form, shape: Sequence[int]) -> list[Stride | None]:
+    """The growth of a form per element along each dim of a tile; None where it is neither constant
+    nor a multiple of a parameter."""
+    strides: list[Stride | None] = [Stride(0)] * len(shape)
     for monomial, coefficient in form:
-        if len(monomial) == 1 and monomial[0].kind is Kind.DIM:
-            dim = cast("int", monomial[0].key)
-            strides[dim] = None if strides[dim] is None else coefficient
-            continue
-        for dim in {dim for symbol in monomial for dim in _dims_of(symbol, rank)}:
-            strides[dim] = None
+        for dim in {dim for symbol in monomial for dim in _dims_of(symbol, len(shape))}:
+            is_first = strides[dim] == Stride(0)
+            strides[dim] = _stride(monomial, coefficient, shape[dim]) if is_first else None
     return strides
+
+
+def _stride(monomial: Monomial, coefficient: int, extent: int) -> Stride | None:
+    """The growth of a product with one coordinate."""
+    others = [symbol for symbol in monomial if symbol.kind is not Kind.DIM]
+    if len(monomial) != len(others) + 1 or len(others) > 1:
+        return None
+    if not others:
+        return Stride(coefficient)
+    parameter = others[0].key
+    # Instructions multiply by constants of 32 bits.
+    fits = abs(coefficient) * extent <= i32.max_int
+    return Stride(coefficient, parameter) if fits and _is_parameter(parameter) else None
+
+
+def _is_parameter(key: object) -> TypeGuard[Value]:
+    """Whether the key of a symbol is a parameter of the kernel of type i32."""
+    if not isinstance(key, Value) or key.type != i32:
+        return False
+    return isinstance(key.owner, Block) and isinstance(key.owner.owner, Function)
 
 
 def _dims_of(symbol: Symbol, rank: int) -> Iterable[int]:

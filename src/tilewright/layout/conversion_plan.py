@@ -21,9 +21,10 @@ from tilewright.layout.shared_conversion import plan_shared_conversion
 from tilewright.layout.warp_shuffles import Shuffles, plan_shuffles
 from tilewright.support.data_class import dataclass
 
-SYNC_COST = 24
-"""The cost of synchronization through memory: a barrier and the latency that it exposes, in the
-units of `SharedAccess.cost`. Without it, small conversions would use memory, not a few shuffles."""
+SYNC_COST, WARP_SYNC_COST = 24, 12
+"""The cost of synchronization through memory, in the units of `SharedAccess.cost`: a barrier of all
+warps or of one, and the latency that it exposes. Without it, small conversions would use memory,
+not a few shuffles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,8 @@ class SharedMemory:
     @property
     def cost(self) -> int:
         """Issue slots and passes of one warp on both sides, plus the synchronization."""
-        return self.store.cost + self.load.cost + SYNC_COST
+        sync = WARP_SYNC_COST if self.is_inside_warps else SYNC_COST
+        return self.store.cost + self.load.cost + sync
 
     @property
     def is_inside_warps(self) -> bool:

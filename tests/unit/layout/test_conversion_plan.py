@@ -84,11 +84,18 @@ def test_halves_travel_together():
 
 
 def test_one_value_to_all_lanes():
-    src = LinearLayout.parse("register= lane=(1..16) -> dim0:32")
-    dst = LinearLayout.parse("register=(1..16) lane=(0)(0)(0)(0)(0) -> dim0:32")
+    src = LinearLayout.parse("register= lane=(1..8)(0) -> dim0:16")
+    dst = LinearLayout.parse("register=(1..8) lane=(0)(0)(0)(0)(0) -> dim0:16")
     chosen = checked(src, dst, 32)
     assert isinstance(chosen, WarpShuffle)
-    assert [r.source(7) for r in chosen.exchange.rounds] == list(range(32))
+    assert [r.source(7) for r in chosen.exchange.rounds] == list(range(16))
+
+
+def test_many_values_to_all_lanes_are_read_as_vectors():
+    src = LinearLayout.parse("register= lane=(1..16) -> dim0:32")
+    dst = LinearLayout.parse("register=(1..16) lane=(0)(0)(0)(0)(0) -> dim0:32")
+    chosen = shared(src, dst, 32)
+    assert chosen.is_inside_warps and len(chosen.load.groups) == 8
 
 
 def test_other_warps_need_shared_memory():

@@ -236,6 +236,44 @@ def test_rows_with_a_constant_stride_share_one_address() -> None:
 
 
 @jit
+def copy_strided(x, out, s, t):
+    i, j = tl.arange(0, 32)[:, None], tl.arange(0, 16)[None, :]
+    x += tl.program_id(0) * 32 * s
+    tl.store(out + i * 16 + j, tl.load(x + i * s + j * t))
+
+
+def test_elements_a_parameter_apart_share_one_address() -> None:
+    """16 addresses are sums of one of them and few multiples of the strides."""
+    kernel = compiled(copy_strided, "*fp32/16 *fp32/16 i32 i32", num_warps=1)
+    assert count(kernel, "ld.global") == 16
+    assert count(kernel, "mul.wide") + count(kernel, "mul.lo") <= 12
+
+
+@jit
+def weighted_rows(x, weights, out, m, s):
+    j = tl.arange(0, 64)
+    total = tl.zeros([64], tl.float32)
+    for k in range(0, m, 64):
+        i = k + tl.arange(0, 64)
+        weight = tl.load(weights + i, mask=i < m, other=0)
+        rows = tl.load(x + i[:, None] * s + j[None, :], mask=(i < m)[:, None], other=0)
+        total += tl.sum(weight[:, None] * rows, 0)
+    tl.store(out + j, total)
+
+
+@pytest.mark.parametrize("warps", [1, 4])
+def test_loads_of_an_iteration_do_not_wait_for_exchanges(warps: int) -> None:
+    """The weights are exchanged, in a warp or between warps, after the loads of all rows."""
+    types = "*fp32/16 *fp32/16 *fp32/16 i32 i32/16"
+    kernel = compiled(weighted_rows, types, num_warps=warps)
+    accesses = re.findall(
+        r"(ld\.global|st\.shared|shfl|stmatrix|bar\.\w+|\bret)", kernel.asm["ptx"]
+    )
+    last = max(place for place, name in enumerate(accesses) if name == "ld.global")
+    assert last and set(accesses[:last]) == {"ld.global"}
+
+
+@jit
 def small_dot(x, y, out):
     i, j = tl.arange(0, 64)[:, None], tl.arange(0, 64)[None, :]
     z = tl.dot(tl.load(x + i * 64 + j), tl.load(y + i * 64 + j))

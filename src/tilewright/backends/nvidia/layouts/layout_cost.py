@@ -1,5 +1,4 @@
-"""Cost of a function's layouts: exchanges between threads, operands that several warps
-convert, and registers that loops hold.
+"""Cost of a function's layouts: exchanges between threads, and registers that loops hold.
 
 The unit is that of `layout.plan`: an issue slot of a warp, or a pass through shared memory.
 """
@@ -16,20 +15,17 @@ from tilewright.backends.nvidia.layouts.access_groups import (
 )
 from tilewright.backends.nvidia.layouts.infer_layouts import LayoutInference
 from tilewright.ir import Block, Op, Value
-from tilewright.ir.types import element_of, f32
+from tilewright.ir.types import element_of
 from tilewright.layout import (
     REGISTER,
     LinearLayout,
     SharedMemory,
     plan,
 )
-from tilewright.ops import DotOp, ForOp, ReduceOp, ScanOp, WhileOp
+from tilewright.ops import ForOp, ReduceOp, ScanOp, WhileOp
 
 EXPOSED = 0.5
-"""The part of reads and roundings of operands that the tensor cores do not hide. An estimate."""
-TO_TF32 = 2
-"""Instructions that round a register to tf32: ptxas makes `cvt.rna.tf32` a comparison with infinity
-and a sum, on all architectures up to sm_120."""
+"""The part of reads of operands that the tensor cores do not hide. An estimate."""
 REGISTERS, MAX_REGISTERS = 65536, 255
 """Registers of a multiprocessor, and the maximum per thread."""
 HELD = 0.6
@@ -54,8 +50,6 @@ class LayoutCost:
             if isinstance(op, ReduceOp | ScanOp):
                 ((_, layout), *_) = self.inference.operand_layouts(op)
                 total += self._times(op.parent) * reduction_cost(op, layout, self.warps)
-            elif isinstance(op, DotOp):
-                total += self._of_rounding(op)
             elif isinstance(op, ForOp | WhileOp):
                 total += self._times(op.body) * self._of_spills(op)
         return total
@@ -78,17 +72,6 @@ class LayoutCost:
         if isinstance(chosen, SharedMemory) and value not in self.made:
             return self.warps * chosen.load.cost * EXPOSED
         return exchange_cost(source, target, size, self.warps)
-
-    def _of_rounding(self, op: DotOp) -> float:
-        """Cost of rounding fp32 operands to tf32, in each warp that reads them."""
-        dot = self.inference.dots[op]
-        sides = ((op.a, dot.a), (op.b, dot.b))
-        registers = sum(
-            self._times(value.block) * layout.in_size(REGISTER)
-            for value, layout in sides
-            if element_of(value.type) is f32
-        )
-        return TO_TF32 * EXPOSED * self.warps * registers
 
     # ---- registers -------------------------------------------------------------------------------
 

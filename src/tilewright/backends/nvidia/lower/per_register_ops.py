@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import field
 from functools import lru_cache, partial
 
-from tilewright.analysis import constant_strides
+from tilewright.analysis import Stride, strides_of
 from tilewright.backends.nvidia.layouts.layout_propagation import registers_between
 from tilewright.backends.nvidia.layouts.tile_layout import layout_of, register_count
 from tilewright.backends.nvidia.lower.float_quotient import is_approximate, quotient, quotients
@@ -61,6 +62,7 @@ from tilewright.ops import (
     TransposeOp,
 )
 from tilewright.support import attribute_late
+from tilewright.support.data_class import dataclass
 from tilewright.transforms.expand import float_bits
 
 
@@ -223,76 +225,128 @@ def _offset(state: GpuLowering, op: OffsetOp) -> None:
     assert isinstance(element, PointerType)
     memory = "i8" if element.element.is_bool else llvm_type(element.element)
     signed = dtype_of(op.operands[1].type).is_signed
-    places = _places_by_base(state, op, element.element.bytes)
+    strides, places = _places_by_base(state, op, element.element.bytes)
     emitted: dict[tuple[str, str], Val] = state.emitted_of(op)
-    bases: dict[int, tuple[Val, int]] = state.emitted_of(op)
+    bases: dict[int, _Base] = state.emitted_of(op)
     results: list[Val] = []
     for number, (pointer, offset) in enumerate(
         zip(state.registers_of(op.operands[0]), state.registers_of(op.operands[1]), strict=True)
     ):
         key = pointer.text, offset.text
         if key not in emitted:
-            group, step = places[number]
-            base = bases.get(group)
-            # Not inbounds: elements that are masked off may point anywhere.
-            address = (
-                f"{memory}, ptr {pointer}, i64 {_wide(state, offset, signed)}"
-                if base is None
-                else f"i8, ptr {base[0]}, i64 {step - base[1]}"
-            )
-            emitted[key] = state.code.let_here(f"getelementptr {address}", "ptr")
-            bases.setdefault(group, (emitted[key], step))
+            group, place = places[number]
+            if group in bases:
+                emitted[key] = bases[group].at(state, place)
+            else:
+                # Not inbounds: elements that are masked off may point anywhere.
+                address = f"{memory}, ptr {pointer}, i64 {_wide(state, offset, signed)}"
+                emitted[key] = state.code.let_here(f"getelementptr {address}", "ptr")
+                bases[group] = _Base(emitted[key], place, strides)
         results.append(emitted[key])
     state.set_registers(op.results[0], results)
 
 
-def _places_by_base(state: GpuLowering, op: OffsetOp, size: int) -> Sequence[tuple[int, int]]:
-    """For each register the first one with this base, and its place there, in bytes.
+Place = tuple[int, ...]
+"""A distance: a number of bytes, then the number of elements along each stride that is a parameter
+of the kernel."""
 
-    Addresses have one base if they differ by constants in all threads: along dims with a constant
-    stride, and in runs. Computed from one offset each, they would be a chain of 64-bit arithmetic
-    each, since to LLVM the sum of an offset and a constant may wrap.
+
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """An address from which others are computed; strides: see `_places_by_base`."""
+
+    address: Val
+    place: Place
+    strides: Sequence[tuple[Val, int]]
+    emitted: dict[Place, Val] = field(default_factory=dict[Place, Val])
+
+    def at(self, state: GpuLowering, place: Place) -> Val:
+        """The address of another place."""
+        return self._at(state, tuple(x - y for x, y in zip(place, self.place, strict=True)))
+
+    def _at(self, state: GpuLowering, distance: Place) -> Val:
+        if not any(distance):
+            return self.address
+        if distance not in self.emitted:
+            step, near = self._step(state, distance)
+            text = f"getelementptr i8, ptr {self._at(state, near)}, i64 {step}"
+            self.emitted[distance] = state.code.let_here(text, "ptr")
+        return self.emitted[distance]
+
+    def _step(self, state: GpuLowering, distance: Place) -> tuple[Val, Place]:
+        """The last step to an address, and the distance before it, which other addresses share.
+
+        Along a stride it is a power of two: few multiples of it are in registers, and few steps
+        depend on each other.
+        """
+        if distance[0]:
+            return integer_literal(distance[0], "i64"), (0, *distance[1:])
+        at = max(number for number, elements in enumerate(distance) if elements)
+        elements = distance[at] & -distance[at]
+        parameter, factor = self.strides[at - 1]
+        wide = _wide(state, parameter, signed=True)
+        step = state.code.let_here(f"mul i64 {wide}, {factor * elements}", "i64")
+        return step, (*distance[:at], distance[at] - elements, *distance[at + 1 :])
+
+
+def _places_by_base(
+    state: GpuLowering, op: OffsetOp, size: int
+) -> tuple[Sequence[tuple[Val, int]], Sequence[tuple[int, Place]]]:
+    """Strides as a parameter of the kernel times a number; and for each register the first one with
+    this base, and its place there.
+
+    Addresses have one base if they differ equally in all threads: along dims whose stride is a
+    constant or a multiple of a parameter, and in runs. Computed from one offset each, they would be
+    a chain of 64-bit arithmetic each, since to LLVM a sum of 32 bits may wrap.
     """
     address = op.results[0]
     if not isinstance(address.type, TileType) or register_count(address) == 1:
-        return [(0, 0)]
+        return (), [(0, (0,))]
     runs = state.alignments[address].contiguity
     bases = layout_of(address).bases(REGISTER)
-    strides: Sequence[int | None] = [None] * len(runs)
+    strides: Sequence[Stride | None] = [None] * len(runs)
     # Affine forms of a whole function take time: only where registers are in several runs.
     if any(along >= run for basis in bases for along, run in zip(basis, runs, strict=True)):
-        strides = constant_strides(state.memory.forms.form(address), len(runs))
-    known = tuple(
-        (size, run) if stride is None and run > 1 else (stride, extent)
-        for stride, run, extent in zip(strides, runs, shape_of(address.type), strict=True)
-    )
-    places = places_by_base(layout_of(address), known)
-    return places if state.vectors is None else places[state.vectors.start :]
+        strides = strides_of(state.memory.forms.form(address), shape_of(address.type))
+    variable = list(dict.fromkeys(s for s in strides if s and s.parameter))
+    known: list[tuple[int, int, int] | None] = []
+    for stride, run, extent in zip(strides, runs, shape_of(address.type), strict=True):
+        if stride is None:
+            known.append((0, size, run) if run > 1 else None)
+        elif stride.parameter:
+            known.append((1 + variable.index(stride), 1, extent))
+        else:
+            known.append((0, stride.factor, extent))
+    places = places_by_base(layout_of(address), tuple(known))
+    places = places if state.vectors is None else places[state.vectors.start :]
+    return [(state.scalar(s.parameter), s.factor) for s in variable if s.parameter], places
 
 
 @lru_cache(maxsize=256)
 def places_by_base(
-    layout: LinearLayout, strides: tuple[tuple[int | None, int], ...]
-) -> list[tuple[int, int]]:
-    """(first register with this base, bytes) of each register, which differ as addresses do.
+    layout: LinearLayout, strides: tuple[tuple[int, int, int] | None, ...]
+) -> list[tuple[int, Place]]:
+    """(first register with this base, place) of each register, which differ as addresses do.
 
-    strides: the bytes from one element to the next along each dim, or None, and how many elements
-    in a row they hold for
+    strides: of each dim the number in a place that grows, how much for each element, and how many
+    elements in a row it grows for; or None
     """
+    size = 1 + max((stride[0] for stride in strides if stride), default=0)
     first: dict[tuple[int, ...], int] = {}
-    places: list[tuple[int, int]] = []
+    places: list[tuple[int, Place]] = []
     for register in range(layout.in_size(REGISTER)):
         key: tuple[int, ...] = ()
-        place = 0
+        place = [0] * size
         for dim, coordinate in enumerate(layout.apply(register=register)):
-            stride, run = strides[dim]
+            stride = strides[dim]
             if stride is None:
                 key = (*key, coordinate)
                 continue
+            number, factor, run = stride
             # bits that threads change as well are not added, but XORed
             key = (*key, coordinate // run, coordinate & moving_bits(layout, dim))
-            place += stride * coordinate
-        places.append((first.setdefault(key, register), place))
+            place[number] += factor * coordinate
+        places.append((first.setdefault(key, register), tuple(place)))
     return places
 
 

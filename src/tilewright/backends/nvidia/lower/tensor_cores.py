@@ -151,9 +151,7 @@ def as_mma_register(state: GpuLowering, packed_register: Val, element: DType) ->
     """A packed register of an operand as matrix instructions take it."""
     if element.name == "f64":
         return state.code.let_here(f"bitcast i64 {packed_register} to double", "double")
-    if element.name == "f32":
-        # mma would ignore the low bits of an f32, which truncates: rounded, the error is half.
-        return state.pure_asm("cvt.rna.tf32.f32 $0, $1;", "=r,r", "i32", packed_register)
+    # mma ignores the low bits of an f32, as wgmma does: that truncates it (ADR 0027).
     return packed_register
 
 

@@ -23,7 +23,7 @@ from tilewright.backends.nvidia.layouts.warp_split import split_dots
 from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.ir import Block, Builder, Function, Op, Pass, Rewriter, Value
 from tilewright.ir.types import TileType, Type, element_of
-from tilewright.layout import REGISTER, LinearLayout, SharedMemory, plan
+from tilewright.layout import REGISTER, LinearLayout, SharedMemory, WarpShuffle, plan
 from tilewright.ops import ForOp, IfOp, LoadOp, WhileOp, ancestor_in
 from tilewright.support.data_class import dataclass
 from tilewright.support.fresh_stack import nested
@@ -111,7 +111,7 @@ class LayoutMaterialization:
                 continue
             size = element_of(value.type).bytes
             is_small = own.in_size(REGISTER) * size <= MOST_WAITING
-            waits = is_small and isinstance(plan(own, layout, 8 * size), SharedMemory)
+            waits = is_small and isinstance(plan(own, layout, 8 * size), SharedMemory | WarpShuffle)
             builder = _after_loads(value) if waits else _after_definition(value)
             target = TileType(value.type.shape, value.type.element, layout)
             converted = builder.value(ConvertOp(value, target))

@@ -54,8 +54,8 @@ def test_warps_keep_what_they_have(
     product, _, found = made(shape, sharing, warps, size, (1, 0))
     assert found.bases(WARP) == product.bases(WARP)
     chosen = plan(product, found, 8 * size, matrix_stores=True)
-    if size == 1:
-        assert isinstance(chosen, WarpShuffle)  # of few registers
+    if isinstance(chosen, WarpShuffle):
+        assert size == 1  # of few registers
         return
     assert isinstance(chosen, SharedMemory)
     assert chosen.warp_local and chosen.degree <= 2
