@@ -11,6 +11,7 @@ from types import ModuleType
 
 from tilewright.runtime import JITFunction
 from tilewright.support import errors
+from tilewright.support.asynchronous_exceptions import synchronous
 
 
 def kernel_named(module_or_file: str, name: str) -> JITFunction:
@@ -64,7 +65,8 @@ def check_python(path: Path) -> None:
     try:
         # dont_inherit: without the __future__ imports of this module
         compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
-    except (SyntaxError, ValueError) as problem:  # ValueError: null bytes, up to Python 3.11
+    # ValueError: null bytes, up to Python 3.11
+    except synchronous(SyntaxError, ValueError) as problem:
         said = "".join(traceback.format_exception_only(problem)).rstrip()
         raise errors.KernelMissing(f"{path} is not Python source\n{said}") from None
 

@@ -94,7 +94,7 @@ class KernelSpec:
 
     def source(self) -> KernelSource:
         """The source for `tilewright.compile`, as a launch has it."""
-        return self.kernel.variants.source_of(self.call(driver.active.backend))
+        return self.kernel.variant_cache.source_of(self.call(driver.active.backend))
 
     def compile(self, target: GPUTarget | None = None) -> CompiledKernel:
         """The compiled variant, through the disk cache. target: default this machine.
@@ -103,11 +103,25 @@ class KernelSpec:
         """
         backend = driver.active.backend if target is None else backend_named(target.backend)
         call = self.call(backend)
-        options = self.kernel.variants.options_of(call)
+        options = self.kernel.variant_cache.options_of(call)
         if self.options.get(OVERLAP):
             options = replace(options, may_overlap=True)
-        source = self.kernel.variants.source_of(call)
+        source = self.kernel.variant_cache.source_of(call)
         return compile_source(source, backend, target or backend.target(), options)
+
+    def compile_for_launches(self) -> CompiledKernel:
+        """The variant as launches on this machine find it in memory; it is not loaded."""
+        call = self.call(driver.active.backend)
+        kernel = self.kernel.variant_cache.compiled(call)
+        if self.options.get(OVERLAP) and kernel.in_order is not None:
+            return kernel.in_order()
+        return kernel
+
+    @property
+    def launch_key(self) -> tuple[object, ...]:
+        """A key that is equal for specs of one variant."""
+        key = self.call(driver.active.backend).key
+        return (self.kernel, *key, bool(self.options.get(OVERLAP)))
 
     @property
     def signature(self) -> tuple[ArgSpec, ...]:

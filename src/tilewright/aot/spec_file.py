@@ -29,6 +29,7 @@ from tilewright.aot.find_kernel import kernel_named, object_named
 from tilewright.aot.spec import KernelSpec
 from tilewright.language import DeviceFunction, constexpr_function, dtype, unwrap
 from tilewright.support import errors
+from tilewright.support.asynchronous_exceptions import synchronous
 
 SPEC_VERSION = 1
 """Version of the form of spec files."""
@@ -159,7 +160,7 @@ def _read_value(where: str, written: Any, folder: Path) -> object:
 def _read_dtype(where: str, value: Any, folder: Path) -> object:
     try:
         return dtype(value)
-    except (errors.TilewrightError, ValueError, TypeError, KeyError, AssertionError):
+    except synchronous(errors.TilewrightError, ValueError, TypeError, KeyError, AssertionError):
         raise errors.InvalidSpec(where, f"there is no dtype '{value}'") from None
 
 

@@ -32,6 +32,7 @@ from tilewright.compiler.type_names import (
 from tilewright.frontend.python import ArgSpec, descriptor_spec
 from tilewright.ir.types import DType, PointerType, Scalar, Type
 from tilewright.support import errors
+from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 
 _PARTS = re.compile(r"(?P<type>tensordesc<[^>]*>|[^:=]*)(?:=(?P<value>.*)|:(?P<facts>.*))?", re.S)
@@ -122,7 +123,7 @@ def parse_item(text: str, name: str) -> StatedArgument:
         return parse_argument(text, name)
     try:
         return StatedArgument(None, value=ast.literal_eval(text.strip()), is_constant=True)
-    except (ValueError, SyntaxError):
+    except synchronous(ValueError, SyntaxError):
         problem = "is neither an argument nor a literal"
         raise errors.InvalidArgumentText(name, text.strip(), problem) from None
 

@@ -156,6 +156,15 @@ class CompiledKernel:
         return launcher
 
     @property
+    def is_loaded(self) -> bool:
+        """Whether a launch does not have to load it first."""
+        return self._here.launcher is not None
+
+    def share_launcher(self, other: CompiledKernel) -> None:
+        """Run the loaded code of a kernel with equal `identity`."""
+        self._here.launcher = other.launcher
+
+    @property
     def watch(self) -> ArgumentWatch | None:
         """The observer of the arguments of each `launch`."""
         return self._here.watch

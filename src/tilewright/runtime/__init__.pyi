@@ -7,12 +7,14 @@ from tilewright.runtime.arguments.key_rules import (
     address_divisor,
     argument_key,
     integer_spec,
+    rules_of,
     spec,
 )
 from tilewright.runtime.arguments.mock_tensor import (
     MockTensor,
     TensorWrapper,
     dtype_of,
+    mocked,
     reinterpret,
 )
 from tilewright.runtime.arguments.stated_arguments import Stated
@@ -32,8 +34,11 @@ from tilewright.runtime.bench import (
 )
 from tilewright.runtime.jit import InterpretedFunction, JITFunction, jit
 from tilewright.runtime.kernel_interface import KernelInterface
-from tilewright.runtime.launch.bound_call import BoundCall
+from tilewright.runtime.launch.bound_call import BoundCall, argument_spec
 from tilewright.runtime.launch.compile_hooks import JitFunctionInfo
+from tilewright.runtime.launch.generic_call import detached_call, generic_call
+from tilewright.runtime.launch.recompile_log import difference
+from tilewright.runtime.launch.variant_cache import RecordedLaunch, Variant, VariantCache
 from tilewright.runtime.launch_hooks import (
     LaunchMetadata,
     launch_enter,
@@ -84,25 +89,32 @@ __all__ = [
     "NotAvailableError",
     "SharedChoice",
     "SharedTuning",
+    "RecordedLaunch",
     "Spec",
     "Stated",
     "Step",
     "TensorWrapper",
     "TuningTable",
     "Turn",
+    "Variant",
+    "VariantCache",
     "active_mode",
     "address_divisor",
     "argument_key",
+    "argument_spec",
     "autotune",
     "cdiv",
     "ceil_div",
     "clock_for",
+    "detached_call",
+    "difference",
     "do_bench",
     "do_bench_cudagraph",
     "driver",
     "driver_class",
     "dtype_of",
     "errors",
+    "generic_call",
     "heuristics",
     "integer_spec",
     "launch_hooks",
@@ -111,11 +123,13 @@ __all__ = [
     "kept_timings",
     "kernel_parameters",
     "launch_enter",
+    "mocked",
     "launch_exit",
     "profiled_launches",
     "next_power_of_2",
     "register_clock",
     "reinterpret",
+    "rules_of",
     "set_allocator",
     "spec",
     "step_bar",

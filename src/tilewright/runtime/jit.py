@@ -23,6 +23,7 @@ from tilewright.compiler import (
 from tilewright.frontend.python import Dependencies, function_of_text
 from tilewright.language import DeviceFunction
 from tilewright.runtime import launch
+from tilewright.runtime.ahead_of_time import AheadOfTime
 from tilewright.runtime.arguments.kernel_parameters import (
     KernelParam,
     Selection,
@@ -103,7 +104,7 @@ class DispatchedLaunches(ABC):
             return self._launch(grid, *args, **keywords)
 
 
-class JITFunction(FunctionText, DeviceFunction, DispatchedLaunches, KernelInterface):
+class JITFunction(FunctionText, DeviceFunction, DispatchedLaunches, KernelInterface, AheadOfTime):
     """A kernel: `kernel[grid](*args, **keywords)` compiles the variant it needs and runs it.
 
     params: its parameters; arg_names: their names; signature: as `inspect` has it.
@@ -123,6 +124,7 @@ class JITFunction(FunctionText, DeviceFunction, DispatchedLaunches, KernelInterf
         strict_triton: bool | None = None,
         int64_offsets: bool | None = None,
         check: str | Sequence[str] | None = None,
+        on_miss: str | None = None,
         params: Sequence[KernelParam] | None = None,
         compilable: Compilable | None = None,
     ) -> None:
@@ -139,8 +141,8 @@ class JITFunction(FunctionText, DeviceFunction, DispatchedLaunches, KernelInterf
             "interpret": interpret,
             "strict_triton": strict_triton,
             "int64_offsets": int64_offsets,
-            "check": check,
-        }
+            "check": check, "on_miss": on_miss,
+        }  # fmt: skip
         self.version = version
         self.debug = debug
         self.noinline = noinline
@@ -160,7 +162,8 @@ class JITFunction(FunctionText, DeviceFunction, DispatchedLaunches, KernelInterf
         self._options = {name: self._given[name] for name in named if self._given[name] is not None}
         source = compilable or PythonKernel(self, repr)
         self._options["check"] = "+".join(self.check)
-        self.variants = VariantCache(self.__name__, source, self._options, current.cache, self)
+        self.variant_cache = VariantCache(self.__name__, source, self._options, current.cache, self)
+        self.on_miss = on_miss
         self._repr = repr
         # the dictionary itself, not a copy: launches see what is assigned later
         self._assigned = vars(current.compilation)
@@ -200,7 +203,7 @@ class JITFunction(FunctionText, DeviceFunction, DispatchedLaunches, KernelInterf
 
     def _compiled(self, call: BoundCall) -> CompiledKernel | None:
         try:
-            return self.variants.compiled(call)
+            return self.variant_cache.compiled(call)
         except CompileSkipped:
             return None
 
@@ -264,28 +267,28 @@ class JITFunction(FunctionText, DeviceFunction, DispatchedLaunches, KernelInterf
 
     def find_dependencies(self) -> Dependencies:
         """The dependencies as the first launch, or query, found them."""
-        return self.variants.dependencies
+        return self.variant_cache.dependencies
 
     @property
     def hash(self) -> str | None:
         """The cache key, once it has been computed. Assign None after replacing the text of a
         function that this one calls: the dependencies are then read again."""
-        return self.variants.known_hash
+        return self.variant_cache.known_hash
 
     @hash.setter
     def hash(self, value: None) -> None:
         vars(self).pop("used_global_vals", None)
-        self.variants.forget_dependencies()
+        self.variant_cache.forget_dependencies()
 
     def _repr_html_(self) -> str:
         """The kernel in a notebook: source and compiled variants."""
         location = f"{self.fn.__code__.co_filename}:{self.starting_line_number}"
-        return _html(self.__name__, location, self.src, self.variants.kernels.made.values())
+        return _html(self.__name__, location, self.src, self.variant_cache.kernels.made.values())
 
     @property
     def device_caches(self) -> dict[int, tuple[dict[str, CompiledKernel]]]:
         """Device -> (compiled kernels by what decides them,)."""
-        return {0: (self.variants.kernels.made,)}
+        return {0: (self.variant_cache.kernels.made,)}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by name, as functions do. If `fn` is None, as `torch.compile` sets it in its
@@ -322,7 +325,7 @@ class JITFunction(FunctionText, DeviceFunction, DispatchedLaunches, KernelInterf
         # launches do not take all of them: some follow from arguments or from `jit`
         given = {name: named.pop(name) for name in backend.options.names() & named.keys()}
         options = replace(options_of(backend, given), **named)
-        return self.variants.preload(signature, backend, options)
+        return self.variant_cache.preload(signature, backend, options)
 
     # --- launching --------------------------------------------------------------------------------
 
@@ -354,7 +357,7 @@ class JITFunction(FunctionText, DeviceFunction, DispatchedLaunches, KernelInterf
         """Launch a variant from Python. None: a hook vetoed the compilation of the variant."""
         call = self._binder.bind(args, keywords)
         try:
-            variant = self.variants.variant(call)
+            variant = self.variant_cache.variant(call)
         except CompileSkipped:
             return None
         extents = grid_for(grid, call.named) if callable(grid) else normal_grid(grid)
@@ -381,7 +384,7 @@ class JITFunction(FunctionText, DeviceFunction, DispatchedLaunches, KernelInterf
     def _launch_variant(self, variant: Variant, extents: Grid, call: BoundCall) -> None:
         kernel, values = variant.kernel, variant.pick(call.values)
         if variant.pairs:
-            overlaps = self.variants.overlaps
+            overlaps = self.variant_cache.overlaps
             kernel = overlaps.kernel_for(kernel, extents, variant.pick(call.args), values)
         if variant.checked:
             launch.launch_checked(kernel, extents, call, values)
@@ -405,7 +408,7 @@ class JITFunction(FunctionText, DeviceFunction, DispatchedLaunches, KernelInterf
         dispatcher = launch.Dispatcher(
             self.__name__, self.params, python, recorded_launch, self.launch_state, by_value
         )
-        self.variants.add(dispatcher)
+        self.variant_cache.add(dispatcher)
         return dispatcher.launch
 
     @cached_property
@@ -416,8 +419,8 @@ class JITFunction(FunctionText, DeviceFunction, DispatchedLaunches, KernelInterf
             enter=launch_enter,
             exit=launch_exit,
             before=self.pre_run_hooks,
-            overlaps=self.variants.overlaps,
-            clock=self.variants.clock,
+            overlaps=self.variant_cache.overlaps,
+            clock=self.variant_cache.clock,
         )
 
     def prepared_launches(self, *parameters: str) -> PreparedLaunches:
@@ -425,16 +428,14 @@ class JITFunction(FunctionText, DeviceFunction, DispatchedLaunches, KernelInterf
         to which it is passed if it is an array, or ""."""
         state = self.launch_state if self.dispatchable else None
         return PreparedLaunches(
-            self.__name__, parameters, self.recorded_launch, state, self.variants.add
+            self.__name__, parameters, self.recorded_launch, state, self.variant_cache.add
         )
 
     def recorded_launch(
         self, args: Sequence[object], keywords: Mapping[str, object]
     ) -> RecordedLaunch | None:
         """The launch with these arguments and its variant, if that is in memory."""
-        call = self.bind(*args, **keywords)
-        variant = self.variants.by_key.get(call.key)
-        return None if variant is None else RecordedLaunch(call, variant)
+        return self.variant_cache.recorded(self.bind(*args, **keywords))
 
     def _interpret(self, grid: object, /, *args: object, **keywords: object) -> None:
         """Launch in the interpreter; nothing is compiled."""
@@ -520,6 +521,7 @@ class JitOptions(TypedDict, total=False):
     strict_triton: bool | None
     int64_offsets: bool | None
     check: str | Sequence[str] | None
+    on_miss: str | None
 
 
 _OPTIONS = JitOptions.__optional_keys__
@@ -546,7 +548,9 @@ def jit(
     instead of compiling (default: the setting TILEWRIGHT_INTERPRET); strict_triton: refuse what
     Triton's language lacks; int64_offsets: program ids, ranges and integer arguments are int64;
     check: "bounds,race,overflow,uninit" or some of them: report the first access that is wrong in
-    this way, on arrays of the host (default: the setting TILEWRIGHT_CHECK).
+    this way, on arrays of the host (default: the setting TILEWRIGHT_CHECK); on_miss: what a launch
+    does whose variant is not in memory, "compile", "generic", "error" or "log" (default: the
+    setting TILEWRIGHT_ON_MISS).
 
     Launching a kernel raises the designed errors of `tilewright.support.errors`, without frames of
     the compiler.

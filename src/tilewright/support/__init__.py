@@ -26,6 +26,7 @@ from .event_stream import (
     TeeRecorder,
     Timing,
     VariantAdded,
+    VariantMissed,
     current_recorder,
     recording,
     timed,
@@ -46,6 +47,7 @@ from .kernel_warnings import collected_warnings, show_warnings
 from .lock_free_property import cached_property
 from .settings_table import (
     BULK_LOADS,
+    ON_MISS,
     Settings,
     environment_flag,
     environment_text,

@@ -83,7 +83,19 @@ class VariantAdded:
     """The arguments or options that differ from the closest earlier variant."""
 
 
-Event = PassStarted | PassEnded | RuleFired | StageText | Timing | VariantAdded
+@dataclass(frozen=True, slots=True)
+class VariantMissed:
+    """A launch whose variant is not in memory, where `on_miss` is not "compile". served: by a
+    variant without facts, which was in memory or had to be compiled; or not at all"""
+
+    kernel: str
+    mode: str
+    served: bool
+    reason: str
+    """As of `VariantAdded`."""
+
+
+Event = PassStarted | PassEnded | RuleFired | StageText | Timing | VariantAdded | VariantMissed
 
 
 class Recorder(Protocol):

@@ -217,6 +217,8 @@ def _platform_cache(*variables: str | None) -> Path:
 
 TABLE_FALLBACKS = ("measure", "first", "error")
 """Choices of configurations for launches that no table of timings covers."""
+ON_MISS = ("compile", "generic", "error", "log")
+"""Treatments of launches whose variant is not in memory."""
 BULK_LOADS = ("none", "descriptors", "all")
 """Loads that TMA may execute: each choice includes those before it."""
 _PRECISIONS = ("ieee", "tf32", "tf32x3", "bf16x3", "bf16x6")
@@ -379,6 +381,20 @@ class Cache(Group):
         "TILEWRIGHT_REMOTE_CACHE_KEY",
         doc="File of a key that all users of the remote cache share: only what is signed by it is "
         "read.",
+    )
+    on_miss = Setting(
+        ON_MISS[0],
+        setting_kinds.one_of(ON_MISS),
+        "TILEWRIGHT_ON_MISS",
+        doc="What a launch does whose variant is not in memory: compile it; use one without facts "
+        "while a worker compiles it; raise an error; compile it and print a line.",
+    )
+    record = FolderSetting[Path | None](
+        None,
+        Kind(setting_kinds.path, "a file"),
+        "TILEWRIGHT_RECORD",
+        doc="Append each variant that is launched to this spec file, which `tilewright precompile` "
+        "compiles.",
     )
     max_variants = Setting(
         1000,

@@ -31,6 +31,7 @@ from tilewright.tools import (
     inspect_command,
     opt_command,
     pipeline_command,
+    precompile_command,
     profile_command,
     run_command,
     run_script_command,
@@ -95,6 +96,7 @@ COMMANDS = tuple(
             build_command,
         ),
         ("pipeline", "list the passes of a backend, and what each does", pipeline_command),
+        ("precompile", "compile variants of kernels before they are launched", precompile_command),
         ("cache", "list, clear, export or import compiled kernels", cache_command),
         (
             "tuning",

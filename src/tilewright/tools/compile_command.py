@@ -150,7 +150,7 @@ def _ast_source(kernel: JITFunction, arguments: list[str]) -> ASTSource:
         usage = " ".join(_usage(param) for param in kernel.params)
         raise CommandFailed(f"{kernel.__name__} got {what}\nit takes: {usage}")
     signature: dict[str, str] = {}
-    constants: dict[str, object] = {name: _option_value(given[name]) for name in rest}
+    constants: dict[str, object] = {name: option_value(given[name]) for name in rest}
     for param in params:
         if param.name not in given:
             signature[param.name], constants[param.name] = "constexpr", param.default
@@ -165,7 +165,7 @@ def _ast_source(kernel: JITFunction, arguments: list[str]) -> ASTSource:
             )
         if param.is_constexpr or not is_argument_text(text):
             signature[param.name] = "constexpr"
-            constants[param.name] = _option_value(text)
+            constants[param.name] = option_value(text)
             continue
         signature[param.name] = text
     return ASTSource(kernel, signature, constants)
@@ -180,7 +180,7 @@ def _usage(param: KernelParam) -> str:
 
 def named_values(words: Sequence[str]) -> dict[str, object]:
     """Words NAME=VALUE as a dictionary. Errors: CommandFailed."""
-    return {name: _option_value(text) for name, text in map(pair, words)}
+    return {name: option_value(text) for name, text in map(pair, words)}
 
 
 def pair(text: str) -> tuple[str, str]:
@@ -191,7 +191,7 @@ def pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _option_value(text: str) -> object:
+def option_value(text: str) -> object:
     """A Python literal, or the text itself."""
     # literal_eval, not eval: options come from a shell and must not run code.
     try:

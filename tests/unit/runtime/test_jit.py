@@ -182,7 +182,7 @@ def test_unspecialized_parameters() -> None:
                 assert out[0] == n + m
 
     assert reasons(launches) == ["the first launch", "m: 1 -> i32"]
-    assert len(kernel.device_caches[0][0]) == len(kernel.variants.by_key) == 2
+    assert len(kernel.device_caches[0][0]) == len(kernel.variant_cache.by_key) == 2
 
 
 def test_annotations_fix_types() -> None:
@@ -219,9 +219,9 @@ def test_equal_constants_of_different_type_are_different_variants() -> None:
     for a, expected in ((1, 1.25), (True, 0.5), (1.0, 1.25), (float("nan"), np.nan)):
         kernel[1](out, a)
         assert np.array_equal(out[0], np.float32(expected), equal_nan=True)
-    assert len(kernel.variants.by_key) == 4
+    assert len(kernel.variant_cache.by_key) == 4
     kernel[1](out, float("nan"))
-    assert len(kernel.variants.by_key) == 4
+    assert len(kernel.variant_cache.by_key) == 4
 
 
 def test_functions_and_dtypes_as_arguments() -> None:
@@ -258,7 +258,7 @@ def test_tuples_named_tuples_and_rest_arguments() -> None:
         assert out[0] == 21
         kernel[1](out, (x, 1), Point(1, 7), 10, 20.0, SCALE=2)
         assert out[0] == 80
-    assert len(kernel.variants.by_key) == 2
+    assert len(kernel.variant_cache.by_key) == 2
 
 
 def test_meta_keywords() -> None:
@@ -270,7 +270,7 @@ def test_meta_keywords() -> None:
     for a, b in ((1, 2), (1.5, 2), (1, True), (True, True)):
         kernel[1](out, A=a, B=b, num_warps=2)
         assert out[0] == a + b
-    assert len(kernel.variants.by_key) == 4
+    assert len(kernel.variant_cache.by_key) == 4
 
 
 def test_options_of_other_devices_are_accepted() -> None:
@@ -550,7 +550,7 @@ def test_a_known_variant_takes_the_fast_way(monkeypatch: pytest.MonkeyPatch) -> 
     def slow(*args: object) -> None:
         raise AssertionError("a known variant was looked for again")
 
-    monkeypatch.setattr(kernel.variants, "_add_variant", slow)
+    monkeypatch.setattr(kernel.variant_cache, "add_variant", slow)
     for (args, words), expected in zip(calls, compiled, strict=True):
         assert kernel[1](*args, **words) is expected
 

@@ -161,10 +161,10 @@ class BoundCall:
     def signature(self) -> KernelSignature:
         """The arguments as the front end describes them."""
         triples = zip(self.params, self.keys, self.values, strict=True)
-        specs = [_arg_spec(param, key, value) for param, key, value in triples]
+        specs = [argument_spec(param, key, value) for param, key, value in triples]
         meta_params = [param for param in self.all_params if param.is_keywords]
         for name, value in self.meta.items():
-            specs.append(_arg_spec(meta_params[0].renamed(name), constant_key(value), value))
+            specs.append(argument_spec(meta_params[0].renamed(name), constant_key(value), value))
         return KernelSignature(tuple(specs))
 
 
@@ -260,7 +260,7 @@ def _device_text(device: str) -> str:
     return "the CPU" if device == HOST else device
 
 
-def _arg_spec(param: KernelParam, key: Key, value: object) -> ArgSpec:
+def argument_spec(param: KernelParam, key: Key, value: object) -> ArgSpec:
     """An argument as the front end describes it."""
     if param.is_constexpr or param.is_keywords:
         return ArgSpec(param.name, "constexpr", value=value)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 from weakref import WeakMethod, WeakSet
 
 from tilewright.backends import Backend, CommonOptions, GPUTarget
@@ -32,6 +32,7 @@ from tilewright.runtime.launch.overlap_warning import OverlapWatch
 from tilewright.runtime.launch.recompile_log import difference, log_recompile
 from tilewright.runtime.launch.used_globals import GlobalCheck, UsedGlobals
 from tilewright.support import (
+    ON_MISS,
     CacheSettings,
     ForkLock,
     TilewrightWarning,
@@ -39,10 +40,15 @@ from tilewright.support import (
     caller_outside,
     current_recorder,
     errors,
+    function_late,
     kernel_hooks,
     settings,
 )
 from tilewright.support.data_class import dataclass
+
+_record = function_late("tilewright.aot.recording:record_variant")
+
+_misses = function_late("tilewright.aot.misses:LaunchMisses")
 
 Pick = Callable[[Sequence[Any]], Sequence[Any]]
 
@@ -140,6 +146,18 @@ class NativeDispatch(Protocol):
         ...
 
 
+class Misses(Protocol):
+    """Treatment of launches whose variant is not in memory, where it is not compiled at once."""
+
+    def variant(self, call: BoundCall, mode: str) -> Variant:
+        """The variant to run, or an error."""
+        ...
+
+    def recorded(self, call: BoundCall) -> RecordedLaunch | None:
+        """The launch as it was run."""
+        ...
+
+
 _REMEMBERED = 64
 """Number of latest variants with which a new one is compared, to report the difference."""
 _EVICTED_PART = 32
@@ -193,7 +211,8 @@ class VariantCache:
     by_key: variants by `BoundCall.key`; kernels: shared by keys that lead to the same code;
     overlaps: warns of arguments that overlap, once for all variants; clock: one 64-bit integer that
     counts launches; defaults: options for launches that do not give them; limits: the maximal
-    number of variants; kernel: passed to hooks as the function.
+    number of variants; kernel: passed to hooks as the function; on_miss: one of `support.ON_MISS`
+    instead of the setting; seen: launch keys of the latest variants.
     """
 
     def __init__(
@@ -213,10 +232,12 @@ class VariantCache:
         self._function = function
         self._defaults = defaults
         self._limits = limits
-        self._kernel = kernel
+        self.kernel = kernel
         self._dependencies: Dependencies | None = None
         self._own_globals: UsedGlobals | None = None
-        self._seen: deque[dict[str, object]] = deque(maxlen=_REMEMBERED)
+        self.on_miss: str | None = None
+        self.misses: Misses | None = None
+        self.seen: deque[dict[str, object]] = deque(maxlen=_REMEMBERED)
 
     @property
     def dependencies(self) -> Dependencies:
@@ -248,7 +269,7 @@ class VariantCache:
         """
         variant = self.by_key.get(call.key)
         if variant is None:
-            return self._add_variant(call)
+            return self._new_variant(call)
         variant.stamp = self._tick()
         variant.check_globals()
         return variant
@@ -259,7 +280,32 @@ class VariantCache:
         self._evict(kernel)
         return kernel
 
-    def _add_variant(self, call: BoundCall) -> Variant:
+    def _new_variant(self, call: BoundCall) -> Variant:
+        mode = self.on_miss or self._limits.on_miss
+        if mode == ON_MISS[0] or "check" in call.options:
+            return self.add_variant(call)
+        misses = self.misses = self.misses or cast("Misses", _misses(self))
+        return misses.variant(call, mode)
+
+    def recorded(self, call: BoundCall) -> RecordedLaunch | None:
+        """The launch with the variant that it runs at present, if that is in memory."""
+        variant = self.by_key.get(call.key)
+        if variant is not None:
+            return RecordedLaunch(call, variant)
+        return None if self.misses is None else self.misses.recorded(call)
+
+    def in_memory(self, call: BoundCall) -> CompiledKernel | None:
+        """The kernel that a launch needs, if it is compiled; it may not be loaded."""
+        return self.kernels.made.get(self._request(call, is_warmup=False)[0])
+
+    def drop_entries(self, variant: Variant) -> None:
+        """Drop a variant from native dispatch: the next launches look for a better one."""
+        kept = {*self.by_key.values()} - {variant}
+        for dispatch in self._dispatches:
+            dispatch.retain(kept)
+
+    def add_variant(self, call: BoundCall) -> Variant:
+        """The new variant of a launch, compiled and loaded. Errors: as of `variant`."""
         # before compiling, since a launch with a stand-in cannot run
         _check_runnable(call)
         kernel = self._compiled(call)
@@ -267,6 +313,9 @@ class VariantCache:
         _check_writable(call, kernel.stored)
         used_globals = self._used_globals(call)
         used_globals.check(call.kernel)
+        path = self._limits.record
+        if path is not None:
+            _record(path, self.kernel, call)
         variant = Variant(kernel, call.keys, used_globals, self._tick())
         # with another architecture than the device's, the next launch reads the setting again
         if call.backend.memory is None or settings().compilation.override_arch is None:
@@ -275,6 +324,12 @@ class VariantCache:
         return variant
 
     def _compiled(self, call: BoundCall, is_warmup: bool = False) -> CompiledKernel:
+        return self.kernels.get(*self._request(call, is_warmup))
+
+    def _request(
+        self, call: BoundCall, is_warmup: bool
+    ) -> tuple[KernelKey, Callable[[], CompiledKernel]]:
+        """The key of the kernel that a launch needs, and the function that compiles it."""
         self._globals().check(call.kernel)
         backend, target = call.backend, call.backend.target()
         override = call.options.get(IR_OVERRIDE)
@@ -289,7 +344,7 @@ class VariantCache:
 
         def compile_new() -> CompiledKernel:
             self._announce(call)
-            variation = Variation(self._kernel, described, backend, options, key, is_warmup)
+            variation = Variation(self.kernel, described, backend, options, key, is_warmup)
             if variation.call(kernel_hooks.jit_cache):
                 raise CompileSkipped
             kernel = compile_source(source, backend, target, options)
@@ -303,7 +358,7 @@ class VariantCache:
                 kernel.in_order = partial(self.kernels.get, f"{key} in order", make)
             return kernel
 
-        return self.kernels.get(key, compile_new)
+        return key, compile_new
 
     def options_of(self, call: BoundCall) -> CommonOptions:
         """The options of a launch, with those of the kernel, without checks."""
@@ -398,10 +453,10 @@ class VariantCache:
         """Record the event of a new variant, and why it is one."""
         recorder = current_recorder()
         now = call.named_keys
-        log_recompile(call.kernel, now, self._seen, {param.name for param in call.params})
+        log_recompile(call.kernel, now, self.seen, {param.name for param in call.params})
         if recorder is not None:
-            recorder.record(VariantAdded(call.kernel, difference(now, self._seen)))
-        self._seen.append(now)
+            recorder.record(VariantAdded(call.kernel, difference(now, self.seen)))
+        self.seen.append(now)
 
 
 def _checking(kernel: str, backend: Backend, options: CommonOptions, check: str) -> CommonOptions:

@@ -17,7 +17,13 @@ adds it by `with_loc`::
 An error with the meaning of a builtin exception derives from that as well, for `except TypeError`.
 """
 
-from .ahead_errors import InvalidArgumentText, InvalidSpec, KernelMissing
+from .ahead_errors import (
+    InvalidArgumentText,
+    InvalidSpec,
+    KernelMissing,
+    MissingVariant,
+    TooManyVariants,
+)
 from .c_errors import (
     AmbiguousKernel,
     CSyntaxError,
@@ -168,6 +174,8 @@ __all__ = [
     "InvalidOption",
     "InvalidSpec",
     "KernelMissing",
+    "MissingVariant",
+    "TooManyVariants",
     "InvalidTileIR",
     "InvalidValue",
     "KernelNotFound",

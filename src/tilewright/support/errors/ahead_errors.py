@@ -31,6 +31,32 @@ class InvalidSpec(LaunchError, ValueError):
 
 
 @dataclass(eq=False)
+class TooManyVariants(LaunchError, ValueError):
+    """Declared arguments that reach more variants than are compiled without confirmation."""
+
+    code = "TW233"
+    template = "{kernel}: {count} variants are more than {limit}"
+    hint_template = "{instead}"
+
+    kernel: str
+    count: int
+    limit: int
+    instead: str
+
+
+@dataclass(eq=False)
+class MissingVariant(LaunchError, RuntimeError):
+    """A launch under `on_miss="error"` whose variant was not compiled before."""
+
+    code = "TW234"
+    template = "{kernel} has no compiled variant for this launch: {reason}"
+    hint_template = "declare these values to {kernel}.precompile(...), or choose on_miss='generic'"
+
+    kernel: str
+    reason: str
+
+
+@dataclass(eq=False)
 class KernelMissing(LaunchError, LookupError):
     """A kernel that its name does not reach: no such file, module or function."""
 

@@ -58,11 +58,11 @@ def test_launches_compile_once_for_each_shape_of_blocks():
     for _ in range(3):
         kernel[(1,)](d)
     kernel[(1,)](TensorDescriptor.from_tensor(array(9, 12), [4, 4]))
-    assert len(kernel.variants.by_key) == 1
+    assert len(kernel.variant_cache.by_key) == 1
     assert (d.base[:4, :4] == 3).all() and not d.base[4:].any()
     d.block_shape = [2, 8]
     kernel[(1,)](d)
-    assert len(kernel.variants.by_key) == 2
+    assert len(kernel.variant_cache.by_key) == 2
     assert (d.base[1] == [4] * 4 + [1] * 4).all()
 
 

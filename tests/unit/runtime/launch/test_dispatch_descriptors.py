@@ -79,10 +79,10 @@ def test_what_chooses_another_variant(name: str, value: Any) -> None:
     d = TensorDescriptor.from_tensor(array(32, 32), [4, 8])
     out = np.zeros(64, np.float64)
     settle(twice, lambda: twice[(1,)](out, d, 2), seen)
-    before = len(twice.variants.by_key)
+    before = len(twice.variant_cache.by_key)
     setattr(d, name, value)
     twice[(1,)](out, d, 2)
-    assert (seen, len(twice.variants.by_key)) == (["python"], before + 1)
+    assert (seen, len(twice.variant_cache.by_key)) == (["python"], before + 1)
     twice[(1,)](out, d, 2)
     assert seen == ["python"]
 

@@ -73,7 +73,7 @@ def test_launches_like_earlier_ones_are_made_without_python(slow: list[str]) -> 
         out[:] = -1
         kernel = scale[grid](out, x, n)
         assert (out == 2 * x).all()
-        assert kernel is next(iter(scale.variants.by_key.values())).kernel
+        assert kernel is next(iter(scale.variant_cache.by_key.values())).kernel
     assert slow == []
 
 
@@ -354,7 +354,7 @@ def test_text_made_anew_for_each_launch() -> None:
     for number in range(60):
         named[(1,)](out, "".join(["o", "ne"] if number % 2 else ["t", "wo"]))
         assert out[0] == 2 - number % 2
-    assert len(named.variants.by_key) == 2
+    assert len(named.variant_cache.by_key) == 2
 
 
 def test_parameters_that_are_not_specialized(slow: list[str]) -> None:
@@ -497,7 +497,7 @@ def direct() -> tuple[JITFunction, DirectLauncher]:
     x, out = np.arange(8, dtype="f"), np.zeros(8, "f")
     kernel = scale[(2,)](out, x, 8)
     kernel._here.launcher = launcher
-    next(iter(scale.variants.by_key.values())).launch = launcher.launch
+    next(iter(scale.variant_cache.by_key.values())).launch = launcher.launch
     for _ in range(3):
         scale[(2,)](out, x, 8)
     launcher.seen.clear()

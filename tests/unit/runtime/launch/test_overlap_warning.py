@@ -266,7 +266,7 @@ def test_threads_that_launch_first_share_one_watch(monkeypatch: pytest.MonkeyPat
 
     def watch(_: int) -> OverlapWatch:
         start.wait()
-        return kernel.variants.overlaps
+        return kernel.variant_cache.overlaps
 
     with ThreadPoolExecutor(4) as pool:
         assert len(set(pool.map(watch, range(4)))) == 1

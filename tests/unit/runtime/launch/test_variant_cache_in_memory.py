@@ -63,7 +63,7 @@ def launch(kernel: JITFunction, factor: int, out: np.ndarray | None = None) -> A
 
 def in_memory(kernel: JITFunction) -> set[object]:
     """The FACTORs of the variants that launches find."""
-    return {key[2] for key in kernel.variants.by_key}
+    return {key[2] for key in kernel.variant_cache.by_key}
 
 
 def count_python(kernel: JITFunction) -> list[object]:
@@ -104,7 +104,7 @@ def test_one_more_than_the_limit_drops_the_one_launched_longest_ago() -> None:
     for new, oldest in ((22, 2), (23, 4), (24, 3), (25, 20)):
         launch(kernel, new)
         assert oldest not in in_memory(kernel)
-        assert len(kernel.variants.by_key) == len(kernel.variants.kernels.made) == LIMIT
+        assert len(kernel.variant_cache.by_key) == len(kernel.variant_cache.kernels.made) == LIMIT
 
 
 def test_launches_by_machine_code_count_one_by_one() -> None:
@@ -121,7 +121,7 @@ def test_launches_by_machine_code_count_one_by_one() -> None:
     for new, oldest in enumerate(order, 20):
         launch(kernel, new)
         assert oldest not in in_memory(kernel)
-        assert len(kernel.variants.by_key) == LIMIT
+        assert len(kernel.variant_cache.by_key) == LIMIT
 
 
 def test_machine_code_forgets_the_dropped_one_and_knows_the_others() -> None:
@@ -169,13 +169,13 @@ def test_no_limit_and_a_limit_of_one() -> None:
     with settings().cache.scope(max_variants=0):
         for factor in range(2, 6 + LIMIT):
             launch(kernel, factor)
-        assert len(kernel.variants.by_key) == 4 + LIMIT
+        assert len(kernel.variant_cache.by_key) == 4 + LIMIT
     with settings().cache.scope(max_variants=1):
         for factor in (2, 20, 2, 21):
             launch(kernel, factor)
-            assert len(kernel.variants.by_key) <= 4 + LIMIT
+            assert len(kernel.variant_cache.by_key) <= 4 + LIMIT
         assert in_memory(kernel) == {21}
-        assert len(kernel.variants.kernels.made) == 1
+        assert len(kernel.variant_cache.kernels.made) == 1
 
 
 def test_compiled_but_never_launched_kernels_are_bounded_too() -> None:
@@ -183,13 +183,13 @@ def test_compiled_but_never_launched_kernels_are_bounded_too() -> None:
     launch(kernel, 2)
     for factor in range(3, 6 + LIMIT):
         kernel.warmup(out, 3, FACTOR=factor, grid=(1,))
-    assert len(kernel.variants.kernels.made) == LIMIT
+    assert len(kernel.variant_cache.kernels.made) == LIMIT
     assert in_memory(kernel) == {2}
     for factor in range(3, 2 + LIMIT):
         launch(kernel, factor)
     for factor in (50, 51, 52):
         newest = kernel.warmup(out, 3, FACTOR=factor, grid=(1,))
-        assert len(kernel.variants.kernels.made) == LIMIT + 1
+        assert len(kernel.variant_cache.kernels.made) == LIMIT + 1
     assert launch(kernel, 52) is newest
     assert 2 not in in_memory(kernel)
 
@@ -326,8 +326,8 @@ def test_threads_launch_while_variants_are_dropped() -> None:
         sys.setswitchinterval(before)
     assert problems == []
     launch(kernel, 99)
-    assert len(kernel.variants.by_key) <= LIMIT
-    assert len(kernel.variants.kernels.made) <= LIMIT
+    assert len(kernel.variant_cache.by_key) <= LIMIT
+    assert len(kernel.variant_cache.kernels.made) <= LIMIT
 
 
 @pytest.mark.parametrize("by_machine_code", [False, True])
@@ -361,7 +361,7 @@ def test_code_that_runs_stays_where_it_is_when_its_variant_is_dropped(
             until(lambda: flags[0] == 1)
             behind.start()  # it waits for the one that runs, but its variant is there before
             until(lambda: in_memory(waits) == {3})
-            assert len(waits.variants.kernels.made) == 1
+            assert len(waits.variant_cache.kernels.made) == 1
             text = "define i64 @f(i64 %x) {\n ret i64 %x\n}\n"
             obj = compile_ir(text, host_target(), optimise=False)
             others = [load_object(obj, ["f"]) for _ in range(40)]
@@ -464,7 +464,7 @@ def test_a_variant_of_an_overridden_architecture_does_not_stay(
     def variant() -> Any:
         call = kernel.bind(out, 3, FACTOR=2)
         vars(call)["backend"] = device
-        return kernel.variants.variant(call).kernel
+        return kernel.variant_cache.variant(call).kernel
 
     cpu = kernel.bind(out, 3, FACTOR=2).backend
     device = replace(cpu, target=target, memory=cast("Any", object()))

@@ -1,0 +1,164 @@
+"""Launches whose variant is not in memory: `on_miss`.
+
+    error     raise MissingVariant
+    log       print why to standard error, and compile
+    generic   run the variant without facts now; a worker compiles and loads the other one
+
+Under `generic` the launching thread compiles and loads nothing, if the variant without facts was
+compiled before (`kernel.precompile`). Launches are served by it until the worker has loaded the
+variant and replaced the entry of native dispatch.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from queue import SimpleQueue
+
+from tilewright.aot.far_compile import compile_in_worker
+from tilewright.aot.spec import KernelSpec
+from tilewright.runtime import (
+    BoundCall,
+    JITFunction,
+    RecordedLaunch,
+    Variant,
+    VariantCache,
+    detached_call,
+    difference,
+    generic_call,
+)
+from tilewright.support import (
+    ForkLock,
+    TilewrightError,
+    TilewrightWarning,
+    VariantMissed,
+    current_recorder,
+    errors,
+    import_late,
+)
+from tilewright.support.asynchronous_exceptions import synchronous
+
+_Key = tuple[object, ...]
+
+
+class LaunchMisses:
+    """The launches of one kernel whose variant is not in memory."""
+
+    def __init__(self, cache: VariantCache) -> None:
+        self._cache = cache
+        self._serving: dict[_Key, BoundCall] = {}
+        """Launches that are served without facts until a variant is loaded, by launch key."""
+        self._useless: set[_Key] = set()
+        """Launch keys of variants without facts that do not compile."""
+
+    @property
+    def pending(self) -> int:
+        """The number of launch keys that are served without facts."""
+        return len(self._serving)
+
+    def variant(self, call: BoundCall, mode: str) -> Variant:
+        """The variant to run. Errors: MissingVariant, and those of compiling."""
+        cache = self._cache
+        kernel = cache.in_memory(call)
+        if kernel is not None and (mode != "generic" or kernel.is_loaded):
+            return cache.add_variant(call)
+        if call.key not in self._serving:
+            self._report(call, mode)
+        if mode == "error":
+            raise errors.MissingVariant(call.kernel, difference(call.named_keys, cache.seen))
+        return self._generic(call) if mode == "generic" else cache.add_variant(call)
+
+    def recorded(self, call: BoundCall) -> RecordedLaunch | None:
+        """The launch with the variant without facts that serves it."""
+        serving = self._serving.get(call.key)
+        if serving is None:
+            return None
+        # with the values of this launch, as for every entry of native dispatch
+        generic = generic_call(call)
+        variant = self._cache.by_key.get(generic.key)
+        return None if variant is None else RecordedLaunch(generic, variant)
+
+    def _report(self, call: BoundCall, mode: str) -> None:
+        """Record the event, and print it under "log"."""
+        reason = difference(call.named_keys, self._cache.seen)
+        recorder = current_recorder()
+        if recorder is not None:
+            recorder.record(VariantMissed(call.kernel, mode, mode == "generic", reason))
+        if mode == "log":
+            line = f"tilewright: {call.kernel} is compiled for a launch: {reason}"
+            print(line, file=sys.stderr)
+
+    def _generic(self, call: BoundCall) -> Variant:
+        """The variant without facts, and the start of the worker for the other one."""
+        cache, generic = self._cache, generic_call(call)
+        variant = cache.by_key.get(generic.key)
+        if generic.key == call.key or generic.key in self._useless:
+            return cache.add_variant(call)
+        try:
+            variant = cache.variant(generic) if variant is None else variant
+        except TilewrightError:
+            # integers that have to be constants: the variant of this launch may compile
+            self._useless.add(generic.key)
+            return cache.add_variant(call)
+        if call.key not in self._serving:
+            detached = detached_call(call)
+            self._serving[call.key] = detached
+            add_work(lambda: self._replace(detached, variant))
+        variant.check_globals()
+        return variant
+
+    def _replace(self, call: BoundCall, generic: Variant) -> None:
+        """Compile and load a variant, and let launches find it. Called by the worker."""
+        cache = self._cache
+        try:
+            if cache.in_memory(call) is None and isinstance(cache.kernel, JITFunction):
+                compile_in_worker(KernelSpec.of_call(cache.kernel, call))
+            _activate(call.device)
+            cache.add_variant(call)
+        except synchronous(TilewrightError, OSError) as problem:
+            text = f"{call.kernel} stays without facts: {problem}"
+            warnings.warn_explicit(text, TilewrightWarning, __file__, 0)
+            return
+        cache.drop_entries(generic)
+        self._serving.pop(call.key, None)
+
+
+def _activate(device: str) -> None:
+    """Make a device current for the libraries that choose one for each thread."""
+    index = device.partition(":")[2]
+    if not index:
+        return
+    if "torch" in sys.modules:
+        import_late("torch").cuda.set_device(int(index))
+    elif "cupy" in sys.modules:
+        import_late("cupy").cuda.Device(int(index)).use()
+
+
+class _Worker:
+    """A thread that makes variants, one after the other. The compiler runs in another process, so
+    that launches rarely wait for the interpreter's lock."""
+
+    def __init__(self) -> None:
+        self.work: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        threading.Thread(target=self._run, name="tilewright-misses", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            self.work.get()()
+
+
+_workers: dict[int, _Worker] = {}
+_lock = ForkLock()
+
+
+def add_work(work: Callable[[], None]) -> None:
+    """Run a function in the worker of this process; a forked one starts its own."""
+    with _lock:
+        worker = _workers.get(os.getpid())
+        if worker is None:
+            _workers.clear()
+            worker = _workers[os.getpid()] = _Worker()
+    worker.work.put(work)

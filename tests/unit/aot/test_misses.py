@@ -1,0 +1,188 @@
+"""Launches whose variant is not in memory: `on_miss`."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilewright
+import tilewright.language as tl
+from tests.unit.aot.kernels import scale
+from tests.unit.aot.test_variants import counted
+from tilewright.aot.misses import LaunchMisses, add_work
+from tilewright.runtime import JITFunction
+from tilewright.support import (
+    ListRecorder,
+    TilewrightWarning,
+    VariantMissed,
+    errors,
+    recording,
+    settings,
+)
+
+ME = threading.get_ident()
+X = np.ones(1 << 12, "f")
+
+
+def new_scale(on_miss: str) -> JITFunction:
+    """A kernel whose variants without facts are in memory."""
+    kernel = JITFunction(scale.fn, on_miss=on_miss)
+    kernel.precompile(x=X, n=range(2, 3), factor="fp32", BLOCK=32)
+    return kernel
+
+
+def pending(kernel: JITFunction) -> int:
+    """Launches that are served without facts."""
+    misses = kernel.variant_cache.misses
+    return misses.pending if isinstance(misses, LaunchMisses) else 0
+
+
+def wait(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_launches_are_served_without_facts_until_the_variant_is_loaded(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with settings().cache.scope(dir=tmp_path):
+        kernel = new_scale("generic")
+        generic = kernel.warmup("*fp32", "i32", "fp32", BLOCK=32)
+        events = ListRecorder()
+        with counted(monkeypatch) as count, recording(events):
+            used = set[str]()
+            for n in (16, 1, 24, 48, -3, 5):
+                x = X.copy()
+                launched = kernel[(max(n, 1),)](x, n, 3.0, BLOCK=32)
+                used.add(launched.hash)
+                assert (x[: max(n, 0)] == 3).all()
+                assert (x[max(n, 0) :] == 1).all()
+            wait(lambda: not pending(kernel))
+            for n in (16, 1, 24, 48, -3, 5):
+                used.add(kernel[(1,)](x, n, 3.0, BLOCK=32).hash)
+    assert count.of(ME) == (0, 0, 0)
+    assert generic.hash in used
+    # 1; multiples of 16, of 8, others, -3: 5 was precompiled as the class of 2
+    assert len(used) == 1 + 5
+    assert [event.served for event in events.of(VariantMissed)] == [True] * 4
+
+
+def test_the_worker_is_another_process(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with settings().cache.scope(dir=tmp_path), counted(monkeypatch) as count:
+        kernel = JITFunction(scale.fn, on_miss="generic")
+        kernel[(1,)](X.copy(), 16, 2.0, BLOCK=64)
+        wait(lambda: not pending(kernel))
+    # the variant without facts was not precompiled; the other one is read from the disk cache
+    assert len(count.compiled) == 1
+    assert len(count.read) == 1
+    assert count.read != [ME]
+
+
+def test_entries_of_native_dispatch_are_replaced(tmp_path: Any) -> None:
+    with settings().cache.scope(dir=tmp_path):
+        kernel = new_scale("generic")
+        first = [kernel[(2,)](X.copy(), 16, 2.0, BLOCK=32).hash for _ in range(4)]
+        wait(lambda: not pending(kernel))
+        later = [kernel[(2,)](X.copy(), 16, 2.0, BLOCK=32).hash for _ in range(4)]
+    assert first[0] != later[-1]
+    assert len(set(later)) == 1
+    assert kernel.warmup("*fp32:16", "i32:16,>=0", "fp32", BLOCK=32).hash == later[0]
+
+
+def test_native_entries_without_facts_pass_integers_that_are_1(tmp_path: Any) -> None:
+    kernel = new_scale("generic")
+    kernel.variant_cache.misses = None
+    stuck = threading.Event()
+    add_work(lambda: [stuck.wait()].clear())
+    try:
+        for _ in range(5):
+            x = X.copy()
+            kernel[(1,)](x, 1, 7.0, BLOCK=32)
+            assert x[0] == 7
+            assert (x[1:] == 1).all()
+    finally:
+        stuck.set()
+
+
+def test_error_names_the_difference() -> None:
+    kernel = new_scale("error")
+    kernel[(1,)](X.copy(), 3, 2.0, BLOCK=32)
+    with pytest.raises(errors.MissingVariant) as caught:
+        kernel[(1,)](X.copy(), 16, 2.0, BLOCK=32)
+    assert "scale has no compiled variant for this launch: n: i32 -> i32/16" in str(caught.value)
+    assert "on_miss='generic'" in str(caught.value)
+
+
+def test_log_prints_and_compiles(capsys: pytest.CaptureFixture[str]) -> None:
+    kernel = new_scale("log")
+    x = X.copy()
+    kernel[(1,)](x, 16, 2.0, BLOCK=32)
+    assert "tilewright: scale is compiled for a launch: n: i32 -> i32/16" in capsys.readouterr().err
+    assert x[0] == 2
+    kernel[(1,)](x, 32, 2.0, BLOCK=32)
+    assert capsys.readouterr().err == ""
+
+
+def test_the_setting_is_for_the_process() -> None:
+    kernel = JITFunction(scale.fn)
+    assert kernel.on_miss == "compile"
+    with settings().cache.scope(on_miss="error"):
+        assert kernel.on_miss == "error"
+        with pytest.raises(errors.MissingVariant, match="the first launch"):
+            kernel[(1,)](X.copy(), 16, 2.0, BLOCK=128)
+        kernel.on_miss = "compile"
+        kernel[(1,)](X.copy(), 16, 2.0, BLOCK=128)
+    with pytest.raises(errors.InvalidOption, match="on_miss"):
+        kernel.on_miss = "wait"
+
+
+def test_a_variant_that_does_not_compile_leaves_the_other_one(tmp_path: Any) -> None:
+    @tilewright.jit(on_miss="generic")
+    def only_one(x, n):
+        tl.store(x + tl.arange(0, 4 * n), 1.0)  # a constant only if n is 1
+
+    x = np.zeros(8, "f")
+    only_one[(1,)](x, 1)
+    assert x.tolist() == [1] * 4 + [0] * 4
+    with pytest.raises(errors.CompilationError):
+        only_one[(1,)](x, 2)
+
+
+def test_a_kernel_without_a_name_is_compiled_by_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    @tilewright.jit(on_miss="generic")
+    def local(x, n, V: tl.constexpr):
+        tl.store(x + n, V)
+
+    x = np.zeros(64, "f")
+    local.precompile(x=x, n=range(2, 3), V=11)
+    with counted(monkeypatch) as count:
+        local[(1,)](x, 16, V=11)
+        wait(lambda: not pending(local))
+    assert x[16] == 11
+    assert count.of(ME) == (0, 0, 0)
+
+
+def test_a_worker_that_fails_is_reported_once(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = new_scale("generic")
+
+    def fail(*_: object) -> None:
+        raise OSError("no disk")
+
+    monkeypatch.setattr("tilewright.aot.misses.compile_in_worker", fail)
+    seen = list[str]()
+    monkeypatch.setattr("warnings.warn_explicit", lambda text, *_: seen.append(text))
+    for _ in range(5):
+        kernel[(1,)](X.copy(), 16, 2.0, BLOCK=32)
+    wait(lambda: seen)
+    time.sleep(0.05)
+    assert seen == ["scale stays without facts: no disk"]
+    assert TilewrightWarning.__name__ == "TilewrightWarning"
