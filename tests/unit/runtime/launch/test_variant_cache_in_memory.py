@@ -83,7 +83,7 @@ def refuse_to_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise AssertionError("compiled again")
 
-    monkeypatch.setattr(compile_module.__globals__["_Compilation"], "run", fail)
+    monkeypatch.setattr(compile_module.__globals__["Compilation"], "run", fail)
 
 
 # --- who is dropped -------------------------------------------------------------------------------
