@@ -31,7 +31,12 @@ from .ir_emitter import (
     zero_of,
 )
 from .line_tables import LineTable, line_table
-from .object_directives import assembler_directives, used_conversions
+from .object_directives import (
+    assembler_directives,
+    used_conversions,
+    windows_directives,
+    windows_target,
+)
 from .object_loader import CONVERSION_SYMBOLS, LoadedObject, load_object
 from .scalar_instructions import (
     constant,
@@ -86,5 +91,7 @@ __all__ = [
     "used_conversions",
     "vector_of",
     "width_attributes",
+    "windows_directives",
+    "windows_target",
     "zero_of",
 ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from tilewright.llvm.code_generation import compile_ir
-from tilewright.llvm.code_targets import TargetSpec
+from tilewright.llvm.code_targets import TargetCpu, TargetSpec
 from tilewright.llvm.elf_file import (
     NOBITS,
     RELA,
@@ -58,6 +58,21 @@ def assembler_directives(obj: bytes, prefix: str, exports: Mapping[str, str]) ->
         return [*_directives(obj, prefix, exports)]
     except (Unsupported, IndexError, KeyError) as problem:
         raise ValueError(f"the object of {prefix} has a part without a directive") from problem
+
+
+def windows_directives(obj: bytes, prefix: str, exports: Mapping[str, str]) -> list[str]:
+    """As `assembler_directives`, for Windows: an object for x86-64 in the format of ELF whose code
+    is that of Windows. COFF has no `.reloc`, so all parts are in one section, and references are
+    expressions. Errors: ValueError, also for variables."""
+    try:
+        return [*_in_one_section(obj, prefix, exports)]
+    except (Unsupported, IndexError, KeyError) as problem:
+        raise ValueError(f"the object of {prefix} has a part without a directive") from problem
+
+
+def windows_target(cpu: TargetCpu) -> TargetSpec:
+    """The target whose objects `windows_directives` takes."""
+    return TargetSpec("x86_64-pc-windows-gnu-elf", cpu.name, cpu.features)
 
 
 def used_conversions(obj: bytes, target: TargetSpec) -> bytes | None:
@@ -141,3 +156,44 @@ def _data(data: bytes) -> Iterator[str]:
         yield ".quad " + ",".join(words[first : first + _WORDS_IN_LINE])
     if data[whole:]:
         yield ".byte " + ",".join(f"{byte:#x}" for byte in data[whole:])
+
+
+# --- Windows --------------------------------------------------------------------------------------
+
+_EXPRESSIONS = {
+    1: (8, "{place}"), 2: (4, "{place}-."), 4: (4, "{place}-."), 24: (8, "{place}-."),
+    25: (8, "{place}-{base}"), 29: (8, "{base}{addend}-."),
+}  # fmt: skip
+"""Bytes and value of R_X86_64_64, PC32, PLT32, PC64, GOTOFF64 and GOTPC64. base: of the object,
+which takes the place of its global offset table"""
+
+
+def _in_one_section(obj: bytes, prefix: str, exports: Mapping[str, str]) -> Iterator[str]:
+    sections = sections_of(obj)
+    symbols = symbols_of(sections)
+    relocations = {section.info: section for section in sections if section.kind == RELA}
+    base = f".L{prefix}_base"
+    yield f'.section .text${prefix}, "xr"'
+    yield ".balign 64"
+    yield f"{base}:"
+    for section in filter(_is_needed, sections):
+        if section.flags & _WRITE:
+            raise Unsupported
+        yield f".balign {section.align}"
+        yield f".L{prefix}_{section.index}:"
+        for symbol in symbols:
+            if symbol.section == section.index and symbol.name in exports:
+                yield f".globl {exports[symbol.name]}"
+                yield f".set {exports[symbol.name]}, .L{prefix}_{section.index}+{symbol.value}"
+        table = relocations.get(section.index)
+        end = 0
+        rows: list[tuple[int, int, int]]
+        rows = sorted(RELOCATION.iter_unpack(table.data)) if table else []
+        for offset, info, addend in rows:
+            size, expression = _EXPRESSIONS[info & 0xFFFFFFFF]
+            place = f"{_place(symbols[info >> 32], prefix, exports)}{addend:+d}"
+            yield from _data(section.data[end:offset])
+            value = expression.format(place=place, base=base, addend=f"{addend:+d}")
+            yield f"{'.quad' if size == 8 else '.long'} {value}"
+            end = offset + size
+        yield from _data(section.data[end:])

@@ -35,7 +35,9 @@ def run(chosen: argparse.Namespace) -> int:
     """Run the command."""
     name: str = chosen.name or re.sub(r"\W", "_", chosen.spec.stem)
     building = import_late("tilewright.aot.bundle.build_bundle")
-    bundle = building.build_from_spec(name, chosen.spec, chosen.target)
+    bundle = building.build_from_spec(
+        name, chosen.spec, chosen.target, windows="dll" in chosen.library
+    )
     paths = bundle.write(chosen.output)
     for kind in chosen.library:
         linking = import_late("tilewright.aot.bundle.bundle_library")

@@ -18,6 +18,7 @@ from tilewright.aot.bundle.bundle_kernel import (
 )
 from tilewright.aot.bundle.bundle_source import source_text
 from tilewright.aot.bundle.bundle_targets import bundle_targets
+from tilewright.aot.bundle.cuda_tables import PTX, cuda_codes
 from tilewright.aot.bundle.planned_variants import planned_variant
 from tilewright.aot.spec_file import read_spec
 from tilewright.backends import GPUTarget, backend_named
@@ -46,15 +47,23 @@ class Bundle:
         return [folder / name for name in self.files]
 
 
-def build_from_spec(name: str, spec: Path, targets: Sequence[str] = ()) -> Bundle:
+def build_from_spec(
+    name: str, spec: Path, targets: Sequence[str] = (), windows: bool = False
+) -> Bundle:
     """`build_bundle` of the variants of a spec file. Errors: also those of `read_spec`."""
-    return build_bundle(name, [planned_variant(one) for one in read_spec(spec)], targets)
+    return build_bundle(name, [planned_variant(one) for one in read_spec(spec)], targets, windows)
 
 
-def build_bundle(name: str, plans: Sequence[PlannedVariant], targets: Sequence[str] = ()) -> Bundle:
+def build_bundle(
+    name: str,
+    plans: Sequence[PlannedVariant],
+    targets: Sequence[str] = (),
+    windows: bool = False,
+) -> Bundle:
     """Build a bundle of variants for targets, by default for all that bundles support.
 
-    name: of the files, and the beginning of all names in C.
+    name: of the files, and the beginning of all names in C; windows: also with code of CPUs for
+    Windows, which other compilers than LLVM's do not assemble.
     Errors: InvalidOption, InvalidBundle, and those of compilation.
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
@@ -66,7 +75,7 @@ def build_bundle(name: str, plans: Sequence[PlannedVariant], targets: Sequence[s
     key = _key(kernels, resolved)
     about = f"Bundle {name}, key {key[:16]}: made by Tilewright {__version__}; do not edit."
     texts = {
-        f"{name}.c": source_text(name, kernels, about),
+        f"{name}.c": source_text(name, kernels, about, windows),
         f"{name}.h": header_text(name, kernels, about),
     }
     files = {file: text.encode() for file, text in texts.items()}
@@ -118,16 +127,13 @@ def _manifest(
 
 
 def _variant(variant: BundleVariant) -> dict[str, Any]:
+    codes = {target.label: code.asm[_binary(target)] for target, code in variant.code.items()}
+    on_gpus = [code for target, code in variant.code.items() if target.backend == "cuda"]
+    codes.update({f"sm_{c.capability} ptx": c.image for c in cuda_codes(on_gpus) if c.kind == PTX})
     return {
         "constants": {name: str(value) for name, value in variant.constants.items()},
         "facts": [[f.argument, f.kind.removeprefix("TW_").lower(), f.value] for f in variant.facts],
-        "code": {
-            target.label: {
-                "bytes": len(code.asm[_binary(target)]),
-                "sha256": _hash(code.asm[_binary(target)]),
-            }
-            for target, code in variant.code.items()
-        },
+        "code": {name: {"bytes": len(code), "sha256": _hash(code)} for name, code in codes.items()},
     }
 
 

@@ -318,9 +318,6 @@ static int tw_load(const tw_kernel *const *kernels, int32_t count, const tilewri
 // Set the number of threads of the pool; those that run end.
 static int tw_set_threads(int32_t threads) {
 #if TW_HAS_CPU
-    if (threads < 0 || threads > MAX_THREADS)
-        return tw_fail(TILEWRIGHT_TOO_FEW_THREADS, TW_NAME ": a pool has 1 to %d threads, not %d",
-                       MAX_THREADS, threads);
     return tw_set_pool_threads(threads);
 #else
     (void)threads;

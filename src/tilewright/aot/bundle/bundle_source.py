@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 
@@ -23,10 +23,14 @@ from tilewright.compiler import CompiledKernel
 from tilewright.ir.types import PointerType, Scalar
 from tilewright.llvm import (
     CONVERSION_SYMBOLS,
+    TargetSpec,
     assembler_directives,
+    compile_ir,
     cpu_named,
     cpu_target,
     used_conversions,
+    windows_directives,
+    windows_target,
 )
 from tilewright.support.data_class import dataclass
 
@@ -35,13 +39,15 @@ _HEADERS = ("stdarg", "stdbool", "stddef", "stdint", "stdio", "stdlib", "string"
 _WORDS_IN_LINE = 5
 
 
-def source_text(bundle: str, kernels: Sequence[BundleKernel], about: str) -> str:
-    """The text of `BUNDLE.c`, which needs the header only."""
-    body = [*_Tables(bundle, kernels).lines()]
-    return "\n".join([*_head(bundle, kernels, about), *_runtime(), *body, ""])
+def source_text(
+    bundle: str, kernels: Sequence[BundleKernel], about: str, windows: bool = False
+) -> str:
+    """The text of `BUNDLE.c`, which needs the header only. windows: with code of CPUs for it"""
+    body = [*_Tables(bundle, kernels, windows).lines()]
+    return "\n".join([*_head(bundle, kernels, about, windows), *_runtime(), *body, ""])
 
 
-def _head(bundle: str, kernels: Sequence[BundleKernel], about: str) -> Iterator[str]:
+def _head(bundle: str, kernels: Sequence[BundleKernel], about: str, windows: bool) -> Iterator[str]:
     codes = [code for kernel in kernels for variant in kernel.variants for code in variant.code]
     cpus = {MACROS[architecture_of(t)] for t in codes if t.backend == "cpu"}
     tests = " || ".join(f"defined({macro})" for macro in sorted(cpus))
@@ -56,6 +62,9 @@ def _head(bundle: str, kernels: Sequence[BundleKernel], about: str) -> Iterator[
     yield f"#define TW_MAPS {_most_maps(kernels)}"
     yield f"#define TW_HAS_CUDA {int(any(t.backend == 'cuda' for t in codes))}"
     yield f"#if defined(__linux__) && defined(__ELF__) && ({tests or 0})"
+    yield "#define TW_HAS_POOL 1\n#else\n#define TW_HAS_POOL 0\n#endif"
+    on_windows = "defined(_WIN32) && defined(__x86_64__)" if windows and "x86_64" in tests else "0"
+    yield f"#if TW_HAS_POOL || ({on_windows})"
     yield "#define TW_HAS_CPU 1\n#else\n#define TW_HAS_CPU 0\n#endif"
     yield "#if TW_HAS_CPU && defined(__x86_64__)\n#include <cpuid.h>\n#endif\n"
 
@@ -67,7 +76,7 @@ def _most_maps(kernels: Sequence[BundleKernel]) -> int:
 
 def _runtime() -> Iterator[str]:
     """The sources of the thread pool, as they are, and of the runtime."""
-    yield "#if TW_HAS_CPU"
+    yield "#if TW_HAS_POOL"
     yield _text("pool_prelude.h")
     yield thread_pool_sources()
     yield _text("pool_epilogue.h")
@@ -85,6 +94,7 @@ class _Tables:
 
     bundle: str
     kernels: Sequence[BundleKernel]
+    windows: bool
     images: dict[bytes, str] = field(default_factory=dict[bytes, str])
     objects: dict[tuple[str, bytes], str] = field(default_factory=dict[tuple[str, bytes], str])
 
@@ -135,27 +145,39 @@ class _Tables:
         symbol = self.objects[key] = f"{self.bundle}_{code.name}_{number}_{level}"
         cpu = cpu_named(str(target.arch))
         assert cpu is not None
-        exports = {code.name: symbol}
-        lines: list[str] = []
-        more = used_conversions(obj, cpu_target(cpu))
-        if more is not None:
-            exports |= self._conversions(key[0], more, lines)
-        lines += _assembly(assembler_directives(obj, f"{self.bundle}_{number}", exports))
+        prefix, exports = f"{self.bundle}_{number}", {code.name: symbol}
+        lines = self._assembly(obj, cpu_target(cpu), prefix, exports, assembler_directives)
+        if self.windows and cpu.is_x86:
+            spec = windows_target(cpu)
+            other = compile_ir(code.asm["llir"], spec)
+            there = self._assembly(other, spec, prefix, exports, windows_directives)
+            lines = ["#if defined(_WIN32)", *there, "#else", *lines, "#endif"]
         lines.append(
             f"extern int64_t {symbol}(const void *, int64_t, int64_t, const int32_t *, void *, "
             "int32_t *);"
         )
         return symbol, lines
 
-    def _conversions(self, arch: str, obj: bytes, lines: list[str]) -> dict[str, str]:
-        """Names of the float conversions of an architecture; writes them once."""
-        key = arch, obj
-        prefix = self.objects.get(key)
-        if prefix is None:
-            prefix = self.objects[key] = f"{self.bundle}_convert_{len(self.objects)}"
-            exports = {name: f"{prefix}{name}" for name in CONVERSION_SYMBOLS}
-            lines += _assembly(assembler_directives(obj, prefix, exports))
-        return {name: f"{prefix}{name}" for name in CONVERSION_SYMBOLS}
+    def _assembly(
+        self,
+        obj: bytes,
+        spec: TargetSpec,
+        prefix: str,
+        exports: Mapping[str, str],
+        directives: Callable[[bytes, str, Mapping[str, str]], list[str]],
+    ) -> list[str]:
+        """An object, and the float conversions that it calls unless they are written already."""
+        lines: list[str] = []
+        more = used_conversions(obj, spec)
+        if more is not None:
+            known = self.objects.get((spec.triple, more))
+            own = known or f"{self.bundle}_convert_{len(self.objects)}"
+            conversions = {name: f"{own}{name}" for name in CONVERSION_SYMBOLS}
+            exports = {**exports, **conversions}
+            if known is None:
+                self.objects[spec.triple, more] = own
+                lines += _assembly(directives(more, own, conversions))
+        return [*lines, *_assembly(directives(obj, prefix, exports))]
 
     def _cuda_table(
         self, name: str, variant: BundleVariant, places: Sequence[int]

@@ -34,7 +34,7 @@ typedef void tilewright_part(void *job, int32_t index);
 typedef struct {
     uint32_t abi;    /* TILEWRIGHT_ABI */
     int32_t kind;    /* TILEWRIGHT_CPU or TILEWRIGHT_CUDA */
-    int32_t threads; /* CPU: 0: the bundle's thread pool; 1: the calling thread; more: `parallel` */
+    int32_t threads; /* CPU: 0: the bundle's thread pool; 1: this thread; more: `parallel` */
     int32_t device;  /* CUDA: number of the device; -1: that of the current context, else 0 */
     void *stream;    /* CUDA: a CUstream of the device; null: the default stream */
 

@@ -169,6 +169,8 @@ static int tw_run_on_callers(const tw_kernel *kernel, const tw_cpu_code *code,
     return tw_finished(kernel);
 }
 
+#if TW_HAS_POOL
+
 static int32_t tw_usable_cpus(void) {
     CpuSet usable, none = {{0}};
     int64_t count = free_cpus(&usable, &none);
@@ -198,6 +200,9 @@ static void tw_configure_pool(int32_t threads) {
 }
 
 static int tw_set_pool_threads(int32_t threads) {
+    if (threads < 0 || threads > MAX_THREADS)
+        return tw_fail(TILEWRIGHT_TOO_FEW_THREADS, TW_NAME ": a pool has 1 to %d threads, not %d",
+                       MAX_THREADS, threads);
     tw_acquire();
     tw_configure_pool(threads);
     tw_release();
@@ -238,6 +243,16 @@ static int tw_run_on_pool(const tw_kernel *kernel, const tw_cpu_code *code, cons
     }
 }
 
+#else // no threads of its own
+
+static int tw_set_pool_threads(int32_t threads) {
+    return tw_fail(TILEWRIGHT_TOO_FEW_THREADS,
+                   TW_NAME ": a bundle has no thread pool on this system, so not %d threads: use "
+                           "the queue's `threads` and `parallel`",
+                   threads);
+}
+#endif
+
 // The best code of a variant for this CPU; null without any.
 static const tw_cpu_code *tw_cpu_code_of(const tw_variant *variant) {
     int32_t level = tw_level();
@@ -274,7 +289,11 @@ static int tw_run_cpu(const tw_kernel *kernel, const tw_variant *variant,
     int64_t total = sizes[0] * sizes[1] * sizes[2];
     if (total == 0)
         return TILEWRIGHT_OK;
+#if TW_HAS_POOL
     if (queue->threads <= 0)
         return tw_run_on_pool(kernel, code, words, grid, total);
-    return tw_run_on_callers(kernel, code, queue, words, grid, total);
+#endif
+    tilewright_queue callers = *queue;
+    callers.threads = callers.threads < 1 ? 1 : callers.threads;
+    return tw_run_on_callers(kernel, code, &callers, words, grid, total);
 }

@@ -252,39 +252,53 @@ static int tw_encode(const tw_kernel *kernel, const tw_map *map, const uint64_t 
     return status ? tw_status(kernel->name, "cuTensorMapEncodeTiled", status) : TILEWRIGHT_OK;
 }
 
-// The map for the arguments of a launch, copied from those that this thread has encoded last.
+// A map that a thread has encoded, and the words that decide it.
+typedef struct {
+    const tw_map *map;
+    const tw_loaded *entry;
+    uint64_t words[TW_MAP_WORDS];
+    uint64_t bytes[16];
+} tw_encoded;
+
+// The place of a map in this thread's cache: it is there, or replaces another one.
+static tw_encoded *tw_cached(const tw_map *map, const tw_loaded *entry, const uint64_t *words) {
+    enum { CACHED = 32, PROBES = 4 };
+    static __thread tw_encoded cache[CACHED];
+    static __thread uint32_t turn;
+    uint64_t hash = (uint64_t)(uintptr_t)map;
+    for (int32_t i = 0; i < TW_MAP_WORDS; i++)
+        hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15u;
+    int32_t first = (int32_t)(hash >> 61) * PROBES;
+    for (tw_encoded *each = cache + first; each < cache + first + PROBES; each++)
+        if (each->map == map && each->entry == entry &&
+            memcmp(each->words, words, sizeof each->words) == 0)
+            return each;
+    tw_encoded *victim = cache + first + turn++ % PROBES;
+    victim->map = NULL;
+    return victim;
+}
+
+// Copy the map for the arguments of a launch.
 static int tw_copy_map(const tw_kernel *kernel, const tw_map *map, const uint64_t *args,
                        tw_loaded *entry, void *to) {
-    enum { CACHED = 16 };
-    static __thread struct {
-        const tw_map *map;
-        const tw_loaded *entry;
-        uint64_t words[TW_MAP_WORDS];
-        uint64_t bytes[16];
-    } cache[CACHED];
-    uint64_t words[TW_MAP_WORDS] = {args[map->base]}, hash = (uint64_t)(uintptr_t)map ^ words[0];
+    uint64_t words[TW_MAP_WORDS] = {args[map->base]};
     for (int32_t d = 0; d < map->rank; d++) {
         words[1 + d] = tw_number_of(map->dims + d, args);
         if (d > 0)
             words[map->rank + d] =
                 tw_number_of(map->strides + d, args) * (uint64_t)map->element_bytes;
     }
-    for (int32_t i = 1; i < 2 * map->rank; i++)
-        hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15u;
-    int32_t place = (int32_t)(hash >> 60) % CACHED;
-    if (cache[place].map != map || cache[place].entry != entry ||
-        memcmp(cache[place].words, words, sizeof words)) {
-        uint64_t storage[16 + 8];
-        void *aligned = (void *)(((uintptr_t)storage + 63) & ~(uintptr_t)63);
-        int result = tw_encode(kernel, map, words, entry, aligned);
+    tw_encoded *cached = tw_cached(map, entry, words);
+    if (!cached->map) {
+        int result = tw_encode(kernel, map, words, entry, to);
         if (result)
             return result;
-        cache[place].map = map;
-        cache[place].entry = entry;
-        memcpy(cache[place].words, words, sizeof words);
-        memcpy(cache[place].bytes, aligned, sizeof cache[place].bytes);
+        cached->entry = entry;
+        memcpy(cached->words, words, sizeof words);
+        memcpy(cached->bytes, to, sizeof cached->bytes);
+        cached->map = map;
     }
-    memcpy(to, cache[place].bytes, sizeof cache[place].bytes);
+    memcpy(to, cached->bytes, sizeof cached->bytes);
     return TILEWRIGHT_OK;
 }
 

@@ -14,6 +14,11 @@ ANY, EXACT, PTX = 0, 1, 2
 """Devices that code runs on: those of its major version from its capability on; those of its
 capability; all from its capability on."""
 
+_LINES = re.compile(
+    r"^[ \t]*(?:(?:\.loc|\.file|//)[^\n]*|\.section[^{]*\{[^}]*\})?\n", re.MULTILINE
+)
+"""The parts of PTX that only state places in the source, comments, and empty lines."""
+
 _RANK = 5
 """Dimensions of a tensor map, as in bundle_runtime.c."""
 
@@ -38,8 +43,8 @@ def cuda_codes(kernels: Sequence[CompiledKernel]) -> list[CudaCode]:
     portable = [kernel for kernel in kernels if not _is_exact(kernel)]
     if portable:
         last = portable[-1]
-        text = last.asm["ptx"].encode() + b"\0"
-        codes.append(CudaCode(last, int(last.target.arch), PTX, text))
+        text = _LINES.sub("", last.asm["ptx"])
+        codes.append(CudaCode(last, int(last.target.arch), PTX, text.encode() + b"\0"))
     return codes
 
 
@@ -91,5 +96,6 @@ def map_row(plain: Any, places: Sequence[int]) -> str:
 
 
 def _number(number: Any, places: Sequence[int]) -> str:
-    argument: int = -1 if number.parameter is None else places[number.parameter]
+    parameter: int | None = number.parameter
+    argument = -1 if parameter is None else places[parameter]
     return f"{{{argument}, {number.constant}, {number.divisor}}}"
