@@ -25,6 +25,7 @@ _MODULES = frozenset(
         "c",
         "compiler",
         "distributed",
+        "jax",
         "kernels",
         "language",
         "runtime",

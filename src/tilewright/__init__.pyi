@@ -9,6 +9,7 @@ from tilewright import backends as backends
 from tilewright import c as c
 from tilewright import compiler as compiler
 from tilewright import distributed as distributed
+from tilewright import jax as jax
 from tilewright import kernels as kernels
 from tilewright import language as language
 from tilewright import runtime as runtime

@@ -8,6 +8,7 @@ compiled from there.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field, fields
 from typing import Any, Protocol, Self
 
@@ -218,6 +219,7 @@ class DeviceMemory:
     usable: Callable[[int], bool]
     current: Callable[[], tuple[int, int]]
     stream_of: Callable[[int], int]
+    entered: Callable[[int], AbstractContextManager[object]] = nullcontext
 
 
 class PeerMemory(Protocol):

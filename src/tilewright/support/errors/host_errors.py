@@ -46,10 +46,11 @@ class ReadOnlyArray(LaunchError, ValueError):
 
     code = "TW202"
     template = "argument '{argument}' is a read-only array, but {kernel} stores to it"
-    hint_template = "pass a writable copy"
+    hint_template = "{instead}"
 
     argument: str
     kernel: str
+    instead: str = "pass a writable copy"
 
 
 @dataclass(eq=False)

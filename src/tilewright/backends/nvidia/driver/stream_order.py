@@ -70,4 +70,12 @@ def _is_usable(address: int) -> bool:
     return _pointer(address) is not None
 
 
-MEMORY = DeviceMemory(_device_of, _is_usable, device_and_stream, stream_of)
+@contextmanager
+def _entered(address: int) -> Generator[None]:
+    api, memory = driver(), _pointer(address)
+    device = api.current_device() if memory is None else memory.device
+    with api.context(device):
+        yield
+
+
+MEMORY = DeviceMemory(_device_of, _is_usable, device_and_stream, stream_of, _entered)

@@ -1,0 +1,3 @@
+from tilewright.jax.kernel_call import call
+
+__all__ = ["call"]
