@@ -179,7 +179,8 @@ def test_loads_of_what_no_store_changes_have_no_order_with_stores(how: str) -> N
 @pytest.mark.parametrize("how", ["barrier", "waits", "stored", "looked up"])
 def test_loads_keep_their_order_where_something_may_store_to_them(how: str) -> None:
     found = loads_of_scaled_rows(how)
-    assert "ld.global.v4.b32" in found and not any(".nc" in name for name in found)
+    vectors = {name for name in found if name.startswith("ld.global.v")}
+    assert vectors and not any(".nc" in name for name in found)
 
 
 def test_a_cache_operator_stands_before_what_says_that_a_load_has_no_order() -> None:
@@ -197,6 +198,22 @@ def test_a_gather_has_the_layout_of_what_is_computed_with_it() -> None:
     found = instructions(kernel)
     assert found["ld.global.v4.b32"] == found["st.global.v4.b32"] == 1
     assert count(kernel, "bar") == count(kernel, "ld.shared") == 0
+
+
+@jit
+def loss_and_gradient(x, y, loss, gradient):
+    i = tl.arange(0, 4096)
+    difference = tl.load(x + i).to(tl.float32) - tl.load(y + i)
+    tl.store(loss + i, difference * difference)
+    tl.store(gradient + i, 2 * difference)
+
+
+def test_stores_that_fill_sectors_outweigh_half_as_many_accesses() -> None:
+    types = "*bf16/16 *bf16/16 *fp32/16 *bf16/16"
+    found = instructions(compiled(loss_and_gradient, types))
+    # 32 elements per thread
+    assert found["st.global.v4.b32"] == found["st.global.v2.b32"] == 8
+    assert sum(n for name, n in found.items() if name.startswith("ld.global")) == 16
 
 
 @jit

@@ -67,6 +67,9 @@ with two stores, elementwise/gather by int64 with two loads of the index."""
 _APART, _SCATTERED = 16, 32
 """Lines that a warp reads at addresses a stride apart, neighbours in adjacent lanes, and in any
 other order. An estimate (ADR 0073)."""
+_IN_PARTS = 2.25
+"""Weight of the passes of an access that writes sectors in parts. An estimate (ADR 0073): with 2,
+two loads and a store of 16 bits and a store of 32 cost as much in vectors of 8 as in those of 4."""
 _WORD, _SECTOR = 4, 32
 """Bytes of a lane in one pass of a warp, and those that the L2 cache writes as a whole."""
 
@@ -211,7 +214,7 @@ class _Group:
         return cost
 
     def _of_access(self, op: _Access, layout: LinearLayout) -> float:
-        """Issue slots and passes of an access; sectors that are written in parts count twice."""
+        """Issue slots and passes of an access."""
         dim, size, fact = self.longest.dim, _bytes(op), self.facts[op.pointer]
         held = contiguous_registers(layout, dim)
         masked = held if op.mask is None else self.facts[op.mask].constancy[dim]
@@ -220,7 +223,7 @@ class _Group:
         if fact.contiguity[dim] == 1:
             passes = _APART if held == 1 and self._is_apart(op) else _SCATTERED
         elif not isinstance(op, LoadOp) and moved < held and moved * size < _SECTOR:
-            passes *= 2
+            passes *= _IN_PARTS
         return _times(op) * self.warps * layout.in_size(REGISTER) / moved * (ISSUE + passes)
 
     def _of_combined(self, op: ReduceOp | ScanOp, layout: LinearLayout) -> float:
