@@ -15,6 +15,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import field
 
 from tilewright.aot.far_compile import compile_far
+from tilewright.aot.misses import prepare
 from tilewright.aot.spec import KernelSpec
 from tilewright.aot.variants import generic_of
 from tilewright.backends import GPUTarget
@@ -71,6 +72,8 @@ def precompile(
         kernels = _compiled(ordered, executor, target, terminal)
     if target is None:
         load_once(kernels)
+        for kernel in dict.fromkeys(spec.kernel for spec in ordered):
+            prepare(kernel)
     return Precompiled(tuple(ordered), tuple(kernels), len(generic), _groups(ordered, kernels))
 
 

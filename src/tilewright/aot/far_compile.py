@@ -17,7 +17,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, cast
 
 from tilewright.aot.spec import KernelSpec
 from tilewright.aot.spec_file import read_spec, spec_header, spec_text
@@ -132,6 +132,11 @@ class _WorkerProcess:
                 self._running = None
                 return False
 
+    def start(self) -> None:
+        """Start the process, if it is not running."""
+        with self._lock:
+            self._started()
+
     def _started(self) -> subprocess.Popen[str]:
         if self._running is not None:
             owner, process = self._running
@@ -160,6 +165,11 @@ class _WorkerProcess:
 _process = _WorkerProcess()
 
 
+def start_worker() -> None:
+    """Start the worker process, so that the first job does not wait for it."""
+    _process.start()
+
+
 def serve() -> None:
     """The work of the worker process: a job from each line of its input, until that ends."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -172,8 +182,3 @@ def serve() -> None:
             answer = f"failed: {problem!r}".replace("\n", " ")
         answers.write(answer + "\n")
         answers.flush()
-
-
-def worker_process() -> Any:
-    """The worker process, for tests."""
-    return _process

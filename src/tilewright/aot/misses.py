@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Callable
 from queue import SimpleQueue
 
-from tilewright.aot.far_compile import compile_in_worker
+from tilewright.aot.far_compile import compile_in_worker, start_worker
 from tilewright.aot.spec import KernelSpec
 from tilewright.runtime import (
     BoundCall,
@@ -79,12 +79,14 @@ class LaunchMisses:
         # with the values of this launch, as for every entry of native dispatch
         generic = generic_call(call)
         variant = self._cache.by_key.get(generic.key)
-        return None if variant is None else RecordedLaunch(generic, variant)
+        return None if variant is None else RecordedLaunch(generic, variant, served=call.key)
 
     def _report(self, call: BoundCall, mode: str) -> None:
         """Record the event, and print it under "log"."""
-        reason = difference(call.named_keys, self._cache.seen)
         recorder = current_recorder()
+        if recorder is None and mode != "log":
+            return  # before the comparison of launch keys, which takes longest
+        reason = difference(call.named_keys, self._cache.seen)
         if recorder is not None:
             recorder.record(VariantMissed(call.kernel, mode, mode == "generic", reason))
         if mode == "log":
@@ -106,24 +108,24 @@ class LaunchMisses:
         if call.key not in self._serving:
             detached = detached_call(call)
             self._serving[call.key] = detached
-            add_work(lambda: self._replace(detached, variant))
+            add_work(lambda: self._make(detached))
         variant.check_globals()
         return variant
 
-    def _replace(self, call: BoundCall, generic: Variant) -> None:
+    def _make(self, call: BoundCall) -> None:
         """Compile and load a variant, and let launches find it. Called by the worker."""
         cache = self._cache
         try:
             if cache.in_memory(call) is None and isinstance(cache.kernel, JITFunction):
                 compile_in_worker(KernelSpec.of_call(cache.kernel, call))
             _activate(call.device)
-            cache.add_variant(call)
+            variant = cache.add_variant(call)
         except synchronous(TilewrightError, OSError) as problem:
             text = f"{call.kernel} stays without facts: {problem}"
             warnings.warn_explicit(text, TilewrightWarning, __file__, 0)
             return
-        cache.drop_entries(generic)
         self._serving.pop(call.key, None)
+        cache.replace_entries(call, variant)
 
 
 def _activate(device: str) -> None:
@@ -152,6 +154,14 @@ class _Worker:
 
 _workers: dict[int, _Worker] = {}
 _lock = ForkLock()
+
+
+def prepare(kernel: JITFunction) -> None:
+    """Import what a miss of a kernel needs, and start the worker, before a launch does."""
+    if kernel.on_miss != "compile":
+        kernel.variant_cache.prepare_misses()
+    if kernel.on_miss == "generic":
+        add_work(start_worker)
 
 
 def add_work(work: Callable[[], None]) -> None:

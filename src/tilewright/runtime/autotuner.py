@@ -242,7 +242,8 @@ class Autotuner(DispatchedLaunches, KernelWrapper):
         if launch is None:
             return None
         self._launched_natively[id(config)] = config
-        return RecordedLaunch(launch.call, launch.variant, checks, (self._latest, id(config)))
+        note = self._latest, id(config)
+        return RecordedLaunch(launch.call, launch.variant, checks, note, launch.served)
 
     def warmup(self, *args: object, grid: object = None, **keywords: Any) -> list[Any]:
         """Compile every configuration that is not pruned; a list of compiled kernels."""

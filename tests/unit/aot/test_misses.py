@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ import tilewright.language as tl
 from tests.unit.aot.kernels import scale
 from tests.unit.aot.test_variants import counted
 from tilewright.aot.misses import LaunchMisses, add_work
-from tilewright.runtime import JITFunction
+from tilewright.runtime import BoundCall, JITFunction, RecordedLaunch
 from tilewright.support import (
     ListRecorder,
     TilewrightWarning,
@@ -90,10 +91,56 @@ def test_entries_of_native_dispatch_are_replaced(tmp_path: Any) -> None:
         kernel = new_scale("generic")
         first = [kernel[(2,)](X.copy(), 16, 2.0, BLOCK=32).hash for _ in range(4)]
         wait(lambda: not pending(kernel))
-        later = [kernel[(2,)](X.copy(), 16, 2.0, BLOCK=32).hash for _ in range(4)]
+        time.sleep(0.05)  # the worker replaces the entry last
+        x, entered = X.copy(), list[str]()
+        sys.setprofile(
+            lambda frame, event, _: (
+                entered.append(frame.f_code.co_name) if event == "call" else None
+            )
+        )
+        launched = kernel[(2,)](x, 16, 2.0, BLOCK=32)
+        sys.setprofile(None)
+        later = [launched.hash, kernel[(2,)](x, 16, 2.0, BLOCK=32).hash]
+    assert entered == ["__getitem__"]
     assert first[0] != later[-1]
     assert len(set(later)) == 1
     assert kernel.warmup("*fp32:16", "i32:16,>=0", "fp32", BLOCK=32).hash == later[0]
+
+
+def test_entries_of_tuned_kernels_are_made_again(tmp_path: Any) -> None:
+    with settings().cache.scope(dir=tmp_path):
+        kernel = new_scale("generic")
+        tuned = tilewright.autotune([tilewright.Config({"BLOCK": 32})], key=[])(kernel)
+        assert isinstance(tuned, tilewright.Autotuner)
+        launch = tuned[(2,)]
+        first = [launch(X.copy(), 16, 2.0).hash for _ in range(4)]
+        wait(lambda: not pending(kernel))
+        time.sleep(0.05)
+        later = {launch(X.copy(), 16, 2.0).hash for _ in range(4)}
+    assert later == {kernel.warmup("*fp32:16", "i32:16,>=0", "fp32", BLOCK=32).hash}
+    assert first[0] not in later
+
+
+def test_a_variant_that_is_loaded_before_the_entry_exists_is_found(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with settings().cache.scope(dir=tmp_path):
+        kernel = new_scale("generic")
+        for _ in range(3):
+            kernel[(2,)](X.copy(), 3, 2.0, BLOCK=32)
+        find, seen = kernel.variant_cache.recorded, list[bool]()
+
+        def recorded(call: BoundCall) -> RecordedLaunch | None:
+            found = find(call)
+            if not seen:  # the first query is answered before the worker is done
+                wait(lambda: not pending(kernel))
+            seen.append(found is not None and found.served is not None)
+            return found
+
+        monkeypatch.setattr(kernel.variant_cache, "recorded", recorded)
+        hashes = [kernel[(2,)](X.copy(), 16, 2.0, BLOCK=32).hash for _ in range(3)]
+    assert seen == [True, False, False]
+    assert hashes[0] != hashes[1] == hashes[2]
 
 
 def test_native_entries_without_facts_pass_integers_that_are_1(tmp_path: Any) -> None:

@@ -47,6 +47,8 @@ class Entry(Memory):
     ) -> None:
         super().__init__()
         call, self.variant = record.call, record.variant
+        self.served = record.served
+        self.names: Sequence[str] = ()
         place, note = record.note or (None, 0)
         self.fields = CacheEntry(
             kernel=self.object(self.variant.kernel),
@@ -64,6 +66,14 @@ class Entry(Memory):
         """Address of an array's first word."""
         self.kept.append(place)
         return place.buffer_info()[0]
+
+    def with_variant(self, record: RecordedLaunch) -> Entry:
+        """The entry for the same descriptors, of a launch with another variant."""
+        entry = Entry(record, argument_sources(self.names, record.call))
+        # the identities, and the names and defaults in memory of this entry
+        entry.kept += self.kept
+        entry.set(names=self.fields.names or 0, defaults=self.fields.defaults or 0)
+        return entry
 
     def set(self, **fields: int) -> None:
         """Set further fields of the structure."""

@@ -155,6 +155,17 @@ class DispatchTable:
             self._fill_table()
         del dropped  # after the table, since other threads may have found the entries there
 
+    def replace(self, served: tuple[object, ...], record: RecordedLaunch) -> None:
+        """Run a variant in place of the one without facts that serves a launch key."""
+        for descriptors, entry in list(self._entries.items()):
+            if entry.served != served:
+                continue
+            if entry.names:
+                self.add(descriptors, entry.with_variant(record))
+            else:
+                # a prepared or tuned launch, which is made from Python once more
+                self.retain({other.variant for other in self._entries.values()} - {entry.variant})
+
     def _fill_table(self) -> None:
         table = [0] * len(self._table)
         for entry in self._entries.values():
@@ -187,6 +198,7 @@ class Dispatcher:
         self._table = DispatchTable(name, flags, python, self._launch_and_add, state)
         self.launch = self._table.launch
         self.note_launches = self._table.note_launches
+        self.replace = self._table.replace
 
     def _launch_and_add(
         self, descriptors: bytes, grid: object, /, *args: object, **named: object
@@ -196,13 +208,32 @@ class Dispatcher:
         with user_boundary:
             kernel = self._python(grid, *args, **named)
             # after the launch, which created the variant or raised an error
-            record = self._find(args, named)
-            if record is not None and _can_learn(record.call, args, named):
-                self._table.add(descriptors, _learned(args, named, record))
-            else:
+            if not self._add(descriptors, args, named):
                 self._failures += 1
             self._set_adding()
         return kernel
+
+    def _add(
+        self, descriptors: bytes, args: tuple[object, ...], named: Mapping[str, object]
+    ) -> bool:
+        """Add the entry of a launch that was made; False if its descriptors do not decide the
+        variant."""
+        record = self._find(args, named)
+        if record is None or not _can_learn(record.call, args, named):
+            return False
+        self._table.add(descriptors, _learned(args, named, record))
+        # the own variant may have been loaded before there was an entry to replace
+        return (
+            record.served is None
+            or self._is_current(record, args, named)
+            or self._add(descriptors, args, named)
+        )
+
+    def _is_current(
+        self, record: RecordedLaunch, args: tuple[object, ...], named: Mapping[str, object]
+    ) -> bool:
+        found = self._find(args, named)
+        return found is not None and found.variant is record.variant
 
     def retain(self, variants: Collection[Variant]) -> None:
         """Drop the entries of other variants."""
@@ -220,6 +251,8 @@ def _learned(
     call = record.call
     names = [*(param.name for param in call.params[: len(args)]), *named]
     entry = Entry(record, argument_sources(names, call))
+    if record.note is None and not record.checks:
+        entry.names = names
     # Descriptors hold addresses of objects, which must not be freed: a new object could get the
     # address, and match.
     entry.kept += map(identities, [*args, *named.values()])

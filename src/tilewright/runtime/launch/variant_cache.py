@@ -108,13 +108,15 @@ class RecordedLaunch:
     cache entry.
 
     checks: conditions, besides the globals of the variant, under which the entry is valid; note:
-    an array of one word and what each launch writes to it.
+    an array of one word and what each launch writes to it; served: the launch key, if the variant
+    without facts serves in place of the launch's own.
     """
 
     call: BoundCall
     variant: Variant
     checks: tuple[GlobalCheck, ...] = ()
     note: tuple[array[int], int] | None = None
+    served: tuple[object, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +145,10 @@ class NativeDispatch(Protocol):
 
     def retain(self, variants: Collection[Variant]) -> None:
         """Drop the cache entries of all other variants."""
+        ...
+
+    def replace(self, served: tuple[object, ...], record: RecordedLaunch) -> None:
+        """Run a variant in place of the one without facts that serves a launch key."""
         ...
 
 
@@ -284,8 +290,12 @@ class VariantCache:
         mode = self.on_miss or self._limits.on_miss
         if mode == ON_MISS[0] or "check" in call.options:
             return self.add_variant(call)
+        return self.prepare_misses().variant(call, mode)
+
+    def prepare_misses(self) -> Misses:
+        """The treatment of launches without a variant, imported at its first use."""
         misses = self.misses = self.misses or cast("Misses", _misses(self))
-        return misses.variant(call, mode)
+        return misses
 
     def recorded(self, call: BoundCall) -> RecordedLaunch | None:
         """The launch with the variant that it runs at present, if that is in memory."""
@@ -298,11 +308,10 @@ class VariantCache:
         """The kernel that a launch needs, if it is compiled; it may not be loaded."""
         return self.kernels.made.get(self._request(call, is_warmup=False)[0])
 
-    def drop_entries(self, variant: Variant) -> None:
-        """Drop a variant from native dispatch: the next launches look for a better one."""
-        kept = {*self.by_key.values()} - {variant}
-        for dispatch in self._dispatches:
-            dispatch.retain(kept)
+    def replace_entries(self, call: BoundCall, variant: Variant) -> None:
+        """Let native dispatch run a variant for the launches that one without facts has served."""
+        for dispatch in list(self._dispatches):
+            dispatch.replace(call.key, RecordedLaunch(call, variant))
 
     def add_variant(self, call: BoundCall) -> Variant:
         """The new variant of a launch, compiled and loaded. Errors: as of `variant`."""
