@@ -10,10 +10,11 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.kernels.conftest import Outcomes
@@ -113,12 +114,22 @@ def launches(package: str) -> str:
     return "\n".join(line for line in lines if any(word in line for word in words))
 
 
-def loaded_package(program: Callable[..., Outcomes], folder: Path) -> dict[str, Any]:
-    """What a process without Tilewright says of a package."""
-    package = str(folder / "model.pt2")
-    made = program(folder, package, script=CPP_PROGRAMS)["program"]
-    assert made["path"] == package
-    shutil.rmtree(folder / "inductor")  # the package has all that it needs
+@pytest.fixture(scope="session")
+def package(program: Callable[..., Outcomes], once: Callable[..., Any]) -> str:
+    """The path of a package, next to which is nothing that it was made with."""
+
+    def make(folder: Path) -> str:
+        path = str(folder / "model.pt2")
+        made = program(folder, path, script=CPP_PROGRAMS)["program"]
+        assert made["path"] == path
+        shutil.rmtree(folder / "inductor")  # the package has all that it needs
+        return path
+
+    return once("package", make)
+
+
+def loaded_package(package: str) -> dict[str, Any]:
+    """The outcome of a package in a process without Tilewright."""
     alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     command = [sys.executable, "-X", "faulthandler", "-W", "ignore"]
     command += [str(Path(__file__).with_name(CPP_PROGRAMS)), "--load", package]
@@ -128,18 +139,103 @@ def loaded_package(program: Callable[..., Outcomes], folder: Path) -> dict[str, 
 
 
 @needs_compiler
-def test_packages_run_without_tilewright(program: Callable[..., Outcomes], tmp_path: Path) -> None:
-    loaded = loaded_package(program, tmp_path)
+def test_packages_run_without_tilewright(package: str) -> None:
+    loaded = loaded_package(package)
     assert loaded["error"] < 1e-5
     assert "index out of bounds" in loaded["failure"]
 
 
 @needs_compiler
 @pytest.mark.gpu
-def test_packages_run_on_a_gpu(program: Callable[..., Outcomes], tmp_path: Path) -> None:
-    loaded = loaded_package(program, tmp_path)
+def test_packages_run_on_a_gpu(package: str) -> None:
+    loaded = loaded_package(package)
     assert loaded["error"] < 1e-5
     assert not loaded["failure"]
+
+
+# --- in C++, without Python -----------------------------------------------------------------------
+
+
+def write_tensor(path: Path, tensor: Any) -> str:
+    """Write a tensor as `torch_package_runner.cpp` reads it."""
+    kind = {torch.float32: 0, torch.int64: 1}[tensor.dtype]
+    head = np.array([kind, tensor.dim(), *tensor.shape], np.int64)
+    path.write_bytes(head.tobytes() + tensor.cpu().contiguous().numpy().tobytes())
+    return str(path)
+
+
+def read_tensor(path: Path) -> Any:
+    content = path.read_bytes()
+    rank = int(np.frombuffer(content, np.int64, 2)[1])
+    shape = np.frombuffer(content, np.int64, rank, 16)
+    elements = np.frombuffer(content, np.float32, offset=16 + 8 * rank)
+    return torch.from_numpy(elements.reshape(shape).copy())
+
+
+@pytest.fixture(scope="session")
+def runner(once: Callable[..., Any]) -> str:
+    """The C++ program, linked with PyTorch's libraries but none of Python's."""
+
+    def build(folder: Path) -> str:
+        root = Path(str(torch.__file__)).parent
+        libraries = ["torch_cpu", "c10"]
+        if torch.cuda.is_available():
+            libraries += ["torch", "torch_cuda", "c10_cuda"]
+        source = Path(__file__).with_name("torch_package_runner.cpp")
+        command = ["g++", "-std=c++20", "-O0", f"-I{root / 'include'}", str(source)]
+        command += [f"-I{root / 'include/torch/csrc/api/include'}", f"-L{root / 'lib'}"]
+        command += ["-Wl,--no-as-needed", *(f"-l{name}" for name in libraries), "-ldl"]
+        command += [f"-Wl,-rpath,{root / 'lib'}", "-o", str(folder / "runner")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return str(folder / "runner")
+
+    return once("runner", build)
+
+
+def run_in_cpp(
+    runner: str, package: str, folder: Path, inputs: Sequence[Any]
+) -> subprocess.CompletedProcess[str]:
+    """Run a package on inputs; its four outputs are written to the folder."""
+    device = "cuda:0" if torch.cuda.is_available() else "cpu"
+    given = [write_tensor(folder / f"input{i}", tensor) for i, tensor in enumerate(inputs)]
+    outputs = [str(folder / f"output{i}") for i in range(4)]
+    command = [runner, package, device, *given, "--", *outputs]
+    alone = {name: text for name, text in os.environ.items() if not name.startswith("PYTHON")}
+    return subprocess.run(command, env=alone, capture_output=True, text=True, check=False)
+
+
+def model_outputs(x: Any, y: Any, index: Any) -> list[Any]:
+    """The outputs of `torch_cpp_programs.Model`."""
+    rows = torch.softmax(torch.sin(x) * y + 1, -1)
+    return [rows.sum(0), rows[:, index] * 2, (x / 8).flatten().cumsum(0), y * 0.25 + 1]
+
+
+@needs_compiler
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("rows", [40, 51])
+def test_packages_run_in_cpp_without_python(
+    runner: str, package: str, tmp_path: Path, rows: int
+) -> None:
+    torch.manual_seed(rows)
+    inputs = [torch.randn(rows, 500), torch.randn(rows, 500), torch.randint(0, 500, (20,))]
+    done = run_in_cpp(runner, package, tmp_path, inputs)
+    assert done.returncode == 0, done.stderr
+    for place, expected in enumerate(model_outputs(*inputs)):
+        found = read_tensor(tmp_path / f"output{place}")
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+@needs_compiler
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.skipif(
+    torch.cuda.is_available(), reason="a failed assertion on a GPU ends the process"
+)
+def test_failed_assertions_are_exceptions_in_cpp(runner: str, package: str, tmp_path: Path) -> None:
+    inputs = [torch.randn(40, 500), torch.randn(40, 500), torch.full((20,), 1000)]
+    done = run_in_cpp(runner, package, tmp_path, inputs)
+    assert done.returncode == 2
+    assert "index out of bounds" in done.stderr
 
 
 @needs_compiler
