@@ -28,7 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--library", action="append", default=[], choices=_LIBRARIES,
                         help="also build a library with the system's C compiler, "
                         "or with zig's")  # fmt: skip
-    parser.add_argument("--rust", action="store_true", help="also write a Rust crate (needs so)")
+    parser.add_argument(
+        "--rust", action="store_true", help="also write a Rust crate with the shared library"
+    )
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -38,10 +40,13 @@ def run(chosen: argparse.Namespace) -> int:
     bundle = building.build_from_spec(
         name, chosen.spec, chosen.target, windows="dll" in chosen.library
     )
-    paths = bundle.write(chosen.output)
-    for kind in chosen.library:
-        linking = import_late("tilewright.aot.bundle.bundle_library")
-        paths.append(linking.build_library(chosen.output, name, kind))
+    paths: list[Path] = bundle.write(chosen.output)
+    linking = import_late("tilewright.aot.bundle.bundle_library")
+    kinds = dict.fromkeys([*chosen.library, *(["so"] if chosen.rust else [])])
+    libraries = {kind: linking.build_library(chosen.output, name, kind) for kind in kinds}
+    paths += libraries.values()
+    if chosen.rust:
+        paths += bundle.write_crate(chosen.output, libraries["so"])
     for path in paths:
         print(path)
     return 0

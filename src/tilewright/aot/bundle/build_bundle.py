@@ -20,6 +20,7 @@ from tilewright.aot.bundle.bundle_source import source_text
 from tilewright.aot.bundle.bundle_targets import bundle_targets
 from tilewright.aot.bundle.cuda_tables import PTX, cuda_codes
 from tilewright.aot.bundle.planned_variants import planned_variant
+from tilewright.aot.bundle.rust_crate import rust_files
 from tilewright.aot.spec_file import read_spec
 from tilewright.backends import GPUTarget, backend_named
 from tilewright.support import errors
@@ -32,19 +33,28 @@ ABI = 1
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """The files of a bundle, by name."""
+    """The files of a bundle, by name; crate: those of its Rust crate."""
 
     name: str
     files: Mapping[str, bytes]
+    crate: Mapping[str, str]
 
     def write(self, folder: Path) -> list[Path]:
         """Write the files into a folder, which is created if it is missing. Errors: OSError."""
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, content in self.files.items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-        return [folder / name for name in self.files]
+        return _write(folder, self.files)
+
+    def write_crate(self, folder: Path, library: Path) -> list[Path]:
+        """Write the Rust crate, with the shared library, into `rust/`. Errors: OSError."""
+        texts = {name: text.encode() for name, text in self.crate.items()}
+        return _write(folder, {**texts, f"rust/src/{library.name}": library.read_bytes()})
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return [folder / name for name in files]
 
 
 def build_from_spec(
@@ -80,7 +90,7 @@ def build_bundle(
     }
     files = {file: text.encode() for file, text in texts.items()}
     manifest = _manifest(name, key, kernels, resolved, files)
-    return Bundle(name, {**files, f"{name}.json": manifest})
+    return Bundle(name, {**files, f"{name}.json": manifest}, rust_files(name, kernels))
 
 
 def _key(kernels: Sequence[BundleKernel], targets: Sequence[GPUTarget]) -> str:

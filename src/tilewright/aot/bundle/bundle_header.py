@@ -10,6 +10,16 @@ from tilewright.ir.types import DType, PointerType, Scalar
 _TYPES = Path(__file__).with_name("bundle_types.h")
 
 _FLOATS = {"f32": "float", "f64": "double"}
+_RESERVED = frozenset(
+    "alignas alignof and asm auto bool break case catch char class const constexpr continue "
+    "default delete do double else enum explicit export extern false float for friend goto if inline int "
+    "long mutable namespace new not nullptr operator or private protected public register restrict "
+    "return short signed sizeof static static_assert struct switch template this thread_local "
+    "throw true try typedef typename typeof union unsigned using virtual void volatile while xor "
+    "grid grid_x grid_y grid_z queue words".split()
+)
+"""Keywords of C and C++, and names of variables in the functions of a bundle."""
+
 _BITS_ONLY = ("f16", "bf16")
 
 
@@ -52,9 +62,15 @@ def prototype(bundle: str, kernel: BundleKernel) -> str:
         parameters += [f"int64_t grid_{axis}" for axis in "xyz"]
     for name, type_ in kernel.arguments.items():
         parameters.append(declaration(name, type_, name in kernel.stored))
-    parameters += [f"int64_t {name}" for name in kernel.choices]
+    parameters += [f"int64_t {c_name(name)}" for name in kernel.choices]
     head = f"int {bundle}_{kernel.name}("
     return head + _wrapped(parameters, len(head)) + ")"
+
+
+def c_name(name: str) -> str:
+    """The name of a parameter in C."""
+    text = "".join(char if char.isascii() else f"_u{ord(char):04x}" for char in name)
+    return f"{text}_" if text in _RESERVED or text.startswith("tw_") else text
 
 
 def declaration(name: str, type_: Scalar, stored: bool) -> str:
@@ -62,8 +78,10 @@ def declaration(name: str, type_: Scalar, stored: bool) -> str:
     if isinstance(type_, PointerType):
         element = type_.element
         typed = element.name in _FLOATS or (element.is_integer and not element.is_bool)
-        return f"{'' if stored else 'const '}{_c_type(element) if typed else 'void'} *{name}"
-    return f"{_c_type(type_)} {name}"
+        return (
+            f"{'' if stored else 'const '}{_c_type(element) if typed else 'void'} *{c_name(name)}"
+        )
+    return f"{_c_type(type_)} {c_name(name)}"
 
 
 def _c_type(type_: DType) -> str:

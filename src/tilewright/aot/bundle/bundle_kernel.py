@@ -15,6 +15,9 @@ from tilewright.support.data_class import dataclass
 MULTIPLE, EQUAL, AT_LEAST, AT_MOST = "TW_MULTIPLE", "TW_EQUAL", "TW_AT_LEAST", "TW_AT_MOST"
 
 
+_OWN_FUNCTIONS = ("abi", "error", "load", "set_threads")
+
+
 @dataclass(frozen=True, slots=True)
 class Fact:
     """A property of an argument, which a variant relies on. kind: a constant of bundle_runtime.c"""
@@ -92,6 +95,8 @@ def _kernel(
     name: str, plans: Sequence[PlannedVariant], targets: Sequence[GPUTarget]
 ) -> BundleKernel:
     first = plans[0]
+    if name in _OWN_FUNCTIONS:
+        raise errors.InvalidBundle(name, "each bundle has a function of this name")
     for plan in plans[1:]:
         for what, one, other in (
             ("arguments", {**plan.arguments}, {**first.arguments}),

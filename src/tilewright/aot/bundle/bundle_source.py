@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 
-from tilewright.aot.bundle.bundle_header import prototype
+from tilewright.aot.bundle.bundle_header import c_name, prototype
 from tilewright.aot.bundle.bundle_kernel import BundleKernel, BundleVariant, is_integer
 from tilewright.aot.bundle.bundle_targets import CPU_LEVELS, MACROS, architecture_of
 from tilewright.aot.bundle.cuda_tables import (
@@ -276,14 +276,15 @@ def _functions(bundle: str, kernels: Sequence[BundleKernel]) -> Iterator[str]:
 def _function(bundle: str, kernel: BundleKernel) -> Iterator[str]:
     yield f"\n{prototype(bundle, kernel)} {{"
     words = [_word(name, type_) for name, type_ in kernel.arguments.items()]
-    words += [f"(uint64_t){name}" for name in kernel.choices]
+    words += [f"(uint64_t){c_name(name)}" for name in kernel.choices]
     yield f"    uint64_t words[TW_WORDS] = {{{', '.join(words) or '0'}}};"
     if kernel.grid is None:
         sizes = ("grid_x", "grid_y", "grid_z")
     else:
         integers = [name for name, type_ in kernel.arguments.items() if is_integer(type_)]
         constants = kernel.variants[0].constants
-        sizes = grid_in_c(kernel.grid, kernel.name, [*integers, *kernel.choices], constants)
+        known = {name: c_name(name) for name in (*integers, *kernel.choices)}
+        sizes = grid_in_c(kernel.grid, kernel.name, known, constants)
     yield "    const int64_t grid[3] = {"
     yield from (f"        {size}," for size in sizes)
     yield "    };"
@@ -291,7 +292,8 @@ def _function(bundle: str, kernel: BundleKernel) -> Iterator[str]:
     yield "}"
 
 
-def _word(name: str, type_: Scalar) -> str:
+def _word(argument: str, type_: Scalar) -> str:
+    name = c_name(argument)
     if isinstance(type_, PointerType):
         return f"(uint64_t)(uintptr_t){name}"
     if type_.name in ("f32", "f64"):

@@ -9,7 +9,7 @@ compile-time integers. The C functions (grid_arithmetic.h) compute as Python doe
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from tilewright.support import errors
 
@@ -25,14 +25,14 @@ _LONGEST = 1 << 62
 
 
 def grid_in_c(
-    text: str, kernel: str, arguments: Sequence[str], constants: Mapping[str, object]
+    text: str, kernel: str, arguments: Mapping[str, str], constants: Mapping[str, object]
 ) -> tuple[str, str, str]:
     """The three sizes of a grid as expressions of C.
 
-    arguments: names of integers in the C function; constants: compile-time values by name.
+    arguments: integers of the C function, by name in Python; constants: compile-time values.
     Errors: InvalidOption, with the part that has no meaning in C.
     """
-    names = {name: f"(int64_t){name}" for name in arguments}
+    names = {name: f"(int64_t){there}" for name, there in arguments.items()}
     names |= {n: _literal(v) for n, v in constants.items() if _is_integer(v) and n not in names}
     translation = _Translation(kernel, names)
     try:

@@ -49,6 +49,18 @@ def scale(x, factor, wide, n, BLOCK: tl.constexpr):
 
 
 @tilewright.jit
+def reserved(queue, double, int, match: tl.constexpr):
+    """Parameters whose names are keywords of C or of Rust, or variables of a bundle."""
+    i = tl.arange(0, 16)
+    tl.store(queue + i, tl.load(queue + i) * double + int + match)
+
+
+@tilewright.jit
+def load(x):
+    tl.store(x, 1.0)
+
+
+@tilewright.jit
 def printing(x):
     tl.device_print("x", tl.load(x))
 
@@ -94,3 +106,9 @@ def tutorial_spec() -> KernelSpec:
         {"num_warps": 8},
         "cdiv(M, BLOCK_M) * cdiv(N, BLOCK_N)",
     )
+
+
+def reserved_specs() -> list[KernelSpec]:
+    """Two variants, so that one of the names is that of a choice."""
+    arguments = {"queue": "*fp32", "double": "fp32", "int": "i32"}
+    return [KernelSpec(reserved, arguments, {"match": n}, grid="int // int") for n in (1, 2)]

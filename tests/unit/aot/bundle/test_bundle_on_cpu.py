@@ -8,8 +8,10 @@ import pytest
 
 from tests.unit.aot.bundle.bundle_kernels import (
     add_specs,
+    load,
     matmul_specs,
     printing,
+    reserved_specs,
     scale_spec,
     softmax_spec,
 )
@@ -221,6 +223,26 @@ int main(void) {
     assert lines[1].startswith("3 scale: no variant for 'n' = 99") and "equal to 100" in lines[1]
     assert lines[2].startswith("9 scale: an assertion failed in program (0, 0, 0)")
     assert "wide is positive" in lines[2]
+
+
+def test_names_that_c_reserves(tmp_path: Path) -> None:
+    bundle_of("demo", reserved_specs(), "x86-64-v3", "aarch64").write(tmp_path)
+    source = r"""
+#include "demo.h"
+#include <stdio.h>
+int main(void) {
+    static float x[16] = {1, 2, 3};
+    int status = demo_reserved(NULL, x, 2.0f, 10, 2);
+    printf("%d %g %g\n", status, x[0], x[2]);
+    return 0;
+}
+"""
+    assert run_checked([str(compiled(tmp_path, source, bundles=["demo"]))]) == "0 14 18\n"
+
+
+def test_names_of_the_bundle_itself() -> None:
+    with pytest.raises(errors.InvalidBundle, match="'load' cannot .* a function of this name"):
+        bundle_of("demo", [KernelSpec(load, {"x": "*fp32"})], "x86-64-v3")
 
 
 def test_two_bundles_in_one_program(demo: Path) -> None:

@@ -35,7 +35,7 @@ def test_c_and_python_agree(tmp_path: Path) -> None:
     lines = ["#include <stdbool.h>", "#include <stdint.h>", "#include <stdio.h>"]
     lines += [HEADER.read_text(), "static void all(int32_t n, int32_t m) {"]
     for text in EXPRESSIONS:
-        (size, *_) = grid_in_c(text, "k", ["n", "m"], {"BLOCK": 64, "ACTIVATION": "relu"})
+        (size, *_) = grid_in_c(text, "k", {"n": "n", "m": "m"}, {"BLOCK": 64, "ACTIVATION": "relu"})
         lines.append(f'    printf("%lld\\n", (long long){size});')
     lines += [
         "}",
@@ -56,4 +56,4 @@ def test_c_and_python_agree(tmp_path: Path) -> None:
 )
 def test_what_has_no_meaning_in_c(text: str) -> None:
     with pytest.raises(errors.InvalidOption, match="grid of 'k'"):
-        grid_in_c(text, "k", ["n"], {})
+        grid_in_c(text, "k", {"n": "n"}, {})
