@@ -22,7 +22,8 @@ fn main() {
             scope.spawn(move || {
                 let x: Vec<f32> = (0..5000).map(|i| i as f32).collect();
                 let mut out = vec![0f32; 5000];
-                let queue = Queue { threads: thread % 2, ..Queue::cpu() };
+                let mut queue = Queue::cpu();
+                queue.threads = thread % 2;
                 for _ in 0..20 {
                     let (from, to) = (x.as_ptr(), out.as_mut_ptr());
                     unsafe { bundle.add(&queue, from, from, to, 4999) }.unwrap();
