@@ -13,10 +13,10 @@ _FLOATS = {"f32": "float", "f64": "double"}
 _RESERVED = frozenset(
     "alignas alignof and asm auto bool break case catch char class const constexpr continue "
     "default delete do double else enum explicit export extern false float for friend goto if "
-    "inline int long mutable namespace new not nullptr operator or private protected public register "
-    "restrict return short signed sizeof static static_assert struct switch template this thread_local "
-    "throw true try typedef typename typeof union unsigned using virtual void volatile while xor "
-    "grid grid_x grid_y grid_z queue words".split()
+    "inline int long mutable namespace new not nullptr operator or private protected public "
+    "register restrict return short signed sizeof static static_assert struct switch template "
+    "this thread_local throw true try typedef typename typeof union unsigned using virtual void "
+    "volatile while xor grid grid_x grid_y grid_z queue words".split()
 )
 """Keywords of C and C++, and names of variables in the functions of a bundle."""
 
