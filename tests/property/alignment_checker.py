@@ -1,4 +1,5 @@
-"""Runs programs and compares every value with the alignment facts that are claimed of it.
+"""Runs programs and compares every value with the alignment facts and the range that are claimed of
+it.
 
 Facts need not hold where a program does what is undefined, or where a number wraps whose runs or
 whose sign matter (see the head of `analysis/alignment.py`); `NotDefined` says that it did.
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tests.property.integer_programs import IntegerPrograms, arguments
-from tilewright.analysis import Alignment, analyze_alignment
+from tilewright.analysis import Alignment, IntegerRange, analyze_alignment, integer_range
 from tilewright.interp import Array, ConcreteValue, Interpreter, Machine, Memory, numpy_dtype
 from tilewright.ir import Block, Function, Op, Value, print_function, verify
 from tilewright.ir.types import DType, PointerType, element_of, shape_of
@@ -44,6 +45,7 @@ class Checker(Interpreter):
     def __init__(self, function: Function, facts: dict[Value, Alignment]) -> None:
         super().__init__(Machine(Memory(), grid=(5, 1, 1), program=(3, 0, 0)))
         self.function, self.facts, self.wrapped = function, facts, False
+        self.ranges: dict[Value, IntegerRange | None] = {}
 
     def run(self, op: Op, inputs: Sequence[ConcreteValue]) -> list[ConcreteValue]:
         self._refuse_undefined(op, inputs)
@@ -88,6 +90,11 @@ class Checker(Interpreter):
         wrong = breach(fact, value, data)
         if wrong:
             self._fail(value, data, wrong)
+        if value not in self.ranges:
+            self.ranges[value] = integer_range(value)
+        known = self.ranges[value]
+        if known and not (known.low <= exact(data).min() and exact(data).max() <= known.high):
+            self._fail(value, data, f"is not within {known}")
 
     def _fail(self, value: Value, data: Array, what: str) -> None:
         text = print_function(self.function)

@@ -165,8 +165,9 @@ class IntegerPrograms:
     def _fill(self, size: int, depth: int) -> None:
         makers = [
             self._range, *[self._run] * 3, *[self._binary] * 6, *[self._divide] * 3, self._shift,
-            self._splat, self._compare, self._select, *[self._choose] * 3, self._cast, self._cast,
-            self._unary, *[self._reshape] * 5, self._offset, self._offset, self._hint, self._id,
+            *[self._scalars] * 3, self._splat, self._compare, self._select, *[self._choose] * 3,
+            self._cast, self._cast, self._unary, *[self._reshape] * 5,
+            self._offset, self._offset, self._hint, self._id,
         ]  # fmt: skip
         if depth < 2:
             makers += [self._for, self._if, self._while]
@@ -210,6 +211,12 @@ class IntegerPrograms:
         x = self._integer()
         x, y = self.random.sample((x, self._like(x.type)), 2)
         self._add(self.random.choice(_BINARY)(x, y))
+
+    def _scalars(self) -> None:
+        """An index of a kernel: a scalar from others."""
+        x, y = (self._pick(lambda v: v.type is i32) or self._number(i32) for _ in range(2))
+        y = y if self.random.random() < 0.7 else self._number(i32)
+        self._add(self.random.choice((AddOp, SubOp, SubOp, MinOp, MaxOp, RemOp, DivOp))(x, y))
 
     def _divide(self) -> None:
         x = self._integer()
@@ -350,6 +357,8 @@ class IntegerPrograms:
         with self._inside(before, before.args[1:], 0):
             limit = self._number(i32, (4, 5))
             go = self._emit(CompareOp(before.args[0], limit, predicate="lt")).result
+            if self.random.random() < 0.7:
+                go = self._emit(AndOp(go, self._order_of_scalars(before.args[1:]))).result
             passed = self._yielding(types)
             self._emit(ConditionOp(go, (before.args[0], *passed)))
         with self._inside(body, body.args[1:], depth + 1):
@@ -357,10 +366,17 @@ class IntegerPrograms:
             self._emit(YieldOp((following, *self._yielding(types))))
         self._add(WhileOp((count, *inits), before, body))
 
+    def _order_of_scalars(self, rather: Sequence[Value] = ()) -> Value:
+        """A comparison of two scalars, one of which is rather one of some values."""
+        x, y = (self._pick(lambda v: v.type is i32) or self._number(i32) for _ in range(2))
+        x = next((v for v in rather if v.type is i32), x)
+        x, y = self.random.sample((x, y), 2)
+        return self._emit(CompareOp(x, y, predicate=self.random.choice(COMPARISONS))).result
+
     def _if(self, depth: int) -> None:
         condition = self._pick(lambda v: v.type is i1)
-        if condition is None:
-            return
+        if condition is None or self.random.random() < 0.5:
+            condition = self._order_of_scalars()
         types = [v.type for v in self._carried()]
         blocks = Block(), Block()
         for block in blocks:

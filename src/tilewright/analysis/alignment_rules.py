@@ -109,28 +109,38 @@ def _transfer(op: Op, operands: Facts, promised: frozenset[Value]) -> Facts:
     if rule is not None:
         divides = isinstance(op, DivOp | RemOp)
         fact = rule(op, _without_wraps(op, operands, promised) if divides else operands)
-        return [bounded(r.type, fact, _sign(op, r, operands)) for r in op.results]
+        return [bounded(r.type, fact, _sign(op, r, operands, promised)) for r in op.results]
     if Trait.ELEMENTWISE in op.traits and operands:
         constancy = _constancy(*operands)
         return [_only_constant(result, constancy) for result in op.results]
     return [unknown(result.type) for result in op.results]
 
 
-def _sign(op: Op, result: Value, operands: Facts) -> Sign:
+def _sign(op: Op, result: Value, operands: Facts, promised: frozenset[Value]) -> Sign:
     if leaves_remainder(op):
         return operands[0].sign
     if is_place_in_grid(op):
         return Sign.NON_NEGATIVE
-    return sign_of(op, result.type, [x.sign for x in operands])
+    found = sign_of(op, result.type, [x.sign for x in operands])
+    # The operands of a difference decide its sign by relations only.
+    if found is Sign.UNKNOWN and isinstance(op, SubOp) and isinstance(result.type, DType):
+        return _related_sign(result, promised)
+    return found
+
+
+def _related_sign(value: Value, promised: frozenset[Value]) -> Sign:
+    """The sign by ranges."""
+    if not _is_natural(value, promised, divisors=True):
+        return Sign.UNKNOWN
+    known = _is_natural(value, promised, divisors=False)
+    return Sign.NON_NEGATIVE if known else Sign.ASSUMED
 
 
 def _without_wraps(op: Op, operands: Facts, promised: frozenset[Value]) -> Facts:
     """The facts of a division; a dividend that may wrap has an unknown sign."""
     x, y = operands
-    if x.value is None and not _is_natural(op.operands[0], promised, divisors=False):
-        assumed = _is_natural(op.operands[0], promised, divisors=True)
-        x = replace(x, sign=Sign.ASSUMED if assumed else Sign.UNKNOWN)
-    return x, y
+    sign = Sign.NON_NEGATIVE if x.value is not None else _related_sign(op.operands[0], promised)
+    return x if sign is Sign.NON_NEGATIVE else replace(x, sign=sign), y
 
 
 def _is_natural(value: Value, promised: frozenset[Value], divisors: bool) -> bool:

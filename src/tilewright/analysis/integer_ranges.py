@@ -6,18 +6,27 @@
     %h = arith.mul %c, 1103515245                       any i32: it wraps
 
 A sum, difference or product that may overflow wraps, so it may be any number of the type.
+`carried_ranges.py` has the fixpoint of loops, `scalar_bounds.py` the relations of scalars.
 
 `tile_index_range` makes the assumptions of docs/adr/0022-tile-indices-start-at-zero.md: a launch
 has at most `MOST_TILES` programs along an axis, a loop from a program number or with step 1 has at
-most as many iterations, and, if `divisors` is set, no divisor is negative.
+most as many iterations, and, if `divisors` is set, no divisor is negative, and loops start at the
+first tile of a program even where that is a product with an argument.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, cast
+from typing import cast
 
-from tilewright.analysis.index_relations import is_place_in_grid, leaves_remainder
+from tilewright.analysis.carried_ranges import Fixpoint, Known, carried_range, loop_of
+from tilewright.analysis.index_relations import (
+    is_counted,
+    is_place_in_grid,
+    leaves_remainder,
+    starts_work,
+)
+from tilewright.analysis.scalar_bounds import IntegerRange, ScalarBounds
 from tilewright.ir import Block, Function, Op, Value
 from tilewright.ir.types import DType, element_of
 from tilewright.ops import (
@@ -51,6 +60,7 @@ from tilewright.ops import (
     SplitOp,
     SubOp,
     TransposeOp,
+    WhileOp,
     XorOp,
     incoming_values,
 )
@@ -58,15 +68,11 @@ from tilewright.ops import (
 MOST_TILES = 1 << 20
 """The assumed bound on tile indices: programs along an axis, tiles of a loop."""
 
-_MOST_STEPS = 128
-"""The most ops that are visited for one value; addresses are sums of a few terms."""
+_MOST_VALUES = 128
+"""The most values of one query; addresses are sums of a few terms."""
 
-
-class IntegerRange(NamedTuple):
-    """The least and the largest value of an element."""
-
-    low: int
-    high: int
+_MOST_STEPS = 1024
+"""The most ranges that one query computes; a fixpoint computes those of a loop several times."""
 
 
 def integer_range(value: Value) -> IntegerRange | None:
@@ -85,10 +91,19 @@ def tile_index_range(
 
 
 class _Walk:
-    """The ranges of one query."""
+    """The ranges of one query.
+
+    known: by value; pending: those that are being computed; loops: those whose fixpoint is being
+    computed
+    """
+
+    divisors = False
 
     def __init__(self) -> None:
-        self.known: dict[Value, IntegerRange] = {}
+        self.known: Known = {}
+        self.pending: set[Value] = set()
+        self.loops: dict[ForOp | WhileOp, Fixpoint] = {}
+        self._steps = 0
 
     def of(self, value: Value) -> IntegerRange | None:
         """The range of a value, within that of its type."""
@@ -98,18 +113,39 @@ class _Walk:
         found = self.known.get(value)
         if found is None:
             anything = IntegerRange(element.min_int, element.max_int)
-            if len(self.known) >= _MOST_STEPS:
+            if len(self.known) >= _MOST_VALUES or self._steps >= _MOST_STEPS:
                 return anything
-            # A loop-carried value depends on itself.
+            self._steps += 1
+            # A relation of scalars may lead back to the value.
             self.known[value] = anything
+            self.pending.add(value)
             found = self.known[value] = _fitting(self._computed(value), anything)
+            self.pending.discard(value)
+        return found
+
+    def bounds(self, value: Value) -> IntegerRange:
+        """The range of a scalar integer."""
+        found = self.of(value)
+        assert found is not None
+        return found
+
+    def start(self, value: Value) -> IntegerRange:
+        """The range of a loop's initial value."""
+        return self.bounds(value)
+
+    def within_work(self, value: Value, loop: ForOp | WhileOp, found: IntegerRange) -> IntegerRange:
+        """The range of a carried scalar by the assumptions on tile indices."""
         return found
 
     def _computed(self, value: Value) -> IntegerRange | None:
         op = value.op
+        loop = loop_of(value)
+        if loop is not None and isinstance(value.type, DType):
+            return carried_range(value, loop, self)
         if sources := incoming_values(value):
             sides = [self.of(source) for source in sources]
-            return None if None in sides else _either(op, cast("list[IntegerRange]", sides))
+            found = None if None in sides else _either(op, cast("list[IntegerRange]", sides))
+            return self._in_body(value, found)
         if op is None:
             return self._argument(value)
         rule = _RULES.get(type(op))
@@ -120,7 +156,26 @@ class _Walk:
         ranges = [_BIT if _is_bit(operand) else self.of(operand) for operand in data]
         if None in ranges:
             return None
-        return self._by_rule(op, rule, cast("list[IntegerRange]", ranges))
+        return self._related(op, self._by_rule(op, rule, cast("list[IntegerRange]", ranges)))
+
+    def _in_body(self, value: Value, found: IntegerRange | None) -> IntegerRange | None:
+        """The range of a scalar in the body of a `while`, which runs where its condition holds."""
+        block = value.owner
+        loop = block.owner if isinstance(block, Block) else None
+        if found is None or not isinstance(loop, WhileOp) or not isinstance(value.type, DType):
+            return found
+        self.known[value] = found
+        return ScalarBounds(value, self).narrowed()
+
+    def _related(self, op: Op, found: IntegerRange | None) -> IntegerRange | None:
+        """The range of a scalar by its relations, where that of the operands says too little."""
+        type_ = op.results[0].type
+        if not isinstance(op, _RELATED) or not isinstance(type_, DType):
+            return found
+        if found is not None and 0 <= found.low and found.high <= type_.max_int:
+            return found
+        self.known[op.results[0]] = _fitting(found, IntegerRange(type_.min_int, type_.max_int))
+        return ScalarBounds(op.results[0], self).range() or found
 
     def _by_rule(self, op: Op, rule: _Rule, x: list[IntegerRange]) -> IntegerRange | None:
         if leaves_remainder(op) and x[0].low >= 0:
@@ -136,9 +191,7 @@ class _Walk:
             return IntegerRange(0, _max_of(value))
         if not isinstance(owner, ForOp):
             return None
-        lower, upper = self.of(owner.lower), self.of(owner.upper)
-        if lower is None or upper is None:
-            return None
+        lower, upper = self.start(owner.lower), self.bounds(owner.upper)
         return self.of_index(owner, lower, upper)
 
     def of_index(self, loop: ForOp, lower: IntegerRange, upper: IntegerRange) -> IntegerRange:
@@ -168,17 +221,29 @@ class _TileWalk(_Walk):
             found = self.known[value] = IntegerRange(0, min(max(found.high, 0), MOST_TILES))
         return found
 
+    def start(self, value: Value) -> IntegerRange:
+        found = self.bounds(value)
+        if self.divisors and found.low < 0 and starts_work(value):
+            return IntegerRange(0, MOST_TILES)
+        return found
+
+    def within_work(self, value: Value, loop: ForOp | WhileOp, found: IntegerRange) -> IntegerRange:
+        initial = incoming_values(value)[0]
+        counts = isinstance(loop, WhileOp) and starts_work(initial) and is_counted(value, loop)
+        if not counts or found.low < 0 or self.start(initial).high > MOST_TILES:
+            return found
+        return IntegerRange(found.low, min(found.high, MOST_TILES))
+
     def _by_rule(self, op: Op, rule: _Rule, x: list[IntegerRange]) -> IntegerRange | None:
-        if isinstance(op, DivOp) and self.divisors and x[0].low >= 0:
+        if isinstance(op, DivOp) and self.divisors and x[0].low >= 0 >= x[1].low:
             return IntegerRange(0, x[0].high)
         if leaves_remainder(op) and self.divisors:
             return x[0] if x[0].low >= 0 else None
-        rounded = _rounded_down(op)
-        if rounded is not None and self.divisors:
-            dividend = self.of(rounded)
-            if dividend is not None and dividend.low >= 0:
-                return IntegerRange(0, dividend.high)
-        return super()._by_rule(op, rule, x)
+        found, rounded = super()._by_rule(op, rule, x), _rounded_down(op)
+        dividend = self.of(rounded) if rounded is not None and self.divisors else None
+        if found is not None and dividend is not None and dividend.low >= 0:
+            return IntegerRange(0, min(found.high, dividend.high))
+        return found
 
     def of_index(self, loop: ForOp, lower: IntegerRange, upper: IntegerRange) -> IntegerRange:
         found = super().of_index(loop, lower, upper)
@@ -237,6 +302,9 @@ def _is_bit(value: Value) -> bool:
 
 _BIT = IntegerRange(0, 1)
 _GRID = (ProgramIdOp, NumProgramsOp)
+_RELATED = (AddOp, SubOp, MinOp, MaxOp, SelectOp)
+"""Ops whose ranges by relations are narrower."""
+
 _Rule = Callable[[Op, Sequence[IntegerRange]], IntegerRange | None]
 
 

@@ -239,10 +239,11 @@ class EagerDispatcher:
         for part in parts:
             self._decide(BOUND, part.handle)
         first, last, amount = (self._convert("index", part) for part in parts)
-        sign = cast("ConcreteValue", bounds[0].handle).sign if amount > 0 else Sign.UNKNOWN
+        lower = cast("ConcreteValue", bounds[0].handle)
+        sign = lower.sign if amount > 0 else Sign.UNKNOWN
         for number in range(first, last, amount):
             index = ConcreteValue(dtype, np.array(number, numpy_dtype(dtype)))
-            index.sign = sign
+            index.sign, index.work = sign, lower.work
             yield tensor(index)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import enum
+
 import numpy as np
 
 from tilewright.interp.kernel_memory import Span
@@ -17,15 +19,30 @@ _NOWHERE = Block()
 """Owner of all concrete values: they hold no op, and so no operands of it."""
 
 
+class Work(enum.IntFlag):
+    """The part of a number in the work of a program.
+
+    DERIVED: computed from a program number; FIRST: the first tile or step of a program, as the
+    compiler sees it; BROKEN: computed from one that wraps, or that is divided by a negative number,
+    which compiled kernels assume not to occur; LITERAL: a constant
+    """
+
+    NONE = 0
+    DERIVED = 1
+    FIRST = 2
+    BROKEN = 4
+    LITERAL = 8
+
+
 class ConcreteValue(Value):
     """An IR value with its elements.
 
     data: array in the type's shape (0-d for a scalar) and NumPy dtype; in a combine region that
     runs on whole slices, of any shape; root: for pointers, their argument, or None if it is
-    unknown; sign, part: see `tile_indices`; marks: see `access_checks`
+    unknown; sign, part, work: see `tile_indices`; marks: see `access_checks`
     """
 
-    __slots__ = ("data", "marks", "part", "root", "sign")
+    __slots__ = ("data", "marks", "part", "root", "sign", "work")
 
     def __init__(self, type_: Type, data: Array, root: Span | None = None, name: str = "") -> None:
         super().__init__(type_, _NOWHERE, 0, name)
@@ -33,6 +50,7 @@ class ConcreteValue(Value):
         self.root = root
         self.sign = Sign.UNKNOWN
         self.part: object = None
+        self.work = Work.NONE
         self.marks: Array | None = None
 
     def __repr__(self) -> str:

@@ -135,7 +135,7 @@ class Interpreter:
         for number in range(lower, upper, step):
             index = ConcreteValue(index_type, np.array(number, dtype))
             # steps are positive, so no index is below the first
-            index.sign = inputs[0].sign
+            index.sign, index.work = inputs[0].sign, inputs[0].work
             carried = self.run_block(op.body, [index, *carried])
         return carried
 

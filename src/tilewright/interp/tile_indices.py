@@ -12,10 +12,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tilewright.interp.concrete_value import ConcreteValue
+from tilewright.interp.concrete_value import ConcreteValue, Work
 from tilewright.interp.numpy_dtypes import Array
 from tilewright.ir import Op
-from tilewright.ops import DivOp, MulOp, Sign, SubOp, sign_of
+from tilewright.ops import (
+    LARGEST_FACTOR,
+    AddOp,
+    ConstantOp,
+    DivOp,
+    LoadOp,
+    MinOp,
+    MulOp,
+    ProgramIdOp,
+    RemOp,
+    Sign,
+    SubOp,
+    sign_of,
+)
 from tilewright.support import errors
 
 
@@ -41,9 +54,39 @@ def follow_sign(op: Op, result: ConcreteValue, inputs: Sequence[ConcreteValue]) 
     elif result.sign is Sign.ASSUMED and _wraps(result.data, inputs):
         # A number that wraps is no tile index: the compiler concludes nothing from one that may.
         result.sign = Sign.UNKNOWN
+    result.work = _work_of(op, result, inputs)
     # tiles of such quotients are not tile indices
     if isinstance(op, (DivOp, MulOp, SubOp)) and not result.data.shape:
         _follow_remainder(op, result, *inputs)
+
+
+def _work_of(op: Op, result: ConcreteValue, inputs: Sequence[ConcreteValue]) -> Work:
+    """The part of a result in a program's work, as `analysis/index_relations.py` has it."""
+    if isinstance(op, ProgramIdOp):
+        return Work.DERIVED | Work.FIRST
+    if isinstance(op, ConstantOp):
+        return Work.LITERAL
+    if isinstance(op, LoadOp) or not inputs:
+        return Work.NONE
+    found = Work.NONE
+    for value in inputs:
+        found |= value.work & (Work.DERIVED | Work.BROKEN)
+    if not found or result.data.shape:
+        return found
+    if isinstance(op, AddOp | MulOp | MinOp) and _is_first(inputs):
+        # A product or sum that is the first of a program's steps must fit its type.
+        return found | Work.FIRST | (Work.BROKEN if result.data < 0 else Work.NONE)
+    if isinstance(op, DivOp | RemOp) and inputs[0].data >= 0 > inputs[1].data:
+        return found | Work.BROKEN
+    return found
+
+
+def _is_first(operands: Sequence[ConcreteValue]) -> bool:
+    """Whether the operands are first steps, arguments that are not negative and small constants."""
+    return any(Work.FIRST in x.work for x in operands) and all(
+        x.data <= LARGEST_FACTOR if Work.LITERAL in x.work else x.sign is Sign.NON_NEGATIVE
+        for x in operands
+    )
 
 
 def _wraps(result: Array, inputs: Sequence[ConcreteValue]) -> bool:
@@ -65,8 +108,8 @@ def _follow_remainder(op: Op, result: ConcreteValue, x: ConcreteValue, y: Concre
 
 def check_dividend(dividend: ConcreteValue) -> None:
     """Raise NegativeTileIndex if the dividend is a tile index whose sign was only assumed."""
-    x = dividend.data
-    if dividend.sign is not Sign.ASSUMED or not x.shape or x.min() >= 0:
+    x, assumed = dividend.data, dividend.sign is Sign.ASSUMED or Work.BROKEN in dividend.work
+    if not assumed or not x.shape or x.min() >= 0:
         return
     # Nothing is concluded from the sign of a tile without runs of consecutive elements.
     with np.errstate(over="ignore"):

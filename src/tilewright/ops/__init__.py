@@ -58,7 +58,7 @@ from tilewright.ops.descriptor_access import (
     DescriptorScatterOp,
     DescriptorStoreOp,
 )
-from tilewright.ops.index_sign import Sign, sign_of
+from tilewright.ops.index_sign import LARGEST_FACTOR, Sign, sign_of
 from tilewright.ops.mapped import AsmOp, MapOp, VolatileAsmOp, wrong_assembly
 from tilewright.ops.memory import (
     ACCESS_ORDERS,

@@ -50,6 +50,9 @@ from tilewright.ops.shape import (
     TransposeOp,
 )
 
+LARGEST_FACTOR = 1024
+"""Constants up to the size of a block are part of tile indices; larger ones may be of a hash."""
+
 
 class Sign(enum.IntEnum):
     """The sign of all elements, as far as it is known; the stronger claim is greater.

@@ -68,6 +68,51 @@ def test_indices_of_loops():
 
 
 @device_function
+def of_shares(x, out, steps, per_tile, n, B: tl.constexpr):
+    """Each program takes as many steps of the work, which may belong to several tiles."""
+    step = tl.program_id(0) * steps
+    end = step + steps
+    while step < end:
+        tile, first = step // per_tile, step % per_tile
+        at = (tile * B + tl.arange(0, B)) % n
+        tl.store(out + tl.arange(0, B), tl.load(x + at, mask=at >= 0, other=-1.0))
+        step += min(per_tile, first + end - step) - first
+
+
+def test_steps_that_programs_share():
+    np.testing.assert_array_equal(run(of_shares, 3, steps=2, per_tile=2, n=64), X[32:48])
+    with pytest.raises(errors.NegativeTileIndex):
+        run(of_shares, 3, steps=2**30 + 16, per_tile=2**30, n=64)
+
+
+@device_function
+def of_groups(x, out, steps, size, n, B: tl.constexpr):
+    first = tl.program_id(0) * steps
+    for step in range(first, first + steps):
+        left = size - step % size
+        at = (left * B + tl.arange(0, B)) % n
+        tl.store(out + tl.arange(0, B), tl.load(x + at, mask=at >= 0, other=-1.0))
+
+
+def test_remainders_by_negative_sizes():
+    np.testing.assert_array_equal(run(of_groups, 2, steps=2, size=2, n=64), X[16:32])
+    with pytest.raises(errors.NegativeTileIndex):
+        run(of_groups, 2, steps=2, size=-2, n=64)
+
+
+@device_function
+def of_hash(x, out, n, B: tl.constexpr):
+    at = (tl.program_id(0) * 1103515245 + tl.arange(0, B)) % n
+    tl.store(out + tl.arange(0, B), tl.load(x + (at + n)))
+
+
+def test_hashes_below_zero_are_fine():
+    start = np.int64(2 * 1103515245 - 2**32)
+    expected = X[np.fmod(start + np.arange(16), 64) + 64]
+    np.testing.assert_array_equal(run(of_hash, 3, n=64), expected)
+
+
+@device_function
 def one_by_one(x, out, by, n, B: tl.constexpr):
     scattered = (tl.program_id(0) + 5) // by + tl.arange(0, B) * 0
     tl.store(out + tl.arange(0, B), tl.load(x + (scattered % n + n)))
