@@ -1,8 +1,5 @@
 """All-reduce over peer pointers: one-shot and two-shot, in one kernel launch each.
 
-    torchrun --nproc-per-node 2 examples/distributed/all_reduce.py     # GPUs, or CPUs without one
-    python examples/distributed/all_reduce.py 4                        # 4 processes on this CPU
-
 One-shot: each rank stores its elements into a buffer on every rank, signals, waits for the signals
 of the others, and adds what has arrived. Two-shot: each rank adds one part of the elements, and
 stores the sum on every rank; it moves less with more than two ranks.
@@ -19,6 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from ranks import fill, fp32, on_host, run_ranks
 
 import tilewright
 import tilewright.language as tl
@@ -115,7 +113,8 @@ class AllReduce:
         self.programs = programs
         self.world, self.rank = group.size, group.rank
         self.signals = Signals.of(group, programs, seconds, device)
-        self.itemsize = dtype.itemsize if hasattr(dtype, "itemsize") else np.dtype(dtype).itemsize
+        size = getattr(dtype, "itemsize", None)  # of torch's dtypes, not of NumPy's classes
+        self.itemsize = size if isinstance(size, int) else np.dtype(dtype).itemsize
         words = programs * 4 * group.size * ROUND_BYTES // self.itemsize
         self.buffers = peers(zeros(words, dtype, group, device), group)
 
@@ -134,3 +133,23 @@ class AllReduce:
             LANES=tilewright.next_power_of_2(self.world), BLOCK=block,
             ROUND=most, **options,
         )  # fmt: skip
+
+
+def main(group: Group, device: str) -> None:
+    """Add up on all ranks in several sizes, and compare with NumPy."""
+    dtype = fp32(device)
+    reduce = AllReduce(group, dtype, device, programs=8)
+    largest = 0.0
+    for n in (5, 1000, 4096, 100_001):
+        parts = [np.random.default_rng(rank).normal(size=n) for rank in range(group.size)]
+        x = fill(zeros(n, dtype, group, device), parts[group.rank].astype(np.float32))
+        for how in ("one-shot", "two-shot"):
+            out = x * 0
+            reduce(x, out, how)
+            reduce.signals.check()
+            largest = max(largest, float(np.abs(on_host(out) - sum(parts)).max()))
+    print(f"rank {group.rank}: largest difference {largest:.1e}")
+
+
+if __name__ == "__main__":
+    run_ranks(main)

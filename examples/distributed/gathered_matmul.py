@@ -6,8 +6,10 @@ engine pulls the rows of its peers through their addresses, in another stream.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any
+
+import numpy as np
+from ranks import Side, fill, fp32, on_host, run_ranks
 
 from tilewright.distributed import Group, Signals, peers, zeros
 from tilewright.kernels import matmul
@@ -55,36 +57,21 @@ def zeros_like(x: Any) -> Any:
     return x * 0
 
 
-class Side:
-    """A second stream of a GPU; on a CPU nothing, where all runs in order."""
+def main(group: Group, device: str) -> None:
+    """Multiply on all ranks, and compare with the product of the whole matrices."""
+    shards = [np.random.default_rng(rank).normal(size=(96, 64)) for rank in range(group.size)]
+    b = np.random.default_rng(99 + group.rank).normal(size=(64, 64))
+    dtype = fp32(device)
+    gathered = GatheredMatmul(group, 96, 64, dtype, device)
+    fill(gathered.shard, shards[group.rank].astype(np.float32))
+    right = fill(gathered.shard[:64] * 0, b.astype(np.float32))
+    out = zeros((96 * group.size, 64), dtype, group, device)
+    for _ in range(3):
+        gathered(right, out)
+    gathered.signals.check()
+    wrong = np.abs(on_host(out) - np.concatenate(shards) @ b).max()
+    print(f"rank {group.rank}: largest difference {wrong:.1e}")
 
-    def __init__(self, device: object) -> None:
-        self._stream: Any = None
-        if str(device) != "cpu":
-            import torch
 
-            self._cuda = torch.cuda
-            self._stream = torch.cuda.Stream(device)
-
-    def start(self) -> None:
-        """Later work there comes after the current stream's so far."""
-        if self._stream is not None:
-            self._stream.wait_stream(self._cuda.current_stream())
-
-    def use(self) -> Any:
-        """A block whose launches and copies go there."""
-        return nullcontext() if self._stream is None else self._cuda.stream(self._stream)
-
-    def mark(self) -> Any:
-        """An event after its work so far."""
-        return None if self._stream is None else self._stream.record_event()
-
-    def wait(self, event: Any) -> None:
-        """Later work in the current stream comes after an event."""
-        if event is not None:
-            self._cuda.current_stream().wait_event(event)
-
-    def join(self) -> None:
-        """Later work in the current stream comes after its work so far."""
-        if self._stream is not None:
-            self._cuda.current_stream().wait_stream(self._stream)
+if __name__ == "__main__":
+    run_ranks(main)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from gathered_matmul import Side, zeros_like
+from ranks import Side, fill, fp32, on_host, run_ranks
 
 import tilewright
 import tilewright.language as tl
@@ -51,7 +51,7 @@ class RingAttention:
         self.peers = peers(self.keys, group)
         self.signals = Signals.of(group, 2, seconds, device)
         self.side = Side(device)
-        self.pulled = [zeros_like(self.keys) for _ in range(2)]
+        self.pulled = [self.keys * 0 for _ in range(2)]
         like = self.keys[0] if str(device) == "cpu" else self.keys[0].float()
         self.result, self.part = (_fp32(like, like.shape) for _ in range(2))
         self.log_sums, self.part_log_sums = (_fp32(like, like.shape[:2]) for _ in range(2))
@@ -95,3 +95,24 @@ def _fp32(like: Any, shape: tuple[int, ...]) -> Any:
     if isinstance(like, np.ndarray):
         return np.zeros(shape, np.float32)
     return like.new_zeros(shape, dtype=__import__("torch").float32)
+
+
+def main(group: Group, device: str) -> None:
+    """Attend on all ranks, and compare with attention to all keys in fp64."""
+    sizes = heads, length, head = 2, 40, 32
+    parts = [np.random.default_rng(rank).normal(size=(3, *sizes)) for rank in range(group.size)]
+    ring = RingAttention(group, *sizes, fp32(device), device)
+    fill(ring.keys, parts[group.rank][1:].astype(np.float32))
+    q = fill(ring.keys[0] * 0, parts[group.rank][0].astype(np.float32))
+    ring(q)
+    out = ring(q)
+    ring.signals.check()
+    keys, values = (np.concatenate([part[i] for part in parts], 1) for i in (1, 2))
+    scores = parts[group.rank][0] @ keys.transpose(0, 2, 1) / head**0.5
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    exact = weights / weights.sum(-1, keepdims=True) @ values
+    print(f"rank {group.rank}: largest difference {np.abs(on_host(out) - exact).max():.1e}")
+
+
+if __name__ == "__main__":
+    run_ranks(main)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import weakref
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,8 +32,8 @@ Offer = dict[str, Any]
 class Peers:
     """The addresses of one tensor per rank, as rank `rank` accesses them.
 
-    table: int64[world_size] in the memory of the rank's device, the argument for a kernel; memory:
-    what keeps the peers' memory mapped
+    table: int64[world_size] in the memory of the rank's device, the argument for a kernel; while it
+    exists, the memory of all ranks is mapped
     """
 
     rank: int
@@ -40,7 +41,6 @@ class Peers:
     addresses: tuple[int, ...]
     table: Any
     tensor: Any
-    memory: tuple[object, ...]
 
     def view(self, rank: int) -> Any:
         """The tensor of a peer, with the shape and dtype of this rank's. Raises WrongRank."""
@@ -88,8 +88,13 @@ def peers(tensor: Any, group: object = None) -> Peers:
             raise errors.UnmappedPeer(rank, *json.loads(said))
     addresses = tuple(address for address, _ in mapped)
     table = device_memory.table_of(addresses, tensor)
-    kept = tuple(owner for _, owner in mapped)
-    return Peers(ranks.rank, ranks.size, addresses, table, tensor, kept)
+    # A table alone keeps the memory mapped that its addresses are in.
+    weakref.finalize(table, _drop, tensor, *(owner for _, owner in mapped))
+    return Peers(ranks.rank, ranks.size, addresses, table, tensor)
+
+
+def _drop(*_owners: object) -> None:
+    """Forget the owners of memory."""
 
 
 def _exchanged(ranks: Group, offer: Offer) -> list[Offer]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import mmap
 import os
 import sys
+import weakref
 from bisect import bisect_right
 from math import prod
 from pathlib import Path
@@ -83,9 +84,16 @@ def _new_segment(size: int, group: Group) -> mmap.mmap:
     os.ftruncate(fd, size)
     memory = mmap.mmap(fd, size)
     start = np.frombuffer(memory, np.uint8).__array_interface__["data"][0]
-    _segments.append(Segment(start, size, fd))
+    segment = Segment(start, size, fd)
+    _segments.append(segment)
     _segments.sort(key=lambda segment: segment.start)
+    weakref.finalize(memory, _forget, segment)
     return memory
+
+
+def _forget(segment: Segment) -> None:
+    _segments.remove(segment)
+    os.close(segment.fd)
 
 
 def mapped_segment(pid: int, fd: int, size: int) -> mmap.mmap:

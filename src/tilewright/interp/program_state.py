@@ -39,7 +39,7 @@ from tilewright.ops import (
     operand_text,
     printed_kind,
 )
-from tilewright.support import errors
+from tilewright.support import ForkLock, errors
 from tilewright.support.data_class import dataclass
 from tilewright.support.printed_lines import printed_line
 from tilewright.support.registration import Registration
@@ -155,7 +155,7 @@ def atomic(machine: Machine, op: AtomicOp, inputs: Sequence[ConcreteValue]) -> t
         return combine(access.dtype, old, operand)
 
     operand = lanes.active(inputs[1].data)
-    old = _take_turns(lanes, access, update, operand)
+    old = _take_turns(lanes, access, op.scope, update, operand)
     return (lanes.whole(access, operand if op.kind == "store" else old),)
 
 
@@ -169,7 +169,7 @@ def atomic_cas(machine: Machine, op: AtomicCasOp, inputs: Sequence[ConcreteValue
 
     operands = [lanes.active(value.data) for value in inputs[1:3]]
     access = _access("atomic cas", inputs[0])
-    return (lanes.whole(access, _take_turns(lanes, access, update, *operands)),)
+    return (lanes.whole(access, _take_turns(lanes, access, op.scope, update, *operands)),)
 
 
 _ATOMICS: dict[str, Callable[[DType, Array, Array], Array]] = {
@@ -234,8 +234,12 @@ class _Lanes:
         raise access_errors.out_of_bounds(error.detail, self.machine.program, index) from None
 
 
+_UPDATES = ForkLock()
+"""Held for an update: launches of other threads may update the same memory."""
+
+
 def _take_turns(
-    lanes: _Lanes, access: Access, update: Callable[..., Array], *operands: Array
+    lanes: _Lanes, access: Access, scope: str, update: Callable[..., Array], *operands: Array
 ) -> Array:
     """Read, update and write each lane, in rounds of lanes whose addresses all differ.
 
@@ -245,16 +249,17 @@ def _take_turns(
     old, changes = np.empty(lanes.addresses.shape, left_out(access.dtype, ()).dtype), False
     for turn in _turns(lanes.addresses):
         addresses = lanes.addresses[turn]
-        old[turn] = lanes.read(access, addresses)
-        with np.errstate(all="ignore"):
+        with _UPDATES, np.errstate(all="ignore"):
+            old[turn] = lanes.read(access, addresses)
             new = update(old[turn], *[x[turn] for x in operands])
-        lanes.write(access, new, addresses)
+            lanes.write(access, new, addresses)
         changes = changes or not np.array_equal(bits_of(new), bits_of(old[turn]))
     if (schedule := lanes.machine.schedule) is not None:
         if changes:
             schedule.stored()
         else:
-            schedule.saw(access.root, lanes.addresses, old, plain=False)
+            outside = scope == "sys"
+            schedule.saw(access.root, lanes.addresses, old, plain=False, outside=outside)
     return old
 
 

@@ -4,18 +4,22 @@ Programs run one after the other, each to its end. One that waits, for a lock or
 later program stores, would never end. So loads of a place with an unchanged number are counted, and
 after some of them another program continues: one that has waited before, if anything was stored
 since, otherwise the next of the grid, in its own thread. One thread runs at any time.
+
+Another launch, in another thread or process, may store what an atomic with `scope="sys"` polls:
+such a wait ends by a timeout only.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextvars import copy_context
 from typing import NoReturn
 
 from tilewright.interp.kernel_memory import Span
 from tilewright.interp.numpy_dtypes import Array
-from tilewright.support import errors
+from tilewright.support import errors, settings
 
 Program = tuple[int, int, int]
 
@@ -23,6 +27,8 @@ PATIENCE = 50
 """Atomic or volatile loads with the same result after which a program counts as waiting."""
 PLAIN_PATIENCE = 2000
 """The same for plain loads, which kernels repeat for other reasons."""
+PAUSE_SECONDS = 1e-4
+"""Time that a program leaves to other launches."""
 
 
 class _Abandoned(BaseException):
@@ -93,6 +99,7 @@ class ProgramSchedule:
         self._stores = 0
         self._seen: dict[tuple[bytes, bytes], int] = {}
         self._timed: set[Program] = set()
+        self._outside_since: float | None = None
 
     def run(self, programs: Iterator[Program]) -> None:
         """Run every program. Errors: Deadlock, and those of the kernel."""
@@ -113,13 +120,24 @@ class ProgramSchedule:
         """Record that memory has changed: waiting programs may poll again."""
         self._stores += 1
         self._seen.clear()
+        self._outside_since = None
 
     def timed(self) -> None:
         """Record that the running program has read a clock: it may wait for a time, which comes."""
         self._timed.add(self._program)
 
-    def saw(self, place: Span | None, addresses: Array, found: Array, *, plain: bool) -> None:
-        """Record a load of the running program. Errors: Deadlock."""
+    def saw(
+        self,
+        place: Span | None,
+        addresses: Array,
+        found: Array,
+        *,
+        plain: bool,
+        outside: bool = False,
+    ) -> None:
+        """Record a load of the running program. outside: other launches may store there.
+
+        Errors: Deadlock."""
         if not found.size or (plain and found.size > 1):
             return
         if len(self._seen) > PLAIN_PATIENCE:
@@ -129,7 +147,19 @@ class ProgramSchedule:
         if count >= (PLAIN_PATIENCE if plain else PATIENCE):
             self._seen.clear()
             address = int(addresses.reshape(-1)[0])
-            self._give_way("memory" if place is None else place.place(address))
+            where = "memory" if place is None else place.place(address)
+            if outside:
+                self._wait_outside(where)
+            self._give_way(where)
+
+    def _wait_outside(self, place: str) -> None:
+        """Pause for other launches, unless they have had their time since the latest store."""
+        now, limit = time.monotonic(), settings().cpu.wait_seconds
+        self._outside_since = since = self._outside_since or now
+        if limit and now - since > limit:
+            self._fail(self._program, place)
+        self.timed()
+        time.sleep(PAUSE_SECONDS)
 
     def _give_way(self, place: str) -> None:
         running, program = self._running, self._program
