@@ -246,7 +246,9 @@ def captured(run: Run, call: Call) -> Any:
     run.synchronize()
     run.group.exchange("")
     graph = t.cuda.CUDAGraph()
-    with _CAPTURES, t.cuda.graph(graph, capture_error_mode="thread_local"):
+    # A stream of its own: torch's default one belongs to the device that captured first.
+    stream = t.cuda.Stream(run.device)
+    with _CAPTURES, t.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
         call()
     run.synchronize()
     run.group.exchange("")
@@ -331,6 +333,7 @@ def time_product(run: Run, size: int) -> None:
         "ours": lambda: gathered(b, out),
         "cuBLAS alone": lambda: t.matmul(whole, b, out=theirs),
         "our matmul alone": lambda: own_matmul(whole, b, theirs),
+        "our halves alone": lambda: own_halves(whole, b, theirs),
         "pull alone": lambda: gathered.peers.pull((run.rank + 1) % run.world, gathered.pulled[0]),
     }
     if run.has_nccl:
@@ -353,6 +356,13 @@ def own_matmul(a: Any, b: Any, out: Any) -> None:
     from tilewright.kernels import matmul
 
     matmul(a, b, out=out)
+
+
+def own_halves(a: Any, b: Any, out: Any) -> None:
+    """The same as two products, of one shard each."""
+    half = a.shape[0] // 2
+    own_matmul(a[:half], b, out[:half])
+    own_matmul(a[half:], b, out[half:])
 
 
 def time_ring(run: Run) -> None:

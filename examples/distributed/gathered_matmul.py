@@ -34,10 +34,11 @@ class GatheredMatmul:
 
     def __call__(self, b: Any, out: Any) -> None:
         """out = the rows of all ranks, in the order of ranks, times b; (world * rows, columns)."""
+        # Before the first product, whose programs would leave this kernel no registers.
+        self.signals.barrier()  # the shards of all ranks are written
         self.side.start()
         arrived = []
         with self.side.use():
-            self.signals.barrier()  # the shards of all ranks are written
             for step, rows in enumerate(self.pulled, 1):
                 self.peers.pull((self.rank + step) % self.world, rows)
                 arrived.append(self.side.mark())

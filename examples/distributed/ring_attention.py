@@ -59,9 +59,8 @@ class RingAttention:
     def __call__(self, q: Any) -> Any:
         """Attention of this rank's queries (heads, length, head size) to all keys, in fp32."""
         side, arrived = self.side, []
+        self.signals.barrier()  # the keys of all ranks are written
         side.start()
-        with side.use():
-            self.signals.barrier()  # the keys of all ranks are written
         self._pull(1, arrived)
         attention(q, self.keys[0], self.keys[1], lse=self.log_sums, out=self.result)
         for step in range(1, self.world):

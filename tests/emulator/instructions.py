@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -167,22 +168,32 @@ def _atomic(match: re.Match[str], args: list[str]) -> Made:
         places = r.get(address)
         operands = [r.get(s).astype(f"u{size}").view(dtype) for s in sources]
         for t in np.flatnonzero(r.predicate):
-            old = m.memory.load(places[t : t + 1], size).view(dtype)[0]
-            if kind == "cas":
-                bits = old.view(f"u{size}")
-                new = operands[1][t : t + 1] if bits == operands[0].view(f"u{size}")[t] else old
-            else:
-                extrema = {"max": np.fmax, "min": np.fmin} if dtype.kind == "f" else {}
-                function = extrema.get(kind)
-                new = (function(old, operands[0][t : t + 1]) if function is not None
-                       else values.combined(_plain(kind), old, operands[0][t : t + 1]))  # fmt: skip
-            data = values.to_bytes(np.asarray(new, dtype), "")
-            m.memory.store(places[t : t + 1], data, m.threads[t : t + 1], "an atomic")
+            with _UPDATES:
+                old = m.memory.load(places[t : t + 1], size).view(dtype)[0]
+                new = _updated(kind, old, [operand[t : t + 1] for operand in operands])
+                data = values.to_bytes(np.asarray(new, dtype), "")
+                m.memory.store(places[t : t + 1], data, m.threads[t : t + 1], "an atomic")
             old_values[t] = old.view(f"u{size}")[0]
         if args[0].strip() != "_":
             r.put(args[0], old_values)
 
     return run
+
+
+_UPDATES = threading.Lock()
+"""Held for an update: other threads may emulate GPUs with access to the same memory."""
+
+
+def _updated(kind: str, old: Any, operands: list[Any]) -> Any:
+    """What an atomic operation stores."""
+    if kind == "cas":
+        bits = f"u{old.dtype.itemsize}"
+        return operands[1] if old.view(bits) == operands[0].view(bits) else old
+    extrema = {"max": np.fmax, "min": np.fmin} if old.dtype.kind == "f" else {}
+    function = extrema.get(kind)
+    if function is not None:
+        return function(old, operands[0])
+    return values.combined(_plain(kind), old, operands[0])
 
 
 def _add_vector(match: re.Match[str], args: list[str]) -> Made:
@@ -228,9 +239,10 @@ def _ordered_access(match: re.Match[str], args: list[str]) -> Made:
             data = memory.load(places, size)
             found[active] = data.copy().view(f"u{size}").ravel()
             r.put(register, found)
+            memory.note_atomic(places, size, r.m.threads[active])
         else:
             data = r.get(register).astype(f"u{size}")[active].view(np.uint8).reshape(-1, size)
-        memory.store(places, data, r.m.threads[active], "an atomic")
+            memory.store(places, data, r.m.threads[active], "an atomic")
 
     return run
 

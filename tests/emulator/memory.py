@@ -98,6 +98,12 @@ class Global:
             self._touch(addresses, data.shape[1], who, what, view[places] != data)
             view[places] = data
 
+    def note_atomic(self, addresses: Array, size: int, who: Array) -> None:
+        """Threads have loaded these as an atomic does."""
+        if len(addresses):
+            unchanged = np.zeros((len(addresses), size), bool)
+            self._touch(addresses, size, who, "an atomic", unchanged)
+
     def _places(self, addresses: Array, size: int) -> Iterator[tuple[_Range, Array]]:
         """The bytes in each range."""
         for part in self.ranges:
