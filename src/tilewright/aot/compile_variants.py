@@ -19,7 +19,8 @@ from tilewright.aot.misses import prepare
 from tilewright.aot.spec import KernelSpec
 from tilewright.aot.variants import generic_of
 from tilewright.backends import GPUTarget
-from tilewright.compiler import CompiledKernel, shared_store
+from tilewright.compiler import CompiledKernel, StatedArgument, shared_store
+from tilewright.ir.types import DType
 from tilewright.runtime import Step, step_bar
 from tilewright.support import errors, settings
 from tilewright.support.data_class import dataclass
@@ -73,6 +74,7 @@ def precompile(
     if target is None:
         load_once(kernels)
         for kernel in dict.fromkeys(spec.kernel for spec in ordered):
+            kernel.variant_cache.declare(bounds_of(s for s in wanted if s.kernel is kernel))
             prepare(kernel)
     return Precompiled(tuple(ordered), tuple(kernels), len(generic), _groups(ordered, kernels))
 
@@ -156,6 +158,29 @@ def _groups(
     for spec, kernel in zip(specs, kernels, strict=True):
         groups.setdefault(kernel.identity, []).append(spec)
     return tuple(map(tuple, groups.values()))
+
+
+def bounds_of(specs: Iterable[KernelSpec]) -> dict[str, tuple[int, int] | None]:
+    """The bounds of the integers of variants, by parameter; None where one has none."""
+    found: dict[str, list[tuple[int, int] | None]] = {}
+    for spec in specs:
+        for name, stated in spec.stated.items():
+            if isinstance(stated.type, DType) and stated.type.is_integer:
+                found.setdefault(name, []).append(_bounds(stated))
+    return {name: _hull(bounds) for name, bounds in found.items()}
+
+
+def _bounds(stated: StatedArgument) -> tuple[int, int] | None:
+    if isinstance(stated.value, int):
+        return stated.value, stated.value + 1
+    return None if stated.low is None or stated.high is None else (stated.low, stated.high)
+
+
+def _hull(bounds: Sequence[tuple[int, int] | None]) -> tuple[int, int] | None:
+    known = [pair for pair in bounds if pair is not None]
+    if len(known) < len(bounds):
+        return None
+    return min(low for low, _ in known), max(high for _, high in known)
 
 
 def _unique(specs: Iterable[KernelSpec]) -> list[KernelSpec]:

@@ -20,6 +20,7 @@ from queue import SimpleQueue
 
 from tilewright.aot.far_compile import compile_in_worker, start_worker
 from tilewright.aot.spec import KernelSpec
+from tilewright.compiler import CompiledKernel
 from tilewright.runtime import (
     BoundCall,
     JITFunction,
@@ -63,6 +64,8 @@ class LaunchMisses:
         """The variant to run. Errors: MissingVariant, and those of compiling."""
         cache = self._cache
         kernel = cache.in_memory(call)
+        if call.outside and call.bounds:
+            return self._outside(call, mode, kernel)
         if kernel is not None and (mode != "generic" or kernel.is_loaded):
             return cache.add_variant(call)
         if call.key not in self._serving:
@@ -70,6 +73,16 @@ class LaunchMisses:
         if mode == "error":
             raise errors.MissingVariant(call.kernel, difference(call.named_keys, cache.seen))
         return self._generic(call) if mode == "generic" else cache.add_variant(call)
+
+    def _outside(self, call: BoundCall, mode: str, kernel: CompiledKernel | None) -> Variant:
+        """The variant for a value that was not declared, although its class may be in memory."""
+        self._report(call, mode)
+        if mode == "error":
+            (name, why), *_ = call.outside
+            raise errors.MissingVariant(call.kernel, f"'{name}' is {why}")
+        if mode == "generic" and (kernel is None or not kernel.is_loaded):
+            return self._generic(call)
+        return self._cache.add_variant(call)
 
     def recorded(self, call: BoundCall) -> RecordedLaunch | None:
         """The launch with the variant without facts that serves it."""

@@ -345,7 +345,7 @@ class JITFunction(FunctionText, DeviceFunction, DispatchedLaunches, KernelInterf
     @cached_property
     def _binder(self) -> Binder:
         # at the first use, since a module may hold many kernels
-        return Binder(self.__name__, self.params, self._assigned)
+        return Binder(self.__name__, self.params, self._assigned, self.variant_cache.bounds)
 
     def bind(self, /, *args: object, **keywords: object) -> BoundCall:
         """Bind the arguments of a launch. Errors: see `Binder.bind`."""
@@ -421,6 +421,7 @@ class JITFunction(FunctionText, DeviceFunction, DispatchedLaunches, KernelInterf
             before=self.pre_run_hooks,
             overlaps=self.variant_cache.overlaps,
             clock=self.variant_cache.clock,
+            bounds=self.variant_cache.bounds,
         )
 
     def prepared_launches(self, *parameters: str) -> PreparedLaunches:

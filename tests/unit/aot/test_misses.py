@@ -15,6 +15,7 @@ import tilewright
 import tilewright.language as tl
 from tests.unit.aot.kernels import scale
 from tests.unit.aot.test_variants import counted
+from tilewright.aot import KernelSpec
 from tilewright.aot.misses import LaunchMisses, add_work
 from tilewright.runtime import BoundCall, JITFunction, RecordedLaunch
 from tilewright.support import (
@@ -33,7 +34,8 @@ X = np.ones(1 << 12, "f")
 def new_scale(on_miss: str) -> JITFunction:
     """A kernel whose variants without facts are in memory."""
     kernel = JITFunction(scale.fn, on_miss=on_miss)
-    kernel.precompile(x=X, n=range(2, 3), factor="fp32", BLOCK=32)
+    arguments = {"x": "*fp32:16", "n": "i32:>=0", "factor": "fp32"}
+    kernel.precompile([KernelSpec(kernel, arguments, {"BLOCK": 32})])
     return kernel
 
 
@@ -175,6 +177,52 @@ def test_log_prints_and_compiles(capsys: pytest.CaptureFixture[str]) -> None:
     assert x[0] == 2
     kernel[(1,)](x, 32, 2.0, BLOCK=32)
     assert capsys.readouterr().err == ""
+
+
+def declared_scale(mode: str) -> JITFunction:
+    """A kernel that machine code has launched before its range was declared."""
+    kernel = JITFunction(scale.fn)
+    for n in (16, 32, 16, 32):
+        kernel[(1,)](X.copy(), n, 2.0, BLOCK=32)
+    kernel.on_miss = mode
+    kernel.precompile(x="*fp32:16", n=range(16, 1025, 16), factor="fp32", BLOCK=32)
+    return kernel
+
+
+@pytest.mark.parametrize("mode", ["compile", "generic", "log"])
+def test_values_outside_of_declared_ranges_are_misses(
+    mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where their class is in memory, and after machine code has launched the class."""
+    kernel, events = declared_scale(mode), ListRecorder()
+    with recording(events), counted(monkeypatch) as count:
+        for n in (16, 1024, 512, 16, 32):
+            kernel[(1,)](X.copy(), n, 2.0, BLOCK=32)
+        assert not events.of(VariantMissed)
+        for n in (1040, 2048):
+            x = X.copy()
+            kernel[(1,)](x, n, 2.0, BLOCK=32)
+            assert (x[:32] == 2).all()
+    assert len(events.of(VariantMissed)) == (mode != "compile")
+    assert count.compiled == []
+
+
+def test_values_outside_of_declared_ranges_are_errors() -> None:
+    kernel, x = declared_scale("error"), X.copy()
+    for n in (16, 1024, 512, 16, 32):
+        kernel[(1,)](x, n, 1.0, BLOCK=32)
+    for n in (1040, 2048, 1040):
+        with pytest.raises(errors.MissingVariant, match="'n' is outside of the declared range"):
+            kernel[(1,)](x, n, 2.0, BLOCK=32)
+    assert (x == 1).all()
+    # a further declaration widens the range; one without bounds removes it
+    kernel.precompile(x="*fp32:16", n=range(1040, 1041), factor="fp32", BLOCK=32)
+    kernel[(1,)](x, 1040, 2.0, BLOCK=32)
+    with pytest.raises(errors.MissingVariant):
+        kernel[(1,)](x, 1056, 2.0, BLOCK=32)
+    arguments = {"x": "*fp32:16", "n": "i32:16,>=0", "factor": "fp32"}
+    kernel.precompile([KernelSpec(kernel, arguments, {"BLOCK": 32})])
+    kernel[(1,)](x, 1056, 2.0, BLOCK=32)
 
 
 def test_the_setting_is_for_the_process() -> None:

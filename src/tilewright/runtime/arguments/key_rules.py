@@ -386,6 +386,10 @@ CONSTEXPR, UNSPECIALIZED, UNALIGNED, BY_VALUE, FLOAT, SIGNED, LAYOUT = 1, 2, 4, 
 not; numbers decide by their value, although they are passed; integers are passed as floats; the
 declared range of integers has a sign; rank, shape and strides of an array decide too."""
 
+BOUNDED, PARAMETER = 128, 16
+"""Flag: whether an integer is between the bounds that `precompile` was passed decides too; and the
+first bit of the position of the parameter."""
+
 RANGE, MULTIPLE = 8, 32
 """First bits of two numbers in the flags: the bits of the declared range of integers, 0 for any
 that fits 64 bits; and what integers and addresses must be multiples of, or 0. Python launches what

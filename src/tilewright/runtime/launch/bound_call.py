@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from inspect import Parameter
+from types import MappingProxyType
 from typing import Any, cast
 
 from tilewright.backends import Backend, CommonOptions
@@ -35,7 +36,7 @@ class BoundCall:
 
     params: the kernel's without `**META`; rules, args: one for each of them; keywords: the others,
     which are options of the backend or entries of `**META`; assigned: the settings of compilation
-    that were assigned in this process.
+    that were assigned in this process; bounds: of integers that were declared, low <= value < high.
     """
 
     kernel: str
@@ -45,6 +46,7 @@ class BoundCall:
     args: Sequence[object]
     keywords: Mapping[str, object]
     assigned: Mapping[str, object]
+    bounds: Mapping[str, tuple[int, int]]
 
     @cached_property
     def named(self) -> dict[str, object]:
@@ -80,7 +82,18 @@ class BoundCall:
     def key(self) -> tuple[object, ...]:
         """The launch key: launches with equal keys run the same variant."""
         keywords = ((name, constant_key(value)) for name, value in self.keywords.items())
-        return (*self.keys, *keywords, *self.assigned_settings)
+        outside = self.outside if self.bounds else ()
+        return (*self.keys, *keywords, *self.assigned_settings, *outside)
+
+    @cached_property
+    def outside(self) -> list[tuple[str, str]]:
+        """The integer arguments that are outside of their bounds, as parts of a launch key."""
+        found: list[tuple[str, str]] = []
+        for param, arg in zip(self.params, self.args, strict=True):
+            low, high = self.bounds.get(param.name, (0, 0))
+            if high > low and type(arg) is int and not low <= arg < high:
+                found.append((param.name, "outside of the declared range"))
+        return found
 
     @cached_property
     def assigned_settings(self) -> tuple[tuple[str, object], ...]:
@@ -171,15 +184,20 @@ class BoundCall:
 class Binder:
     """Binds the arguments of launches to the parameters of a kernel.
 
-    assigned: see BoundCall
+    assigned, bounds: see BoundCall
     """
 
     def __init__(
-        self, kernel: str, params: Sequence[KernelParam], assigned: Mapping[str, object]
+        self,
+        kernel: str,
+        params: Sequence[KernelParam],
+        assigned: Mapping[str, object],
+        bounds: Mapping[str, tuple[int, int]] = MappingProxyType({}),
     ) -> None:
         self._kernel = kernel
         self._params = params
         self._assigned = assigned
+        self._bounds = bounds
         self._ordered = [param for param in params if not param.is_keywords]
         self._rules = rules_of(self._ordered)
         self._named = [param for param in self._ordered if not param.is_rest]
@@ -217,8 +235,9 @@ class Binder:
             instead = "options such as num_warps are passed by keyword"
             raise errors.ArgumentCount(self._kernel, self._positional, len(args), instead)
         return BoundCall(
-            self._kernel, self._params, self._ordered, self._rules, values, others, self._assigned
-        )
+            self._kernel, self._params, self._ordered, self._rules, values, others,
+            self._assigned, self._bounds,
+        )  # fmt: skip
 
     def _place(
         self, values: list[object], count: int, keywords: Mapping[str, object]

@@ -24,6 +24,18 @@ static uint64_t integer_class(int64_t value, uint64_t flags) {
            has_divisibility(value, ALIGNED, flags) + (value < 0 ? 8 : 0);
 }
 
+// What is added to the class of an integer that is not between the bounds of its parameter.
+enum { OUTSIDE = 16 };
+
+static uint64_t outside_of_bounds(const Call *call, int64_t value, uint64_t flags) {
+    if (!(flags & BOUNDED))
+        return 0;
+    const int64_t *bounds = call->record->bounds;
+    uint64_t parameter = flags >> PARAMETER & (MAX_ARGUMENTS - 1);
+    bool inside = bounds[2 * parameter] <= value && value < bounds[2 * parameter + 1];
+    return inside ? 0 : OUTSIDE;
+}
+
 // Describe an int; false if it does not fit its declaration, or 64 bits.
 static bool describe_integer(Call *call, PyObject *object, uint64_t flags) {
     uint64_t at = call->described;
@@ -32,7 +44,9 @@ static bool describe_integer(Call *call, PyObject *object, uint64_t flags) {
     if (overflow != 0 || !is_in_declared_range(value, flags) || !is_declared_multiple(value, flags))
         return false;
     call->descriptors[at].value =
-        flags & DECIDED_BY_VALUE ? (uint64_t)value : integer_class(value, flags);
+        flags & DECIDED_BY_VALUE
+            ? (uint64_t)value
+            : integer_class(value, flags) + outside_of_bounds(call, value, flags);
     call->numbers[at] = value;
     if (flags & FLOAT)
         call->values[at] = PyFloat_FromDouble((double)value);

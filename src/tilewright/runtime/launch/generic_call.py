@@ -24,7 +24,7 @@ def generic_call(call: BoundCall) -> BoundCall:
     """The same launch of a variant that knows types and compile-time values only: no alignment,
     divisor, sign, and no integer that is 1."""
     rules = [rule if rule.flags & CONSTEXPR else _without_facts(rule) for rule in call.rules]
-    generic = replace(call, rules=rules)
+    generic = replace(call, rules=rules, bounds={})
     # a launch that was bound for another backend remains so
     return generic.on(call.backend)
 
@@ -34,7 +34,9 @@ def detached_call(call: BoundCall) -> BoundCall:
     values = zip(call.keys, call.values, strict=True)
     args = [None if isinstance(key, Spec | TupleKey) else value for key, value in values]
     detached = replace(call, args=args)
-    kept = {name: getattr(call, name) for name in ("assigned_settings", "backend", "device")}
+    kept = {
+        name: getattr(call, name) for name in ("assigned_settings", "backend", "device", "outside")
+    }
     vars(detached).update(kept, _specialized=(call.keys, call.values))
     return detached
 

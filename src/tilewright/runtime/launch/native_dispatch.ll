@@ -55,7 +55,7 @@ define ptr @tw_dispatch(ptr %0, ptr %1, i64 %2, ptr %3) nounwind {
   %36 = icmp ule i64 %31, %35
   %37 = icmp ult i64 %32, 65
   %38 = select i1 %36, i1 %37, i1 false
-  br i1 %38, label %39, label %427
+  br i1 %38, label %39, label %448
 
 39:
   %40 = getelementptr inbounds nuw i8, ptr %19, i64 1080
@@ -63,7 +63,7 @@ define ptr @tw_dispatch(ptr %0, ptr %1, i64 %2, ptr %3) nounwind {
   %41 = getelementptr inbounds nuw i8, ptr %19, i64 48
   store i64 0, ptr %41, align 8
   %42 = icmp eq i64 %32, 0
-  br i1 %42, label %459, label %43
+  br i1 %42, label %480, label %43
 
 43:
   %44 = load i64, ptr @object_bytes, align 8
@@ -78,7 +78,7 @@ define ptr @tw_dispatch(ptr %0, ptr %1, i64 %2, ptr %3) nounwind {
   br label %53
 
 53:
-  %54 = phi i64 [ 0, %43 ], [ %424, %423 ]
+  %54 = phi i64 [ 0, %43 ], [ %445, %444 ]
   %55 = load ptr, ptr %19, align 8
   %56 = load ptr, ptr %23, align 8
   %57 = getelementptr ptr, ptr %56, i64 %54
@@ -100,7 +100,7 @@ define ptr @tw_dispatch(ptr %0, ptr %1, i64 %2, ptr %3) nounwind {
   %69 = load ptr, ptr %25, align 8
   %70 = sub nuw i64 %54, %61
   %71 = call ptr @PyTuple_GetItem(ptr %69, i64 %70)
-  %72 = getelementptr inbounds nuw i8, ptr %55, i64 48
+  %72 = getelementptr inbounds nuw i8, ptr %55, i64 56
   %73 = load ptr, ptr %72, align 8
   %74 = getelementptr inbounds nuw i8, ptr %55, i64 40
   %75 = load ptr, ptr %74, align 8
@@ -293,7 +293,7 @@ define ptr @tw_dispatch(ptr %0, ptr %1, i64 %2, ptr %3) nounwind {
   call void @Py_DecRef(ptr %118)
   call void @Py_DecRef(ptr %122)
   call void @Py_DecRef(ptr %126)
-  br i1 %200, label %423, label %202
+  br i1 %200, label %444, label %202
 
 201:
   call void @Py_DecRef(ptr %118)
@@ -303,12 +303,12 @@ define ptr @tw_dispatch(ptr %0, ptr %1, i64 %2, ptr %3) nounwind {
 
 202:
   call void @PyErr_Clear()
-  br label %397
+  br label %418
 
 203:
   %204 = load i64, ptr %41, align 8
   %205 = icmp ult i64 %204, 64
-  br i1 %205, label %206, label %400
+  br i1 %205, label %206, label %421
 
 206:
   %207 = getelementptr inbounds nuw %struct.ArgumentDescriptor, ptr %45, i64 %204
@@ -328,13 +328,13 @@ define ptr @tw_dispatch(ptr %0, ptr %1, i64 %2, ptr %3) nounwind {
   %215 = getelementptr inbounds nuw i8, ptr %214, i64 3256
   %216 = load ptr, ptr %108, align 8
   %217 = icmp eq ptr %213, %216
-  br i1 %217, label %218, label %276
+  br i1 %217, label %218, label %297
 
 218:
   %219 = call i64 @PyLong_AsLongLongAndOverflow(ptr %59, ptr %18)
   %220 = load i32, ptr %18, align 4
   %221 = icmp eq i32 %220, 0
-  br i1 %221, label %222, label %274
+  br i1 %221, label %222, label %295
 
 222:
   %223 = lshr i64 %104, 8
@@ -351,7 +351,7 @@ define ptr @tw_dispatch(ptr %0, ptr %1, i64 %2, ptr %3) nounwind {
   %232 = add i64 %219, %231
   %233 = lshr i64 %232, %224
   %234 = icmp eq i64 %233, 0
-  br i1 %234, label %235, label %274
+  br i1 %234, label %235, label %295
 
 235:
   %236 = lshr i64 %104, 32
@@ -361,12 +361,12 @@ define ptr @tw_dispatch(ptr %0, ptr %1, i64 %2, ptr %3) nounwind {
 238:
   %239 = srem i64 %219, %236
   %240 = icmp eq i64 %239, 0
-  br i1 %240, label %241, label %274
+  br i1 %240, label %241, label %295
 
 241:
   %242 = and i64 %104, 9
   %243 = icmp eq i64 %242, 0
-  br i1 %243, label %244, label %267
+  br i1 %243, label %244, label %288
 
 244:
   %245 = icmp eq i64 %219, 1
@@ -396,702 +396,698 @@ define ptr @tw_dispatch(ptr %0, ptr %1, i64 %2, ptr %3) nounwind {
   br label %267
 
 267:
-  %268 = phi i64 [ %219, %241 ], [ %266, %249 ], [ 1, %244 ]
-  store i64 %268, ptr %215, align 8
-  store i64 %219, ptr %212, align 8
-  %269 = and i64 %104, 16
+  %268 = phi i64 [ %266, %249 ], [ 1, %244 ]
+  %269 = and i64 %104, 128
   %270 = icmp eq i64 %269, 0
-  br i1 %270, label %275, label %271
+  br i1 %270, label %285, label %271
 
 271:
-  %272 = sitofp i64 %219 to double
-  %273 = call ptr @PyFloat_FromDouble(double %272)
-  store ptr %273, ptr %211, align 8
-  br label %275
-
-274:
-  br label %397
-
-275:
-  br label %298
-
-276:
-  %277 = getelementptr inbounds nuw i8, ptr %108, i64 8
-  %278 = load ptr, ptr %277, align 8
-  %279 = icmp eq ptr %213, %278
-  br i1 %279, label %280, label %285
+  %272 = load ptr, ptr %19, align 8
+  %273 = getelementptr inbounds nuw i8, ptr %272, i64 48
+  %274 = load ptr, ptr %273, align 8
+  %275 = lshr i64 %104, 15
+  %276 = and i64 %275, 126
+  %277 = getelementptr inbounds nuw i64, ptr %274, i64 %276
+  %278 = load i64, ptr %277, align 8
+  %279 = icmp sgt i64 %278, %219
+  br i1 %279, label %285, label %280
 
 280:
-  %281 = call double @PyFloat_AsDouble(ptr %59)
-  %282 = and i64 %104, 9
-  %283 = icmp eq i64 %282, 0
-  br i1 %283, label %298, label %284
-
-284:
-  store double %281, ptr %215, align 8
-  br label %298
+  %281 = getelementptr inbounds nuw i8, ptr %277, i64 8
+  %282 = load i64, ptr %281, align 8
+  %283 = icmp slt i64 %219, %282
+  %284 = select i1 %283, i64 0, i64 16
+  br label %285
 
 285:
-  br i1 %113, label %286, label %294
+  %286 = phi i64 [ 0, %267 ], [ 16, %271 ], [ %284, %280 ]
+  %287 = add nuw nsw i64 %286, %268
+  br label %288
 
-286:
-  %287 = getelementptr inbounds nuw i8, ptr %108, i64 16
-  %288 = load ptr, ptr %287, align 8
-  %289 = icmp eq ptr %213, %288
-  br i1 %289, label %294, label %290
+288:
+  %289 = phi i64 [ %287, %285 ], [ %219, %241 ]
+  store i64 %289, ptr %215, align 8
+  store i64 %219, ptr %212, align 8
+  %290 = and i64 %104, 16
+  %291 = icmp eq i64 %290, 0
+  br i1 %291, label %296, label %292
 
-290:
-  %291 = getelementptr inbounds nuw i8, ptr %108, i64 40
-  %292 = load ptr, ptr %291, align 8
-  %293 = icmp eq ptr %59, %292
-  br i1 %293, label %294, label %296
+292:
+  %293 = sitofp i64 %219 to double
+  %294 = call ptr @PyFloat_FromDouble(double %293)
+  store ptr %294, ptr %211, align 8
+  br label %296
 
-294:
-  %295 = ptrtoint ptr %59 to i64
-  store i64 %295, ptr %215, align 8
-  br label %298
+295:
+  br label %418
 
 296:
-  %297 = call fastcc zeroext i1 @describe_array(ptr %19, ptr %59, i64 %104)
-  br i1 %297, label %298, label %397
-
-298:
-  %299 = load i64, ptr %41, align 8
-  %300 = add i64 %299, 1
-  store i64 %300, ptr %41, align 8
-  %301 = and i64 %104, 64
-  %302 = icmp eq i64 %301, 0
-  br i1 %302, label %423, label %303
-
-303:
-  %304 = load ptr, ptr %22, align 8
-  %305 = load ptr, ptr %106, align 8
-  %306 = getelementptr inbounds nuw i8, ptr %304, i64 160
-  %307 = load ptr, ptr %306, align 8
-  %308 = icmp eq ptr %305, %307
-  br i1 %308, label %309, label %317
-
-309:
-  %310 = getelementptr inbounds nuw i8, ptr %105, i64 8
-  %311 = load i32, ptr %310, align 8
-  %312 = sext i32 %311 to i64
-  %313 = getelementptr inbounds nuw i8, ptr %105, i64 16
-  %314 = load ptr, ptr %313, align 8
-  %315 = getelementptr inbounds nuw i8, ptr %105, i64 24
-  %316 = load ptr, ptr %315, align 8
-  br label %354
-
-317:
-  %318 = getelementptr inbounds nuw i8, ptr %304, i64 232
   br label %319
 
+297:
+  %298 = getelementptr inbounds nuw i8, ptr %108, i64 8
+  %299 = load ptr, ptr %298, align 8
+  %300 = icmp eq ptr %213, %299
+  br i1 %300, label %301, label %306
+
+301:
+  %302 = call double @PyFloat_AsDouble(ptr %59)
+  %303 = and i64 %104, 9
+  %304 = icmp eq i64 %303, 0
+  br i1 %304, label %319, label %305
+
+305:
+  store double %302, ptr %215, align 8
+  br label %319
+
+306:
+  br i1 %113, label %307, label %315
+
+307:
+  %308 = getelementptr inbounds nuw i8, ptr %108, i64 16
+  %309 = load ptr, ptr %308, align 8
+  %310 = icmp eq ptr %213, %309
+  br i1 %310, label %315, label %311
+
+311:
+  %312 = getelementptr inbounds nuw i8, ptr %108, i64 40
+  %313 = load ptr, ptr %312, align 8
+  %314 = icmp eq ptr %59, %313
+  br i1 %314, label %315, label %317
+
+315:
+  %316 = ptrtoint ptr %59 to i64
+  store i64 %316, ptr %215, align 8
+  br label %319
+
+317:
+  %318 = call fastcc zeroext i1 @describe_array(ptr %19, ptr %59, i64 %104)
+  br i1 %318, label %319, label %418
+
 319:
-  %320 = phi ptr [ %318, %317 ], [ %325, %319 ]
-  %321 = load ptr, ptr %320, align 8
-  %322 = icmp ne ptr %321, null
-  %323 = icmp ne ptr %321, %305
-  %324 = and i1 %323, %322
-  %325 = getelementptr inbounds nuw i8, ptr %320, i64 8
-  br i1 %324, label %319, label %326
+  %320 = load i64, ptr %41, align 8
+  %321 = add i64 %320, 1
+  store i64 %321, ptr %41, align 8
+  %322 = and i64 %104, 64
+  %323 = icmp eq i64 %322, 0
+  br i1 %323, label %444, label %324
 
-326:
-  br i1 %322, label %327, label %393
+324:
+  %325 = load ptr, ptr %22, align 8
+  %326 = load ptr, ptr %106, align 8
+  %327 = getelementptr inbounds nuw i8, ptr %325, i64 160
+  %328 = load ptr, ptr %327, align 8
+  %329 = icmp eq ptr %326, %328
+  br i1 %329, label %330, label %338
 
-327:
-  %328 = getelementptr inbounds nuw i8, ptr %304, i64 304
-  %329 = load i64, ptr %328, align 8
-  %330 = getelementptr inbounds nuw i8, ptr %59, i64 %329
-  %331 = load ptr, ptr %330, align 8
-  %332 = getelementptr inbounds nuw i8, ptr %304, i64 312
-  %333 = load i64, ptr %332, align 8
-  %334 = getelementptr inbounds nuw i8, ptr %331, i64 %333
-  %335 = load i64, ptr %334, align 8
-  %336 = getelementptr inbounds nuw i8, ptr %304, i64 320
-  %337 = load i64, ptr %336, align 8
-  %338 = and i64 %337, %335
-  %339 = icmp eq i64 %338, 0
-  br i1 %339, label %340, label %345
+330:
+  %331 = getelementptr inbounds nuw i8, ptr %105, i64 8
+  %332 = load i32, ptr %331, align 8
+  %333 = sext i32 %332 to i64
+  %334 = getelementptr inbounds nuw i8, ptr %105, i64 16
+  %335 = load ptr, ptr %334, align 8
+  %336 = getelementptr inbounds nuw i8, ptr %105, i64 24
+  %337 = load ptr, ptr %336, align 8
+  br label %375
+
+338:
+  %339 = getelementptr inbounds nuw i8, ptr %325, i64 232
+  br label %340
 
 340:
-  %341 = getelementptr inbounds nuw i8, ptr %304, i64 296
+  %341 = phi ptr [ %339, %338 ], [ %346, %340 ]
   %342 = load ptr, ptr %341, align 8
-  %343 = call i32 %342(ptr %59, ptr %17)
-  %344 = icmp eq i32 %343, 0
-  br i1 %344, label %346, label %345
+  %343 = icmp ne ptr %342, null
+  %344 = icmp ne ptr %342, %326
+  %345 = and i1 %344, %343
+  %346 = getelementptr inbounds nuw i8, ptr %341, i64 8
+  br i1 %345, label %340, label %347
 
-345:
+347:
+  br i1 %343, label %348, label %414
+
+348:
+  %349 = getelementptr inbounds nuw i8, ptr %325, i64 304
+  %350 = load i64, ptr %349, align 8
+  %351 = getelementptr inbounds nuw i8, ptr %59, i64 %350
+  %352 = load ptr, ptr %351, align 8
+  %353 = getelementptr inbounds nuw i8, ptr %325, i64 312
+  %354 = load i64, ptr %353, align 8
+  %355 = getelementptr inbounds nuw i8, ptr %352, i64 %354
+  %356 = load i64, ptr %355, align 8
+  %357 = getelementptr inbounds nuw i8, ptr %325, i64 320
+  %358 = load i64, ptr %357, align 8
+  %359 = and i64 %358, %356
+  %360 = icmp eq i64 %359, 0
+  br i1 %360, label %361, label %366
+
+361:
+  %362 = getelementptr inbounds nuw i8, ptr %325, i64 296
+  %363 = load ptr, ptr %362, align 8
+  %364 = call i32 %363(ptr %59, ptr %17)
+  %365 = icmp eq i32 %364, 0
+  br i1 %365, label %367, label %366
+
+366:
   call void @PyErr_Clear()
-  br label %391
+  br label %412
 
-346:
-  %347 = load ptr, ptr %49, align 8
-  %348 = icmp eq ptr %347, null
-  br i1 %348, label %391, label %349
-
-349:
-  %350 = load ptr, ptr %50, align 8
-  %351 = load i32, ptr %51, align 8
-  %352 = zext i32 %351 to i64
-  %353 = load i64, ptr %41, align 8
-  br label %354
-
-354:
-  %355 = phi i64 [ %300, %309 ], [ %353, %349 ]
-  %356 = phi ptr [ %314, %309 ], [ %350, %349 ]
-  %357 = phi ptr [ %316, %309 ], [ %347, %349 ]
-  %358 = phi i64 [ %312, %309 ], [ %352, %349 ]
-  %359 = icmp ult i64 %355, 64
-  br i1 %359, label %360, label %391
-
-360:
-  %361 = getelementptr inbounds nuw %struct.ArgumentDescriptor, ptr %45, i64 %355
-  store ptr null, ptr %361, align 8
-  %362 = getelementptr inbounds nuw i8, ptr %361, i64 8
-  %363 = getelementptr inbounds nuw i8, ptr %361, i64 16
-  %364 = getelementptr inbounds nuw ptr, ptr %46, i64 %355
-  store ptr %59, ptr %364, align 8
-  %365 = getelementptr inbounds nuw ptr, ptr %47, i64 %355
-  store ptr null, ptr %365, align 8
-  %366 = getelementptr inbounds nuw i64, ptr %48, i64 %355
-  store i64 0, ptr %366, align 8
-  %367 = inttoptr i64 %358 to ptr
-  store ptr %367, ptr %362, align 8
-  store i64 0, ptr %363, align 8
-  %368 = add nuw nsw i64 %355, 1
-  store i64 %368, ptr %41, align 8
-  %369 = icmp eq i64 %358, 0
-  br i1 %369, label %392, label %370
+367:
+  %368 = load ptr, ptr %49, align 8
+  %369 = icmp eq ptr %368, null
+  br i1 %369, label %412, label %370
 
 370:
-  %371 = sub nuw nsw i64 63, %355
-  br label %372
+  %371 = load ptr, ptr %50, align 8
+  %372 = load i32, ptr %51, align 8
+  %373 = zext i32 %372 to i64
+  %374 = load i64, ptr %41, align 8
+  br label %375
 
-372:
-  %373 = phi i64 [ %388, %376 ], [ %368, %370 ]
-  %374 = phi i64 [ %389, %376 ], [ 0, %370 ]
-  %375 = icmp eq i64 %374, %371
-  br i1 %375, label %391, label %376
+375:
+  %376 = phi i64 [ %321, %330 ], [ %374, %370 ]
+  %377 = phi ptr [ %335, %330 ], [ %371, %370 ]
+  %378 = phi ptr [ %337, %330 ], [ %368, %370 ]
+  %379 = phi i64 [ %333, %330 ], [ %373, %370 ]
+  %380 = icmp ult i64 %376, 64
+  br i1 %380, label %381, label %412
 
-376:
-  %377 = getelementptr inbounds nuw i64, ptr %357, i64 %374
-  %378 = load i64, ptr %377, align 8
-  %379 = getelementptr inbounds nuw i64, ptr %356, i64 %374
-  %380 = load i64, ptr %379, align 8
-  %381 = getelementptr inbounds nuw %struct.ArgumentDescriptor, ptr %45, i64 %373
-  store ptr null, ptr %381, align 8
-  %382 = getelementptr inbounds nuw i8, ptr %381, i64 8
-  %383 = getelementptr inbounds nuw i8, ptr %381, i64 16
-  %384 = getelementptr inbounds nuw ptr, ptr %46, i64 %373
-  store ptr %59, ptr %384, align 8
-  %385 = getelementptr inbounds nuw ptr, ptr %47, i64 %373
-  store ptr null, ptr %385, align 8
-  %386 = getelementptr inbounds nuw i64, ptr %48, i64 %373
-  store i64 0, ptr %386, align 8
-  %387 = inttoptr i64 %380 to ptr
-  store ptr %387, ptr %382, align 8
-  store i64 %378, ptr %383, align 8
-  %388 = add nuw nsw i64 %373, 1
-  store i64 %388, ptr %41, align 8
-  %389 = add nuw nsw i64 %374, 1
-  %390 = icmp eq i64 %389, %358
-  br i1 %390, label %392, label %372
+381:
+  %382 = getelementptr inbounds nuw %struct.ArgumentDescriptor, ptr %45, i64 %376
+  store ptr null, ptr %382, align 8
+  %383 = getelementptr inbounds nuw i8, ptr %382, i64 8
+  %384 = getelementptr inbounds nuw i8, ptr %382, i64 16
+  %385 = getelementptr inbounds nuw ptr, ptr %46, i64 %376
+  store ptr %59, ptr %385, align 8
+  %386 = getelementptr inbounds nuw ptr, ptr %47, i64 %376
+  store ptr null, ptr %386, align 8
+  %387 = getelementptr inbounds nuw i64, ptr %48, i64 %376
+  store i64 0, ptr %387, align 8
+  %388 = inttoptr i64 %379 to ptr
+  store ptr %388, ptr %383, align 8
+  store i64 0, ptr %384, align 8
+  %389 = add nuw nsw i64 %376, 1
+  store i64 %389, ptr %41, align 8
+  %390 = icmp eq i64 %379, 0
+  br i1 %390, label %413, label %391
 
 391:
-  br label %397
-
-392:
-  br label %423
+  %392 = sub nuw nsw i64 63, %376
+  br label %393
 
 393:
-  %394 = getelementptr inbounds nuw i8, ptr %304, i64 40
-  %395 = load ptr, ptr %394, align 8
-  %396 = icmp eq ptr %59, %395
-  br i1 %396, label %423, label %397
+  %394 = phi i64 [ %409, %397 ], [ %389, %391 ]
+  %395 = phi i64 [ %410, %397 ], [ 0, %391 ]
+  %396 = icmp eq i64 %395, %392
+  br i1 %396, label %412, label %397
 
 397:
-  %398 = load i64, ptr %41, align 8
-  %399 = icmp eq i64 %398, 0
-  br i1 %399, label %411, label %400
+  %398 = getelementptr inbounds nuw i64, ptr %378, i64 %395
+  %399 = load i64, ptr %398, align 8
+  %400 = getelementptr inbounds nuw i64, ptr %377, i64 %395
+  %401 = load i64, ptr %400, align 8
+  %402 = getelementptr inbounds nuw %struct.ArgumentDescriptor, ptr %45, i64 %394
+  store ptr null, ptr %402, align 8
+  %403 = getelementptr inbounds nuw i8, ptr %402, i64 8
+  %404 = getelementptr inbounds nuw i8, ptr %402, i64 16
+  %405 = getelementptr inbounds nuw ptr, ptr %46, i64 %394
+  store ptr %59, ptr %405, align 8
+  %406 = getelementptr inbounds nuw ptr, ptr %47, i64 %394
+  store ptr null, ptr %406, align 8
+  %407 = getelementptr inbounds nuw i64, ptr %48, i64 %394
+  store i64 0, ptr %407, align 8
+  %408 = inttoptr i64 %401 to ptr
+  store ptr %408, ptr %403, align 8
+  store i64 %399, ptr %404, align 8
+  %409 = add nuw nsw i64 %394, 1
+  store i64 %409, ptr %41, align 8
+  %410 = add nuw nsw i64 %395, 1
+  %411 = icmp eq i64 %410, %379
+  br i1 %411, label %413, label %393
 
-400:
-  %401 = phi i64 [ %398, %397 ], [ %204, %203 ]
-  br label %402
+412:
+  br label %418
 
-402:
-  %403 = phi i64 [ %409, %408 ], [ 0, %400 ]
-  %404 = getelementptr inbounds nuw ptr, ptr %47, i64 %403
-  %405 = load ptr, ptr %404, align 8
-  %406 = icmp eq ptr %405, null
-  br i1 %406, label %408, label %407
-
-407:
-  call void @Py_DecRef(ptr %405)
-  br label %408
-
-408:
-  %409 = add nuw i64 %403, 1
-  %410 = icmp eq i64 %409, %401
-  br i1 %410, label %411, label %402
-
-411:
-  %412 = load i64, ptr %40, align 8
-  %413 = icmp eq i64 %412, 0
-  br i1 %413, label %427, label %414
+413:
+  br label %444
 
 414:
-  %415 = phi i64 [ %421, %420 ], [ 0, %411 ]
-  %416 = getelementptr inbounds nuw ptr, ptr %52, i64 %415
-  %417 = load ptr, ptr %416, align 8
-  %418 = icmp eq ptr %417, null
-  br i1 %418, label %420, label %419
+  %415 = getelementptr inbounds nuw i8, ptr %325, i64 40
+  %416 = load ptr, ptr %415, align 8
+  %417 = icmp eq ptr %59, %416
+  br i1 %417, label %444, label %418
 
-419:
-  call void @Py_DecRef(ptr %417)
-  br label %420
+418:
+  %419 = load i64, ptr %41, align 8
+  %420 = icmp eq i64 %419, 0
+  br i1 %420, label %432, label %421
 
-420:
-  %421 = add nuw i64 %415, 1
-  %422 = icmp eq i64 %421, %412
-  br i1 %422, label %427, label %414
+421:
+  %422 = phi i64 [ %419, %418 ], [ %204, %203 ]
+  br label %423
 
 423:
-  %424 = add nuw i64 %54, 1
-  %425 = load i64, ptr %33, align 8
-  %426 = icmp ult i64 %424, %425
-  br i1 %426, label %53, label %435
+  %424 = phi i64 [ %430, %429 ], [ 0, %421 ]
+  %425 = getelementptr inbounds nuw ptr, ptr %47, i64 %424
+  %426 = load ptr, ptr %425, align 8
+  %427 = icmp eq ptr %426, null
+  br i1 %427, label %429, label %428
 
-427:
-  %428 = load ptr, ptr %23, align 8
-  %429 = load ptr, ptr %19, align 8
-  %430 = getelementptr inbounds nuw i8, ptr %429, i64 16
-  %431 = load ptr, ptr %430, align 8
-  %432 = load i64, ptr %24, align 8
-  %433 = load ptr, ptr %25, align 8
-  %434 = call ptr @PyObject_Vectorcall(ptr %431, ptr %428, i64 %432, ptr %433)
-  br label %1394
+428:
+  call void @Py_DecRef(ptr %426)
+  br label %429
+
+429:
+  %430 = add nuw i64 %424, 1
+  %431 = icmp eq i64 %430, %422
+  br i1 %431, label %432, label %423
+
+432:
+  %433 = load i64, ptr %40, align 8
+  %434 = icmp eq i64 %433, 0
+  br i1 %434, label %448, label %435
 
 435:
-  %436 = load i64, ptr %41, align 8
-  %437 = icmp eq i64 %436, 0
-  br i1 %437, label %459, label %438
+  %436 = phi i64 [ %442, %441 ], [ 0, %432 ]
+  %437 = getelementptr inbounds nuw ptr, ptr %52, i64 %436
+  %438 = load ptr, ptr %437, align 8
+  %439 = icmp eq ptr %438, null
+  br i1 %439, label %441, label %440
 
-438:
-  %439 = phi i64 [ %454, %438 ], [ 0, %435 ]
-  %440 = phi i64 [ %455, %438 ], [ 0, %435 ]
-  %441 = getelementptr inbounds nuw %struct.ArgumentDescriptor, ptr %45, i64 %440
-  %442 = load ptr, ptr %441, align 8
-  %443 = ptrtoint ptr %442 to i64
-  %444 = getelementptr inbounds nuw i8, ptr %441, i64 8
-  %445 = load ptr, ptr %444, align 8
-  %446 = ptrtoint ptr %445 to i64
-  %447 = call i64 @llvm.fshl.i64(i64 %446, i64 %446, i64 21)
-  %448 = add i64 %447, %443
-  %449 = getelementptr inbounds nuw i8, ptr %441, i64 16
-  %450 = load i64, ptr %449, align 8
-  %451 = call i64 @llvm.fshl.i64(i64 %450, i64 %450, i64 42)
-  %452 = add i64 %448, %451
-  %453 = xor i64 %452, %439
-  %454 = mul i64 %453, -7046029254386353131
-  %455 = add nuw i64 %440, 1
-  %456 = icmp eq i64 %455, %436
-  br i1 %456, label %457, label %438
+440:
+  call void @Py_DecRef(ptr %438)
+  br label %441
 
-457:
-  %458 = lshr i64 %454, 56
-  br label %459
+441:
+  %442 = add nuw i64 %436, 1
+  %443 = icmp eq i64 %442, %433
+  br i1 %443, label %448, label %435
+
+444:
+  %445 = add nuw i64 %54, 1
+  %446 = load i64, ptr %33, align 8
+  %447 = icmp ult i64 %445, %446
+  br i1 %447, label %53, label %456
+
+448:
+  %449 = load ptr, ptr %23, align 8
+  %450 = load ptr, ptr %19, align 8
+  %451 = getelementptr inbounds nuw i8, ptr %450, i64 16
+  %452 = load ptr, ptr %451, align 8
+  %453 = load i64, ptr %24, align 8
+  %454 = load ptr, ptr %25, align 8
+  %455 = call ptr @PyObject_Vectorcall(ptr %452, ptr %449, i64 %453, ptr %454)
+  br label %1415
+
+456:
+  %457 = load i64, ptr %41, align 8
+  %458 = icmp eq i64 %457, 0
+  br i1 %458, label %480, label %459
 
 459:
-  %460 = phi i64 [ 0, %435 ], [ 0, %39 ], [ %436, %457 ]
-  %461 = phi i64 [ 0, %435 ], [ 0, %39 ], [ %458, %457 ]
-  %462 = load ptr, ptr %19, align 8
-  %463 = getelementptr inbounds nuw i8, ptr %462, i64 8
-  %464 = load ptr, ptr %463, align 8
-  %465 = mul i64 %460, 3
-  %466 = getelementptr inbounds nuw i8, ptr %19, i64 3240
-  %467 = mul i64 %460, 24
-  %468 = add nuw nsw i64 %461, 7
-  br label %469
+  %460 = phi i64 [ %475, %459 ], [ 0, %456 ]
+  %461 = phi i64 [ %476, %459 ], [ 0, %456 ]
+  %462 = getelementptr inbounds nuw %struct.ArgumentDescriptor, ptr %45, i64 %461
+  %463 = load ptr, ptr %462, align 8
+  %464 = ptrtoint ptr %463 to i64
+  %465 = getelementptr inbounds nuw i8, ptr %462, i64 8
+  %466 = load ptr, ptr %465, align 8
+  %467 = ptrtoint ptr %466 to i64
+  %468 = call i64 @llvm.fshl.i64(i64 %467, i64 %467, i64 21)
+  %469 = add i64 %468, %464
+  %470 = getelementptr inbounds nuw i8, ptr %462, i64 16
+  %471 = load i64, ptr %470, align 8
+  %472 = call i64 @llvm.fshl.i64(i64 %471, i64 %471, i64 42)
+  %473 = add i64 %469, %472
+  %474 = xor i64 %473, %460
+  %475 = mul i64 %474, -7046029254386353131
+  %476 = add nuw i64 %461, 1
+  %477 = icmp eq i64 %476, %457
+  br i1 %477, label %478, label %459
 
-469:
-  %470 = phi i64 [ %461, %459 ], [ %483, %482 ]
-  %471 = getelementptr inbounds nuw ptr, ptr %464, i64 %470
-  %472 = load ptr, ptr %471, align 8
-  %473 = icmp eq ptr %472, null
-  br i1 %473, label %1365, label %474
+478:
+  %479 = lshr i64 %475, 56
+  br label %480
 
-474:
-  %475 = load i64, ptr %472, align 8
-  %476 = icmp eq i64 %475, %465
-  br i1 %476, label %477, label %482
+480:
+  %481 = phi i64 [ 0, %456 ], [ 0, %39 ], [ %457, %478 ]
+  %482 = phi i64 [ 0, %456 ], [ 0, %39 ], [ %479, %478 ]
+  %483 = load ptr, ptr %19, align 8
+  %484 = getelementptr inbounds nuw i8, ptr %483, i64 8
+  %485 = load ptr, ptr %484, align 8
+  %486 = mul i64 %481, 3
+  %487 = getelementptr inbounds nuw i8, ptr %19, i64 3240
+  %488 = mul i64 %481, 24
+  %489 = add nuw nsw i64 %482, 7
+  br label %490
 
-477:
-  %478 = getelementptr inbounds nuw i8, ptr %472, i64 8
-  %479 = load ptr, ptr %478, align 8
-  %480 = call i32 @memcmp(ptr %479, ptr %466, i64 %467)
-  %481 = icmp eq i32 %480, 0
-  br i1 %481, label %485, label %482
+490:
+  %491 = phi i64 [ %482, %480 ], [ %504, %503 ]
+  %492 = getelementptr inbounds nuw ptr, ptr %485, i64 %491
+  %493 = load ptr, ptr %492, align 8
+  %494 = icmp eq ptr %493, null
+  br i1 %494, label %1386, label %495
 
-482:
-  %483 = add nuw nsw i64 %470, 1
-  %484 = icmp eq i64 %470, %468
-  br i1 %484, label %1365, label %469
+495:
+  %496 = load i64, ptr %493, align 8
+  %497 = icmp eq i64 %496, %486
+  br i1 %497, label %498, label %503
 
-485:
-  %486 = getelementptr inbounds nuw ptr, ptr %464, i64 %470
-  %487 = load ptr, ptr %486, align 8
-  %488 = icmp eq ptr %487, null
-  br i1 %488, label %1365, label %489
-
-489:
-  %490 = getelementptr inbounds nuw i8, ptr %487, i64 192
-  %491 = load ptr, ptr %490, align 8
-  call void @Py_IncRef(ptr %491)
-  %492 = load ptr, ptr %19, align 8
-  %493 = getelementptr inbounds nuw i8, ptr %492, i64 96
-  %494 = load ptr, ptr %493, align 8
-  %495 = load i64, ptr %494, align 8
-  %496 = add i64 %495, 1
-  store i64 %496, ptr %494, align 8
-  %497 = getelementptr inbounds nuw i8, ptr %487, i64 200
-  store i64 %496, ptr %497, align 8
-  %498 = load ptr, ptr %19, align 8
-  %499 = getelementptr inbounds nuw i8, ptr %498, i64 56
+498:
+  %499 = getelementptr inbounds nuw i8, ptr %493, i64 8
   %500 = load ptr, ptr %499, align 8
-  %501 = call i64 @PyDict_Size(ptr %500)
-  %502 = getelementptr inbounds nuw i8, ptr %498, i64 64
-  %503 = load ptr, ptr %502, align 8
-  %504 = call i64 @PyList_Size(ptr %503)
-  %505 = or i64 %504, %501
-  %506 = getelementptr inbounds nuw i8, ptr %498, i64 72
-  %507 = load ptr, ptr %506, align 8
-  %508 = call i64 @PyList_Size(ptr %507)
-  %509 = or i64 %505, %508
-  %510 = getelementptr inbounds nuw i8, ptr %498, i64 80
-  %511 = load ptr, ptr %510, align 8
-  %512 = call i64 @PyList_Size(ptr %511)
-  %513 = or i64 %509, %512
-  %514 = icmp eq i64 %513, 0
-  br i1 %514, label %515, label %525
+  %501 = call i32 @memcmp(ptr %500, ptr %487, i64 %488)
+  %502 = icmp eq i32 %501, 0
+  br i1 %502, label %506, label %503
 
-515:
-  %516 = getelementptr inbounds nuw i8, ptr %487, i64 136
-  %517 = load ptr, ptr %516, align 8
-  %518 = icmp eq ptr %517, null
-  br i1 %518, label %533, label %519
+503:
+  %504 = add nuw nsw i64 %491, 1
+  %505 = icmp eq i64 %491, %489
+  br i1 %505, label %1386, label %490
 
-519:
+506:
+  %507 = getelementptr inbounds nuw ptr, ptr %485, i64 %491
+  %508 = load ptr, ptr %507, align 8
+  %509 = icmp eq ptr %508, null
+  br i1 %509, label %1386, label %510
+
+510:
+  %511 = getelementptr inbounds nuw i8, ptr %508, i64 192
+  %512 = load ptr, ptr %511, align 8
+  call void @Py_IncRef(ptr %512)
+  %513 = load ptr, ptr %19, align 8
+  %514 = getelementptr inbounds nuw i8, ptr %513, i64 104
+  %515 = load ptr, ptr %514, align 8
+  %516 = load i64, ptr %515, align 8
+  %517 = add i64 %516, 1
+  store i64 %517, ptr %515, align 8
+  %518 = getelementptr inbounds nuw i8, ptr %508, i64 200
+  store i64 %517, ptr %518, align 8
+  %519 = load ptr, ptr %19, align 8
+  %520 = getelementptr inbounds nuw i8, ptr %519, i64 64
+  %521 = load ptr, ptr %520, align 8
+  %522 = call i64 @PyDict_Size(ptr %521)
+  %523 = getelementptr inbounds nuw i8, ptr %519, i64 72
+  %524 = load ptr, ptr %523, align 8
+  %525 = call i64 @PyList_Size(ptr %524)
+  %526 = or i64 %525, %522
+  %527 = getelementptr inbounds nuw i8, ptr %519, i64 80
+  %528 = load ptr, ptr %527, align 8
+  %529 = call i64 @PyList_Size(ptr %528)
+  %530 = or i64 %526, %529
+  %531 = getelementptr inbounds nuw i8, ptr %519, i64 88
+  %532 = load ptr, ptr %531, align 8
+  %533 = call i64 @PyList_Size(ptr %532)
+  %534 = or i64 %530, %533
+  %535 = icmp eq i64 %534, 0
+  br i1 %535, label %536, label %546
+
+536:
+  %537 = getelementptr inbounds nuw i8, ptr %508, i64 136
+  %538 = load ptr, ptr %537, align 8
+  %539 = icmp eq ptr %538, null
+  br i1 %539, label %554, label %540
+
+540:
   store ptr null, ptr %16, align 8
-  %520 = call i32 %517(ptr %16)
-  %521 = load ptr, ptr %16, align 8
-  %522 = getelementptr inbounds nuw i8, ptr %487, i64 144
-  %523 = load ptr, ptr %522, align 8
-  %524 = icmp eq ptr %521, %523
-  br i1 %524, label %533, label %525
+  %541 = call i32 %538(ptr %16)
+  %542 = load ptr, ptr %16, align 8
+  %543 = getelementptr inbounds nuw i8, ptr %508, i64 144
+  %544 = load ptr, ptr %543, align 8
+  %545 = icmp eq ptr %542, %544
+  br i1 %545, label %554, label %546
 
-525:
-  %526 = load ptr, ptr %23, align 8
-  %527 = load ptr, ptr %19, align 8
-  %528 = getelementptr inbounds nuw i8, ptr %527, i64 16
-  %529 = load ptr, ptr %528, align 8
-  %530 = load i64, ptr %24, align 8
-  %531 = load ptr, ptr %25, align 8
-  %532 = call ptr @PyObject_Vectorcall(ptr %529, ptr %526, i64 %530, ptr %531)
-  br label %1363
-
-533:
-  %534 = getelementptr inbounds nuw i8, ptr %487, i64 112
-  %535 = load ptr, ptr %534, align 8
-  %536 = getelementptr inbounds nuw i8, ptr %487, i64 104
-  %537 = load i64, ptr %536, align 8
-  %538 = icmp eq i64 %537, 0
-  br i1 %538, label %566, label %543
-
-539:
-  %540 = add nuw i64 %544, 1
-  %541 = load i64, ptr %536, align 8
-  %542 = icmp ult i64 %540, %541
-  br i1 %542, label %543, label %566
-
-543:
-  %544 = phi i64 [ %540, %539 ], [ 0, %533 ]
-  %545 = getelementptr inbounds nuw %struct.GlobalCheck, ptr %535, i64 %544
-  %546 = load ptr, ptr %545, align 8
-  %547 = icmp eq ptr %546, null
-  br i1 %547, label %552, label %548
-
-548:
-  %549 = getelementptr inbounds nuw i8, ptr %545, i64 16
+546:
+  %547 = load ptr, ptr %23, align 8
+  %548 = load ptr, ptr %19, align 8
+  %549 = getelementptr inbounds nuw i8, ptr %548, i64 16
   %550 = load ptr, ptr %549, align 8
-  %551 = call ptr @PyDict_GetItemWithError(ptr %546, ptr %550)
-  br label %557
+  %551 = load i64, ptr %24, align 8
+  %552 = load ptr, ptr %25, align 8
+  %553 = call ptr @PyObject_Vectorcall(ptr %550, ptr %547, i64 %551, ptr %552)
+  br label %1384
 
-552:
-  %553 = getelementptr inbounds nuw i8, ptr %545, i64 8
-  %554 = load ptr, ptr %553, align 8
-  %555 = getelementptr inbounds nuw i8, ptr %545, i64 16
-  %556 = call ptr @PyObject_Vectorcall(ptr %554, ptr %555, i64 1, ptr null)
-  call void @Py_DecRef(ptr %556)
-  br label %557
+554:
+  %555 = getelementptr inbounds nuw i8, ptr %508, i64 112
+  %556 = load ptr, ptr %555, align 8
+  %557 = getelementptr inbounds nuw i8, ptr %508, i64 104
+  %558 = load i64, ptr %557, align 8
+  %559 = icmp eq i64 %558, 0
+  br i1 %559, label %587, label %564
 
-557:
-  %558 = phi ptr [ %551, %548 ], [ %556, %552 ]
-  %559 = getelementptr inbounds nuw i8, ptr %545, i64 24
-  %560 = load ptr, ptr %559, align 8
-  %561 = icmp eq ptr %558, %560
-  br i1 %561, label %539, label %562
+560:
+  %561 = add nuw i64 %565, 1
+  %562 = load i64, ptr %557, align 8
+  %563 = icmp ult i64 %561, %562
+  br i1 %563, label %564, label %587
 
-562:
-  call void @PyErr_Clear()
-  %563 = getelementptr inbounds nuw i8, ptr %487, i64 208
-  %564 = load i64, ptr %563, align 8
-  %565 = call fastcc ptr @launch_new(ptr %19, i64 %564)
-  br label %1363
+564:
+  %565 = phi i64 [ %561, %560 ], [ 0, %554 ]
+  %566 = getelementptr inbounds nuw %struct.GlobalCheck, ptr %556, i64 %565
+  %567 = load ptr, ptr %566, align 8
+  %568 = icmp eq ptr %567, null
+  br i1 %568, label %573, label %569
 
-566:
-  %567 = getelementptr inbounds nuw i8, ptr %487, i64 96
-  %568 = load ptr, ptr %567, align 8
-  %569 = icmp eq ptr %568, null
-  br i1 %569, label %570, label %573
-
-570:
-  %571 = load ptr, ptr %23, align 8
-  %572 = load ptr, ptr %571, align 8
-  br label %573
+569:
+  %570 = getelementptr inbounds nuw i8, ptr %566, i64 16
+  %571 = load ptr, ptr %570, align 8
+  %572 = call ptr @PyDict_GetItemWithError(ptr %567, ptr %571)
+  br label %578
 
 573:
-  %574 = phi ptr [ %572, %570 ], [ %568, %566 ]
-  %575 = call fastcc zeroext i1 @read_grid(ptr %19, ptr %574)
-  br i1 %575, label %922, label %576
+  %574 = getelementptr inbounds nuw i8, ptr %566, i64 8
+  %575 = load ptr, ptr %574, align 8
+  %576 = getelementptr inbounds nuw i8, ptr %566, i64 16
+  %577 = call ptr @PyObject_Vectorcall(ptr %575, ptr %576, i64 1, ptr null)
+  call void @Py_DecRef(ptr %577)
+  br label %578
 
-576:
-  store ptr %574, ptr %14, align 8
-  %577 = load ptr, ptr %19, align 8
-  %578 = load i64, ptr @object_bytes, align 8
-  %579 = getelementptr inbounds i8, ptr %574, i64 %578
-  %580 = getelementptr inbounds i8, ptr %579, i64 -8
+578:
+  %579 = phi ptr [ %572, %569 ], [ %577, %573 ]
+  %580 = getelementptr inbounds nuw i8, ptr %566, i64 24
   %581 = load ptr, ptr %580, align 8
-  %582 = load ptr, ptr %22, align 8
-  %583 = getelementptr inbounds nuw i8, ptr %582, i64 32
-  %584 = load ptr, ptr %583, align 8
-  %585 = icmp eq ptr %581, %584
-  br i1 %585, label %586, label %607
+  %582 = icmp eq ptr %579, %581
+  br i1 %582, label %560, label %583
 
-586:
-  %587 = call ptr @PyFunction_GetCode(ptr %574)
-  %588 = getelementptr inbounds nuw i8, ptr %577, i64 104
-  %589 = load ptr, ptr %588, align 8
-  %590 = load ptr, ptr %589, align 8
-  %591 = icmp eq ptr %590, null
-  br i1 %591, label %601, label %596
-
-592:
-  %593 = getelementptr inbounds nuw i8, ptr %598, i64 8
-  %594 = load ptr, ptr %593, align 8
-  %595 = icmp eq ptr %594, null
-  br i1 %595, label %601, label %596
-
-596:
-  %597 = phi ptr [ %594, %592 ], [ %590, %586 ]
-  %598 = phi ptr [ %593, %592 ], [ %589, %586 ]
-  %599 = load ptr, ptr %597, align 8
-  %600 = icmp eq ptr %599, %587
-  br i1 %600, label %608, label %592
-
-601:
-  %602 = getelementptr inbounds nuw i8, ptr %577, i64 112
-  %603 = load ptr, ptr %602, align 8
-  %604 = icmp eq ptr %603, null
-  br i1 %604, label %607, label %605
-
-605:
-  %606 = call ptr @PyObject_Vectorcall(ptr %603, ptr %14, i64 1, ptr null)
-  call void @Py_DecRef(ptr %606)
+583:
   call void @PyErr_Clear()
-  br label %607
+  %584 = getelementptr inbounds nuw i8, ptr %508, i64 208
+  %585 = load i64, ptr %584, align 8
+  %586 = call fastcc ptr @launch_new(ptr %19, i64 %585)
+  br label %1384
+
+587:
+  %588 = getelementptr inbounds nuw i8, ptr %508, i64 96
+  %589 = load ptr, ptr %588, align 8
+  %590 = icmp eq ptr %589, null
+  br i1 %590, label %591, label %594
+
+591:
+  %592 = load ptr, ptr %23, align 8
+  %593 = load ptr, ptr %592, align 8
+  br label %594
+
+594:
+  %595 = phi ptr [ %593, %591 ], [ %589, %587 ]
+  %596 = call fastcc zeroext i1 @read_grid(ptr %19, ptr %595)
+  br i1 %596, label %943, label %597
+
+597:
+  store ptr %595, ptr %14, align 8
+  %598 = load ptr, ptr %19, align 8
+  %599 = load i64, ptr @object_bytes, align 8
+  %600 = getelementptr inbounds i8, ptr %595, i64 %599
+  %601 = getelementptr inbounds i8, ptr %600, i64 -8
+  %602 = load ptr, ptr %601, align 8
+  %603 = load ptr, ptr %22, align 8
+  %604 = getelementptr inbounds nuw i8, ptr %603, i64 32
+  %605 = load ptr, ptr %604, align 8
+  %606 = icmp eq ptr %602, %605
+  br i1 %606, label %607, label %628
 
 607:
-  br label %858
+  %608 = call ptr @PyFunction_GetCode(ptr %595)
+  %609 = getelementptr inbounds nuw i8, ptr %598, i64 112
+  %610 = load ptr, ptr %609, align 8
+  %611 = load ptr, ptr %610, align 8
+  %612 = icmp eq ptr %611, null
+  br i1 %612, label %622, label %617
 
-608:
-  %609 = getelementptr inbounds nuw i8, ptr %597, i64 48
-  %610 = load i64, ptr %609, align 8
-  %611 = icmp eq i64 %610, 0
-  br i1 %611, label %858, label %612
+613:
+  %614 = getelementptr inbounds nuw i8, ptr %619, i64 8
+  %615 = load ptr, ptr %614, align 8
+  %616 = icmp eq ptr %615, null
+  br i1 %616, label %622, label %617
 
-612:
-  %613 = getelementptr inbounds nuw i8, ptr %597, i64 40
-  %614 = load ptr, ptr %613, align 8
-  %615 = getelementptr inbounds i8, ptr %15, i64 -8
-  %616 = call ptr @PyFunction_GetGlobals(ptr %574)
-  %617 = getelementptr inbounds nuw i8, ptr %597, i64 8
-  %618 = load ptr, ptr %617, align 8
-  %619 = icmp eq ptr %616, %618
-  br i1 %619, label %620, label %858
+617:
+  %618 = phi ptr [ %615, %613 ], [ %611, %607 ]
+  %619 = phi ptr [ %614, %613 ], [ %610, %607 ]
+  %620 = load ptr, ptr %618, align 8
+  %621 = icmp eq ptr %620, %608
+  br i1 %621, label %629, label %613
 
-620:
-  %621 = getelementptr inbounds nuw i8, ptr %597, i64 24
-  %622 = load ptr, ptr %621, align 8
-  %623 = getelementptr inbounds nuw i8, ptr %597, i64 16
-  %624 = load i64, ptr %623, align 8
-  %625 = icmp eq i64 %624, 0
-  br i1 %625, label %658, label %630
+622:
+  %623 = getelementptr inbounds nuw i8, ptr %598, i64 120
+  %624 = load ptr, ptr %623, align 8
+  %625 = icmp eq ptr %624, null
+  br i1 %625, label %628, label %626
 
 626:
-  %627 = add nuw i64 %631, 1
-  %628 = load i64, ptr %623, align 8
-  %629 = icmp ult i64 %627, %628
-  br i1 %629, label %630, label %658
+  %627 = call ptr @PyObject_Vectorcall(ptr %624, ptr %14, i64 1, ptr null)
+  call void @Py_DecRef(ptr %627)
+  call void @PyErr_Clear()
+  br label %628
 
-630:
-  %631 = phi i64 [ %627, %626 ], [ 0, %620 ]
-  %632 = getelementptr inbounds nuw %struct.GridCheck, ptr %622, i64 %631
-  %633 = load i64, ptr %632, align 8
-  switch i64 %633, label %649 [
-    i64 0, label %634
-    i64 1, label %640
+628:
+  br label %879
+
+629:
+  %630 = getelementptr inbounds nuw i8, ptr %618, i64 48
+  %631 = load i64, ptr %630, align 8
+  %632 = icmp eq i64 %631, 0
+  br i1 %632, label %879, label %633
+
+633:
+  %634 = getelementptr inbounds nuw i8, ptr %618, i64 40
+  %635 = load ptr, ptr %634, align 8
+  %636 = getelementptr inbounds i8, ptr %15, i64 -8
+  %637 = call ptr @PyFunction_GetGlobals(ptr %595)
+  %638 = getelementptr inbounds nuw i8, ptr %618, i64 8
+  %639 = load ptr, ptr %638, align 8
+  %640 = icmp eq ptr %637, %639
+  br i1 %640, label %641, label %879
+
+641:
+  %642 = getelementptr inbounds nuw i8, ptr %618, i64 24
+  %643 = load ptr, ptr %642, align 8
+  %644 = getelementptr inbounds nuw i8, ptr %618, i64 16
+  %645 = load i64, ptr %644, align 8
+  %646 = icmp eq i64 %645, 0
+  br i1 %646, label %679, label %651
+
+647:
+  %648 = add nuw i64 %652, 1
+  %649 = load i64, ptr %644, align 8
+  %650 = icmp ult i64 %648, %649
+  br i1 %650, label %651, label %679
+
+651:
+  %652 = phi i64 [ %648, %647 ], [ 0, %641 ]
+  %653 = getelementptr inbounds nuw %struct.GridCheck, ptr %643, i64 %652
+  %654 = load i64, ptr %653, align 8
+  switch i64 %654, label %670 [
+    i64 0, label %655
+    i64 1, label %661
   ]
 
-634:
-  %635 = getelementptr inbounds nuw i8, ptr %632, i64 8
-  %636 = load ptr, ptr %635, align 8
-  %637 = getelementptr inbounds nuw i8, ptr %632, i64 16
-  %638 = load ptr, ptr %637, align 8
-  %639 = call ptr @PyDict_GetItemWithError(ptr %636, ptr %638)
-  br label %653
+655:
+  %656 = getelementptr inbounds nuw i8, ptr %653, i64 8
+  %657 = load ptr, ptr %656, align 8
+  %658 = getelementptr inbounds nuw i8, ptr %653, i64 16
+  %659 = load ptr, ptr %658, align 8
+  %660 = call ptr @PyDict_GetItemWithError(ptr %657, ptr %659)
+  br label %674
 
-640:
-  %641 = getelementptr inbounds nuw i8, ptr %632, i64 16
-  %642 = load ptr, ptr %641, align 8
-  %643 = ptrtoint ptr %642 to i64
-  %644 = call ptr @PyFunction_GetClosure(ptr %574)
-  %645 = call ptr @PyTuple_GetItem(ptr %644, i64 %643)
-  %646 = call ptr @PyCell_Get(ptr %645)
-  %647 = icmp eq ptr %646, null
-  br i1 %647, label %653, label %648
+661:
+  %662 = getelementptr inbounds nuw i8, ptr %653, i64 16
+  %663 = load ptr, ptr %662, align 8
+  %664 = ptrtoint ptr %663 to i64
+  %665 = call ptr @PyFunction_GetClosure(ptr %595)
+  %666 = call ptr @PyTuple_GetItem(ptr %665, i64 %664)
+  %667 = call ptr @PyCell_Get(ptr %666)
+  %668 = icmp eq ptr %667, null
+  br i1 %668, label %674, label %669
 
-648:
-  call void @Py_DecRef(ptr %646)
-  br label %653
+669:
+  call void @Py_DecRef(ptr %667)
+  br label %674
 
-649:
-  %650 = getelementptr inbounds nuw i8, ptr %632, i64 8
-  %651 = load ptr, ptr %650, align 8
-  %652 = call ptr @PyFunction_GetCode(ptr %651)
-  br label %653
+670:
+  %671 = getelementptr inbounds nuw i8, ptr %653, i64 8
+  %672 = load ptr, ptr %671, align 8
+  %673 = call ptr @PyFunction_GetCode(ptr %672)
+  br label %674
 
-653:
-  %654 = phi ptr [ %652, %649 ], [ %639, %634 ], [ null, %640 ], [ %646, %648 ]
-  %655 = getelementptr inbounds nuw i8, ptr %632, i64 24
-  %656 = load ptr, ptr %655, align 8
-  %657 = icmp eq ptr %654, %656
-  br i1 %657, label %626, label %858
+674:
+  %675 = phi ptr [ %673, %670 ], [ %660, %655 ], [ null, %661 ], [ %667, %669 ]
+  %676 = getelementptr inbounds nuw i8, ptr %653, i64 24
+  %677 = load ptr, ptr %676, align 8
+  %678 = icmp eq ptr %675, %677
+  br i1 %678, label %647, label %879
 
-658:
-  %659 = getelementptr inbounds nuw i8, ptr %597, i64 32
-  %660 = load i64, ptr %659, align 8
-  %661 = icmp eq i64 %660, 0
-  br i1 %661, label %840, label %662
+679:
+  %680 = getelementptr inbounds nuw i8, ptr %618, i64 32
+  %681 = load i64, ptr %680, align 8
+  %682 = icmp eq i64 %681, 0
+  br i1 %682, label %861, label %683
 
-662:
-  %663 = getelementptr inbounds nuw i8, ptr %487, i64 152
-  %664 = getelementptr inbounds nuw i8, ptr %487, i64 184
-  br label %665
+683:
+  %684 = getelementptr inbounds nuw i8, ptr %508, i64 152
+  %685 = getelementptr inbounds nuw i8, ptr %508, i64 184
+  br label %686
 
-665:
-  %666 = phi i64 [ undef, %662 ], [ %835, %834 ]
-  %667 = phi i64 [ 0, %662 ], [ %837, %834 ]
-  %668 = phi ptr [ %615, %662 ], [ %836, %834 ]
-  %669 = getelementptr inbounds nuw %struct.GridStep, ptr %614, i64 %667
-  %670 = load i64, ptr %669, align 8
-  switch i64 %670, label %772 [
-    i64 0, label %671
-    i64 1, label %676
-    i64 2, label %714
-    i64 3, label %736
-    i64 4, label %756
+686:
+  %687 = phi i64 [ undef, %683 ], [ %856, %855 ]
+  %688 = phi i64 [ 0, %683 ], [ %858, %855 ]
+  %689 = phi ptr [ %636, %683 ], [ %857, %855 ]
+  %690 = getelementptr inbounds nuw %struct.GridStep, ptr %635, i64 %688
+  %691 = load i64, ptr %690, align 8
+  switch i64 %691, label %793 [
+    i64 0, label %692
+    i64 1, label %697
+    i64 2, label %735
+    i64 3, label %757
+    i64 4, label %777
   ]
-
-671:
-  %672 = getelementptr inbounds nuw i8, ptr %669, i64 16
-  %673 = load ptr, ptr %672, align 8
-  %674 = ptrtoint ptr %673 to i64
-  %675 = getelementptr inbounds nuw i8, ptr %668, i64 8
-  store i64 %674, ptr %675, align 8
-  br label %834
-
-676:
-  %677 = getelementptr inbounds nuw i8, ptr %669, i64 16
-  %678 = load ptr, ptr %677, align 8
-  %679 = load ptr, ptr %663, align 8
-  %680 = load i64, ptr %33, align 8
-  %681 = icmp eq i64 %680, 0
-  br i1 %681, label %695, label %682
-
-682:
-  %683 = phi i64 [ %693, %692 ], [ 0, %676 ]
-  %684 = getelementptr inbounds nuw ptr, ptr %679, i64 %683
-  %685 = load ptr, ptr %684, align 8
-  %686 = icmp eq ptr %685, %678
-  br i1 %686, label %687, label %692
-
-687:
-  %688 = load ptr, ptr %23, align 8
-  %689 = getelementptr ptr, ptr %688, i64 %683
-  %690 = getelementptr i8, ptr %689, i64 8
-  %691 = load ptr, ptr %690, align 8
-  br label %698
 
 692:
-  %693 = add nuw i64 %683, 1
-  %694 = icmp eq i64 %693, %680
-  br i1 %694, label %695, label %682
+  %693 = getelementptr inbounds nuw i8, ptr %690, i64 16
+  %694 = load ptr, ptr %693, align 8
+  %695 = ptrtoint ptr %694 to i64
+  %696 = getelementptr inbounds nuw i8, ptr %689, i64 8
+  store i64 %695, ptr %696, align 8
+  br label %855
 
-695:
-  %696 = load ptr, ptr %664, align 8
-  %697 = call ptr @PyDict_GetItemWithError(ptr %696, ptr %678)
-  br label %698
+697:
+  %698 = getelementptr inbounds nuw i8, ptr %690, i64 16
+  %699 = load ptr, ptr %698, align 8
+  %700 = load ptr, ptr %684, align 8
+  %701 = load i64, ptr %33, align 8
+  %702 = icmp eq i64 %701, 0
+  br i1 %702, label %716, label %703
 
-698:
-  %699 = phi ptr [ %697, %695 ], [ %691, %687 ]
-  %700 = getelementptr inbounds nuw i8, ptr %668, i64 8
-  %701 = icmp eq ptr %699, null
-  br i1 %701, label %709, label %702
+703:
+  %704 = phi i64 [ %714, %713 ], [ 0, %697 ]
+  %705 = getelementptr inbounds nuw ptr, ptr %700, i64 %704
+  %706 = load ptr, ptr %705, align 8
+  %707 = icmp eq ptr %706, %699
+  br i1 %707, label %708, label %713
 
-702:
-  %703 = getelementptr inbounds i8, ptr %699, i64 %578
-  %704 = getelementptr inbounds i8, ptr %703, i64 -8
-  %705 = load ptr, ptr %704, align 8
-  %706 = load ptr, ptr %22, align 8
-  %707 = load ptr, ptr %706, align 8
-  %708 = icmp eq ptr %705, %707
-  br i1 %708, label %710, label %709
+708:
+  %709 = load ptr, ptr %23, align 8
+  %710 = getelementptr ptr, ptr %709, i64 %704
+  %711 = getelementptr i8, ptr %710, i64 8
+  %712 = load ptr, ptr %711, align 8
+  br label %719
 
-709:
-  br label %858
+713:
+  %714 = add nuw i64 %704, 1
+  %715 = icmp eq i64 %714, %701
+  br i1 %715, label %716, label %703
 
-710:
-  %711 = call i64 @PyLong_AsLongLongAndOverflow(ptr %699, ptr %13)
-  store i64 %711, ptr %700, align 8
-  %712 = load i32, ptr %13, align 4
-  %713 = icmp eq i32 %712, 0
-  br i1 %713, label %834, label %858
+716:
+  %717 = load ptr, ptr %685, align 8
+  %718 = call ptr @PyDict_GetItemWithError(ptr %717, ptr %699)
+  br label %719
 
-714:
-  %715 = getelementptr inbounds nuw i8, ptr %669, i64 16
-  %716 = load ptr, ptr %715, align 8
-  %717 = ptrtoint ptr %716 to i64
-  %718 = call ptr @PyFunction_GetClosure(ptr %574)
-  %719 = call ptr @PyTuple_GetItem(ptr %718, i64 %717)
-  %720 = call ptr @PyCell_Get(ptr %719)
-  %721 = icmp eq ptr %720, null
-  br i1 %721, label %722, label %723
-
-722:
-  br label %730
+719:
+  %720 = phi ptr [ %718, %716 ], [ %712, %708 ]
+  %721 = getelementptr inbounds nuw i8, ptr %689, i64 8
+  %722 = icmp eq ptr %720, null
+  br i1 %722, label %730, label %723
 
 723:
-  call void @Py_DecRef(ptr %720)
-  %724 = getelementptr inbounds i8, ptr %720, i64 %578
+  %724 = getelementptr inbounds i8, ptr %720, i64 %599
   %725 = getelementptr inbounds i8, ptr %724, i64 -8
   %726 = load ptr, ptr %725, align 8
   %727 = load ptr, ptr %22, align 8
@@ -1100,28 +1096,31 @@ define ptr @tw_dispatch(ptr %0, ptr %1, i64 %2, ptr %3) nounwind {
   br i1 %729, label %731, label %730
 
 730:
-  br label %858
+  br label %879
 
 731:
-  %732 = getelementptr inbounds nuw i8, ptr %668, i64 8
-  %733 = call i64 @PyLong_AsLongLongAndOverflow(ptr %720, ptr %12)
-  store i64 %733, ptr %732, align 8
-  %734 = load i32, ptr %12, align 4
-  %735 = icmp eq i32 %734, 0
-  br i1 %735, label %834, label %858
+  %732 = call i64 @PyLong_AsLongLongAndOverflow(ptr %720, ptr %13)
+  store i64 %732, ptr %721, align 8
+  %733 = load i32, ptr %13, align 4
+  %734 = icmp eq i32 %733, 0
+  br i1 %734, label %855, label %879
 
-736:
-  %737 = getelementptr inbounds nuw i8, ptr %669, i64 8
-  %738 = load ptr, ptr %737, align 8
-  %739 = getelementptr inbounds nuw i8, ptr %669, i64 16
-  %740 = load ptr, ptr %739, align 8
-  %741 = call ptr @PyDict_GetItemWithError(ptr %738, ptr %740)
-  %742 = getelementptr inbounds nuw i8, ptr %668, i64 8
-  %743 = icmp eq ptr %741, null
-  br i1 %743, label %751, label %744
+735:
+  %736 = getelementptr inbounds nuw i8, ptr %690, i64 16
+  %737 = load ptr, ptr %736, align 8
+  %738 = ptrtoint ptr %737 to i64
+  %739 = call ptr @PyFunction_GetClosure(ptr %595)
+  %740 = call ptr @PyTuple_GetItem(ptr %739, i64 %738)
+  %741 = call ptr @PyCell_Get(ptr %740)
+  %742 = icmp eq ptr %741, null
+  br i1 %742, label %743, label %744
+
+743:
+  br label %751
 
 744:
-  %745 = getelementptr inbounds i8, ptr %741, i64 %578
+  call void @Py_DecRef(ptr %741)
+  %745 = getelementptr inbounds i8, ptr %741, i64 %599
   %746 = getelementptr inbounds i8, ptr %745, i64 -8
   %747 = load ptr, ptr %746, align 8
   %748 = load ptr, ptr %22, align 8
@@ -1130,966 +1129,996 @@ define ptr @tw_dispatch(ptr %0, ptr %1, i64 %2, ptr %3) nounwind {
   br i1 %750, label %752, label %751
 
 751:
-  br label %858
+  br label %879
 
 752:
-  %753 = call i64 @PyLong_AsLongLongAndOverflow(ptr %741, ptr %11)
-  store i64 %753, ptr %742, align 8
-  %754 = load i32, ptr %11, align 4
-  %755 = icmp eq i32 %754, 0
-  br i1 %755, label %834, label %858
+  %753 = getelementptr inbounds nuw i8, ptr %689, i64 8
+  %754 = call i64 @PyLong_AsLongLongAndOverflow(ptr %741, ptr %12)
+  store i64 %754, ptr %753, align 8
+  %755 = load i32, ptr %12, align 4
+  %756 = icmp eq i32 %755, 0
+  br i1 %756, label %855, label %879
 
-756:
-  %757 = icmp slt i64 %666, 4611686018427387905
-  br i1 %757, label %758, label %858
+757:
+  %758 = getelementptr inbounds nuw i8, ptr %690, i64 8
+  %759 = load ptr, ptr %758, align 8
+  %760 = getelementptr inbounds nuw i8, ptr %690, i64 16
+  %761 = load ptr, ptr %760, align 8
+  %762 = call ptr @PyDict_GetItemWithError(ptr %759, ptr %761)
+  %763 = getelementptr inbounds nuw i8, ptr %689, i64 8
+  %764 = icmp eq ptr %762, null
+  br i1 %764, label %772, label %765
 
-758:
-  %759 = add i64 %666, -1
-  br label %764
-
-760:
-  %761 = add i64 %769, 1
-  %762 = icmp sgt i64 %666, 0
-  %763 = select i1 %762, i64 %761, i64 0
-  store i64 %763, ptr %668, align 8
-  br label %834
-
-764:
-  %765 = phi i32 [ 1, %758 ], [ %770, %764 ]
-  %766 = phi i64 [ %759, %758 ], [ %769, %764 ]
-  %767 = zext nneg i32 %765 to i64
-  %768 = lshr i64 %766, %767
-  %769 = or i64 %768, %766
-  %770 = shl i32 %765, 1
-  %771 = icmp slt i32 %770, 64
-  br i1 %771, label %764, label %760
+765:
+  %766 = getelementptr inbounds i8, ptr %762, i64 %599
+  %767 = getelementptr inbounds i8, ptr %766, i64 -8
+  %768 = load ptr, ptr %767, align 8
+  %769 = load ptr, ptr %22, align 8
+  %770 = load ptr, ptr %769, align 8
+  %771 = icmp eq ptr %768, %770
+  br i1 %771, label %773, label %772
 
 772:
-  %773 = getelementptr inbounds i8, ptr %668, i64 -8
-  %774 = load i64, ptr %773, align 8
-  switch i64 %670, label %828 [
-    i64 5, label %830
-    i64 6, label %775
-    i64 7, label %779
-    i64 8, label %783
-    i64 9, label %795
-    i64 10, label %806
-    i64 11, label %826
-  ]
+  br label %879
 
-775:
-  %776 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 %774, i64 %666)
-  %777 = extractvalue { i64, i1 } %776, 1
-  %778 = extractvalue { i64, i1 } %776, 0
-  store i64 %778, ptr %773, align 8
-  br i1 %777, label %858, label %834
+773:
+  %774 = call i64 @PyLong_AsLongLongAndOverflow(ptr %762, ptr %11)
+  store i64 %774, ptr %763, align 8
+  %775 = load i32, ptr %11, align 4
+  %776 = icmp eq i32 %775, 0
+  br i1 %776, label %855, label %879
+
+777:
+  %778 = icmp slt i64 %687, 4611686018427387905
+  br i1 %778, label %779, label %879
 
 779:
-  %780 = call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %774, i64 %666)
-  %781 = extractvalue { i64, i1 } %780, 1
-  %782 = extractvalue { i64, i1 } %780, 0
-  store i64 %782, ptr %773, align 8
-  br i1 %781, label %858, label %834
+  %780 = add i64 %687, -1
+  br label %785
 
-783:
-  %784 = add i64 %666, -1
-  %785 = icmp ult i64 %784, -2
-  br i1 %785, label %786, label %858
+781:
+  %782 = add i64 %790, 1
+  %783 = icmp sgt i64 %687, 0
+  %784 = select i1 %783, i64 %782, i64 0
+  store i64 %784, ptr %689, align 8
+  br label %855
 
-786:
-  %787 = srem i64 %774, %666
-  %788 = icmp ne i64 %787, 0
-  %789 = xor i64 %774, %666
-  %790 = icmp slt i64 %789, 0
-  %791 = and i1 %790, %788
-  %792 = sdiv i64 %774, %666
-  %793 = sext i1 %791 to i64
-  %794 = add i64 %792, %793
-  store i64 %794, ptr %773, align 8
-  br label %834
+785:
+  %786 = phi i32 [ 1, %779 ], [ %791, %785 ]
+  %787 = phi i64 [ %780, %779 ], [ %790, %785 ]
+  %788 = zext nneg i32 %786 to i64
+  %789 = lshr i64 %787, %788
+  %790 = or i64 %789, %787
+  %791 = shl i32 %786, 1
+  %792 = icmp slt i32 %791, 64
+  br i1 %792, label %785, label %781
 
-795:
-  %796 = add i64 %666, -1
-  %797 = icmp ult i64 %796, -2
-  br i1 %797, label %798, label %858
+793:
+  %794 = getelementptr inbounds i8, ptr %689, i64 -8
+  %795 = load i64, ptr %794, align 8
+  switch i64 %691, label %849 [
+    i64 5, label %851
+    i64 6, label %796
+    i64 7, label %800
+    i64 8, label %804
+    i64 9, label %816
+    i64 10, label %827
+    i64 11, label %847
+  ]
 
-798:
-  %799 = srem i64 %774, %666
-  %800 = icmp ne i64 %799, 0
-  %801 = xor i64 %774, %666
-  %802 = icmp slt i64 %801, 0
-  %803 = and i1 %802, %800
-  %804 = select i1 %803, i64 %666, i64 0
-  %805 = add i64 %804, %799
-  store i64 %805, ptr %773, align 8
-  br label %834
+796:
+  %797 = call { i64, i1 } @llvm.ssub.with.overflow.i64(i64 %795, i64 %687)
+  %798 = extractvalue { i64, i1 } %797, 1
+  %799 = extractvalue { i64, i1 } %797, 0
+  store i64 %799, ptr %794, align 8
+  br i1 %798, label %879, label %855
 
-806:
-  %807 = call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %774, i64 %666)
-  %808 = extractvalue { i64, i1 } %807, 1
-  br i1 %808, label %858, label %809
+800:
+  %801 = call { i64, i1 } @llvm.smul.with.overflow.i64(i64 %795, i64 %687)
+  %802 = extractvalue { i64, i1 } %801, 1
+  %803 = extractvalue { i64, i1 } %801, 0
+  store i64 %803, ptr %794, align 8
+  br i1 %802, label %879, label %855
 
-809:
-  %810 = extractvalue { i64, i1 } %807, 0
-  %811 = call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %810, i64 -1)
-  %812 = extractvalue { i64, i1 } %811, 1
-  %813 = add i64 %666, 1
-  %814 = icmp ult i64 %813, 2
-  %815 = or i1 %814, %812
-  br i1 %815, label %858, label %816
+804:
+  %805 = add i64 %687, -1
+  %806 = icmp ult i64 %805, -2
+  br i1 %806, label %807, label %879
+
+807:
+  %808 = srem i64 %795, %687
+  %809 = icmp ne i64 %808, 0
+  %810 = xor i64 %795, %687
+  %811 = icmp slt i64 %810, 0
+  %812 = and i1 %811, %809
+  %813 = sdiv i64 %795, %687
+  %814 = sext i1 %812 to i64
+  %815 = add i64 %813, %814
+  store i64 %815, ptr %794, align 8
+  br label %855
 
 816:
-  %817 = extractvalue { i64, i1 } %811, 0
-  %818 = srem i64 %817, %666
-  %819 = icmp ne i64 %818, 0
-  %820 = xor i64 %817, %666
-  %821 = icmp slt i64 %820, 0
-  %822 = and i1 %821, %819
-  %823 = sdiv i64 %817, %666
-  %824 = sext i1 %822 to i64
-  %825 = add i64 %823, %824
-  store i64 %825, ptr %773, align 8
-  br label %834
+  %817 = add i64 %687, -1
+  %818 = icmp ult i64 %817, -2
+  br i1 %818, label %819, label %879
 
-826:
-  %827 = call i64 @llvm.smin.i64(i64 %774, i64 %666)
-  store i64 %827, ptr %773, align 8
-  br label %834
+819:
+  %820 = srem i64 %795, %687
+  %821 = icmp ne i64 %820, 0
+  %822 = xor i64 %795, %687
+  %823 = icmp slt i64 %822, 0
+  %824 = and i1 %823, %821
+  %825 = select i1 %824, i64 %687, i64 0
+  %826 = add i64 %825, %820
+  store i64 %826, ptr %794, align 8
+  br label %855
 
-828:
-  %829 = call i64 @llvm.smax.i64(i64 %774, i64 %666)
-  store i64 %829, ptr %773, align 8
-  br label %834
+827:
+  %828 = call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %795, i64 %687)
+  %829 = extractvalue { i64, i1 } %828, 1
+  br i1 %829, label %879, label %830
 
 830:
-  %831 = call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %774, i64 %666)
-  %832 = extractvalue { i64, i1 } %831, 1
-  %833 = extractvalue { i64, i1 } %831, 0
-  store i64 %833, ptr %773, align 8
-  br i1 %832, label %858, label %834
+  %831 = extractvalue { i64, i1 } %828, 0
+  %832 = call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %831, i64 -1)
+  %833 = extractvalue { i64, i1 } %832, 1
+  %834 = add i64 %687, 1
+  %835 = icmp ult i64 %834, 2
+  %836 = or i1 %835, %833
+  br i1 %836, label %879, label %837
 
-834:
-  %835 = phi i64 [ %711, %710 ], [ %833, %830 ], [ %782, %779 ], [ %778, %775 ], [ %753, %752 ], [ %733, %731 ], [ %829, %828 ], [ %827, %826 ], [ %825, %816 ], [ %805, %798 ], [ %794, %786 ], [ %674, %671 ], [ %763, %760 ]
-  %836 = phi ptr [ %700, %710 ], [ %773, %830 ], [ %773, %779 ], [ %773, %775 ], [ %742, %752 ], [ %732, %731 ], [ %773, %828 ], [ %773, %826 ], [ %773, %816 ], [ %773, %798 ], [ %773, %786 ], [ %675, %671 ], [ %668, %760 ]
-  %837 = add nuw i64 %667, 1
-  %838 = load i64, ptr %659, align 8
-  %839 = icmp ult i64 %837, %838
-  br i1 %839, label %665, label %840
+837:
+  %838 = extractvalue { i64, i1 } %832, 0
+  %839 = srem i64 %838, %687
+  %840 = icmp ne i64 %839, 0
+  %841 = xor i64 %838, %687
+  %842 = icmp slt i64 %841, 0
+  %843 = and i1 %842, %840
+  %844 = sdiv i64 %838, %687
+  %845 = sext i1 %843 to i64
+  %846 = add i64 %844, %845
+  store i64 %846, ptr %794, align 8
+  br label %855
 
-840:
-  %841 = getelementptr inbounds nuw i8, ptr %19, i64 2648
-  %842 = getelementptr inbounds nuw i8, ptr %19, i64 2656
-  store i32 1, ptr %842, align 8
-  %843 = getelementptr inbounds nuw i8, ptr %19, i64 2652
-  store i32 1, ptr %843, align 4
-  %844 = load i64, ptr %609, align 8
-  %845 = icmp eq i64 %844, 0
-  br i1 %845, label %857, label %846
+847:
+  %848 = call i64 @llvm.smin.i64(i64 %795, i64 %687)
+  store i64 %848, ptr %794, align 8
+  br label %855
 
-846:
-  %847 = phi i64 [ %854, %851 ], [ 0, %840 ]
-  %848 = getelementptr inbounds nuw i64, ptr %15, i64 %847
-  %849 = load i64, ptr %848, align 8
-  %850 = icmp ult i64 %849, 2147483648
-  br i1 %850, label %851, label %858
+849:
+  %850 = call i64 @llvm.smax.i64(i64 %795, i64 %687)
+  store i64 %850, ptr %794, align 8
+  br label %855
 
 851:
-  %852 = trunc nuw nsw i64 %849 to i32
-  %853 = getelementptr inbounds nuw i32, ptr %841, i64 %847
-  store i32 %852, ptr %853, align 4
-  %854 = add nuw i64 %847, 1
-  %855 = load i64, ptr %609, align 8
-  %856 = icmp ult i64 %854, %855
-  br i1 %856, label %846, label %857
+  %852 = call { i64, i1 } @llvm.sadd.with.overflow.i64(i64 %795, i64 %687)
+  %853 = extractvalue { i64, i1 } %852, 1
+  %854 = extractvalue { i64, i1 } %852, 0
+  store i64 %854, ptr %794, align 8
+  br i1 %853, label %879, label %855
 
-857:
-  br label %922
-
-858:
-  %859 = call i32 @PyCallable_Check(ptr %574)
-  %860 = icmp eq i32 %859, 0
-  br i1 %860, label %861, label %869
+855:
+  %856 = phi i64 [ %732, %731 ], [ %854, %851 ], [ %803, %800 ], [ %799, %796 ], [ %774, %773 ], [ %754, %752 ], [ %850, %849 ], [ %848, %847 ], [ %846, %837 ], [ %826, %819 ], [ %815, %807 ], [ %695, %692 ], [ %784, %781 ]
+  %857 = phi ptr [ %721, %731 ], [ %794, %851 ], [ %794, %800 ], [ %794, %796 ], [ %763, %773 ], [ %753, %752 ], [ %794, %849 ], [ %794, %847 ], [ %794, %837 ], [ %794, %819 ], [ %794, %807 ], [ %696, %692 ], [ %689, %781 ]
+  %858 = add nuw i64 %688, 1
+  %859 = load i64, ptr %680, align 8
+  %860 = icmp ult i64 %858, %859
+  br i1 %860, label %686, label %861
 
 861:
-  %862 = load ptr, ptr %23, align 8
-  %863 = load ptr, ptr %19, align 8
-  %864 = getelementptr inbounds nuw i8, ptr %863, i64 16
-  %865 = load ptr, ptr %864, align 8
-  %866 = load i64, ptr %24, align 8
-  %867 = load ptr, ptr %25, align 8
-  %868 = call ptr @PyObject_Vectorcall(ptr %865, ptr %862, i64 %866, ptr %867)
-  br label %1363
+  %862 = getelementptr inbounds nuw i8, ptr %19, i64 2648
+  %863 = getelementptr inbounds nuw i8, ptr %19, i64 2656
+  store i32 1, ptr %863, align 8
+  %864 = getelementptr inbounds nuw i8, ptr %19, i64 2652
+  store i32 1, ptr %864, align 4
+  %865 = load i64, ptr %630, align 8
+  %866 = icmp eq i64 %865, 0
+  br i1 %866, label %878, label %867
 
-869:
-  %870 = getelementptr inbounds nuw i8, ptr %487, i64 184
-  %871 = load ptr, ptr %870, align 8
-  %872 = call ptr @PyDict_Copy(ptr %871)
-  store ptr %872, ptr %10, align 8
-  %873 = getelementptr inbounds nuw i8, ptr %487, i64 152
-  %874 = load ptr, ptr %873, align 8
-  %875 = load i64, ptr %33, align 8
-  %876 = icmp eq i64 %875, 0
-  br i1 %876, label %888, label %877
+867:
+  %868 = phi i64 [ %875, %872 ], [ 0, %861 ]
+  %869 = getelementptr inbounds nuw i64, ptr %15, i64 %868
+  %870 = load i64, ptr %869, align 8
+  %871 = icmp ult i64 %870, 2147483648
+  br i1 %871, label %872, label %879
 
-877:
-  %878 = phi i64 [ %882, %877 ], [ 0, %869 ]
-  %879 = getelementptr inbounds nuw ptr, ptr %874, i64 %878
-  %880 = load ptr, ptr %879, align 8
-  %881 = load ptr, ptr %23, align 8
-  %882 = add nuw i64 %878, 1
-  %883 = getelementptr inbounds nuw ptr, ptr %881, i64 %882
-  %884 = load ptr, ptr %883, align 8
-  %885 = call i32 @PyDict_SetItem(ptr %872, ptr %880, ptr %884)
-  %886 = load i64, ptr %33, align 8
-  %887 = icmp ult i64 %882, %886
-  br i1 %887, label %877, label %888
+872:
+  %873 = trunc nuw nsw i64 %870 to i32
+  %874 = getelementptr inbounds nuw i32, ptr %862, i64 %868
+  store i32 %873, ptr %874, align 4
+  %875 = add nuw i64 %868, 1
+  %876 = load i64, ptr %630, align 8
+  %877 = icmp ult i64 %875, %876
+  br i1 %877, label %867, label %878
 
-888:
-  %889 = call ptr @PyObject_Vectorcall(ptr %574, ptr %10, i64 1, ptr null)
-  %890 = load ptr, ptr %10, align 8
-  call void @Py_DecRef(ptr %890)
-  %891 = icmp eq ptr %889, null
-  br i1 %891, label %892, label %908
+878:
+  br label %943
 
-892:
-  call void @PyErr_Fetch(ptr %7, ptr %8, ptr %9)
-  %893 = load ptr, ptr %7, align 8
-  %894 = load ptr, ptr %8, align 8
-  %895 = load ptr, ptr %9, align 8
-  call void @PyErr_Restore(ptr %893, ptr %894, ptr %895)
-  %896 = load ptr, ptr %9, align 8
-  %897 = icmp eq ptr %896, null
-  br i1 %897, label %900, label %898
+879:
+  %880 = call i32 @PyCallable_Check(ptr %595)
+  %881 = icmp eq i32 %880, 0
+  br i1 %881, label %882, label %890
+
+882:
+  %883 = load ptr, ptr %23, align 8
+  %884 = load ptr, ptr %19, align 8
+  %885 = getelementptr inbounds nuw i8, ptr %884, i64 16
+  %886 = load ptr, ptr %885, align 8
+  %887 = load i64, ptr %24, align 8
+  %888 = load ptr, ptr %25, align 8
+  %889 = call ptr @PyObject_Vectorcall(ptr %886, ptr %883, i64 %887, ptr %888)
+  br label %1384
+
+890:
+  %891 = getelementptr inbounds nuw i8, ptr %508, i64 184
+  %892 = load ptr, ptr %891, align 8
+  %893 = call ptr @PyDict_Copy(ptr %892)
+  store ptr %893, ptr %10, align 8
+  %894 = getelementptr inbounds nuw i8, ptr %508, i64 152
+  %895 = load ptr, ptr %894, align 8
+  %896 = load i64, ptr %33, align 8
+  %897 = icmp eq i64 %896, 0
+  br i1 %897, label %909, label %898
 
 898:
-  %899 = load ptr, ptr %22, align 8
-  call fastcc void @strip_traceback(ptr %899)
-  br label %1363
+  %899 = phi i64 [ %903, %898 ], [ 0, %890 ]
+  %900 = getelementptr inbounds nuw ptr, ptr %895, i64 %899
+  %901 = load ptr, ptr %900, align 8
+  %902 = load ptr, ptr %23, align 8
+  %903 = add nuw i64 %899, 1
+  %904 = getelementptr inbounds nuw ptr, ptr %902, i64 %903
+  %905 = load ptr, ptr %904, align 8
+  %906 = call i32 @PyDict_SetItem(ptr %893, ptr %901, ptr %905)
+  %907 = load i64, ptr %33, align 8
+  %908 = icmp ult i64 %903, %907
+  br i1 %908, label %898, label %909
 
-900:
+909:
+  %910 = call ptr @PyObject_Vectorcall(ptr %595, ptr %10, i64 1, ptr null)
+  %911 = load ptr, ptr %10, align 8
+  call void @Py_DecRef(ptr %911)
+  %912 = icmp eq ptr %910, null
+  br i1 %912, label %913, label %929
+
+913:
+  call void @PyErr_Fetch(ptr %7, ptr %8, ptr %9)
+  %914 = load ptr, ptr %7, align 8
+  %915 = load ptr, ptr %8, align 8
+  %916 = load ptr, ptr %9, align 8
+  call void @PyErr_Restore(ptr %914, ptr %915, ptr %916)
+  %917 = load ptr, ptr %9, align 8
+  %918 = icmp eq ptr %917, null
+  br i1 %918, label %921, label %919
+
+919:
+  %920 = load ptr, ptr %22, align 8
+  call fastcc void @strip_traceback(ptr %920)
+  br label %1384
+
+921:
   call void @PyErr_Clear()
-  %901 = load ptr, ptr %23, align 8
-  %902 = load ptr, ptr %19, align 8
-  %903 = getelementptr inbounds nuw i8, ptr %902, i64 16
-  %904 = load ptr, ptr %903, align 8
-  %905 = load i64, ptr %24, align 8
-  %906 = load ptr, ptr %25, align 8
-  %907 = call ptr @PyObject_Vectorcall(ptr %904, ptr %901, i64 %905, ptr %906)
-  br label %1363
-
-908:
-  %909 = call fastcc zeroext i1 @read_grid(ptr %19, ptr %889)
-  br i1 %909, label %922, label %910
-
-910:
-  %911 = getelementptr inbounds nuw i8, ptr %19, i64 2664
-  %912 = load ptr, ptr %23, align 8
-  %913 = load i64, ptr %33, align 8
-  %914 = shl i64 %913, 3
-  %915 = add i64 %914, 8
-  call void @llvm.memcpy.p0.p0.i64(ptr align 8 %911, ptr align 8 %912, i64 %915, i1 false)
-  store ptr %889, ptr %911, align 8
-  %916 = load ptr, ptr %19, align 8
-  %917 = getelementptr inbounds nuw i8, ptr %916, i64 16
-  %918 = load ptr, ptr %917, align 8
-  %919 = load i64, ptr %24, align 8
-  %920 = load ptr, ptr %25, align 8
-  %921 = call ptr @PyObject_Vectorcall(ptr %918, ptr %911, i64 %919, ptr %920)
-  call void @Py_DecRef(ptr %889)
-  br label %1363
-
-922:
-  %923 = phi ptr [ null, %573 ], [ null, %857 ], [ %889, %908 ]
-  %924 = load ptr, ptr %19, align 8
-  %925 = getelementptr inbounds nuw i8, ptr %924, i64 88
-  %926 = load ptr, ptr %925, align 8
-  %927 = load i64, ptr %926, align 8
-  %928 = icmp eq i64 %927, 0
-  br i1 %928, label %1155, label %929
+  %922 = load ptr, ptr %23, align 8
+  %923 = load ptr, ptr %19, align 8
+  %924 = getelementptr inbounds nuw i8, ptr %923, i64 16
+  %925 = load ptr, ptr %924, align 8
+  %926 = load i64, ptr %24, align 8
+  %927 = load ptr, ptr %25, align 8
+  %928 = call ptr @PyObject_Vectorcall(ptr %925, ptr %922, i64 %926, ptr %927)
+  br label %1384
 
 929:
-  %930 = getelementptr inbounds nuw i8, ptr %487, i64 168
-  %931 = load ptr, ptr %930, align 8
-  %932 = getelementptr inbounds nuw i8, ptr %487, i64 160
-  %933 = load i64, ptr %932, align 8
-  %934 = icmp eq i64 %933, 0
-  br i1 %934, label %1155, label %935
+  %930 = call fastcc zeroext i1 @read_grid(ptr %19, ptr %910)
+  br i1 %930, label %943, label %931
 
-935:
-  %936 = getelementptr inbounds nuw i8, ptr %19, i64 1624
-  %937 = getelementptr inbounds nuw i8, ptr %19, i64 568
-  %938 = load i64, ptr @object_bytes, align 8
-  br label %939
+931:
+  %932 = getelementptr inbounds nuw i8, ptr %19, i64 2664
+  %933 = load ptr, ptr %23, align 8
+  %934 = load i64, ptr %33, align 8
+  %935 = shl i64 %934, 3
+  %936 = add i64 %935, 8
+  call void @llvm.memcpy.p0.p0.i64(ptr align 8 %932, ptr align 8 %933, i64 %936, i1 false)
+  store ptr %910, ptr %932, align 8
+  %937 = load ptr, ptr %19, align 8
+  %938 = getelementptr inbounds nuw i8, ptr %937, i64 16
+  %939 = load ptr, ptr %938, align 8
+  %940 = load i64, ptr %24, align 8
+  %941 = load ptr, ptr %25, align 8
+  %942 = call ptr @PyObject_Vectorcall(ptr %939, ptr %932, i64 %940, ptr %941)
+  call void @Py_DecRef(ptr %910)
+  br label %1384
 
-939:
-  %940 = phi i64 [ 0, %935 ], [ %1127, %1126 ]
-  %941 = getelementptr inbounds nuw %struct.OverlapPair, ptr %931, i64 %940
-  %942 = load i64, ptr %941, align 8
-  %943 = getelementptr inbounds nuw i64, ptr %936, i64 %942
-  %944 = load i64, ptr %943, align 8
-  %945 = getelementptr inbounds nuw i8, ptr %941, i64 8
-  %946 = load i64, ptr %945, align 8
-  %947 = getelementptr inbounds nuw i64, ptr %936, i64 %946
+943:
+  %944 = phi ptr [ null, %594 ], [ null, %878 ], [ %910, %929 ]
+  %945 = load ptr, ptr %19, align 8
+  %946 = getelementptr inbounds nuw i8, ptr %945, i64 96
+  %947 = load ptr, ptr %946, align 8
   %948 = load i64, ptr %947, align 8
-  %949 = icmp eq i64 %944, %948
-  br i1 %949, label %950, label %998
+  %949 = icmp eq i64 %948, 0
+  br i1 %949, label %1176, label %950
 
 950:
-  %951 = getelementptr inbounds nuw i8, ptr %941, i64 32
-  %952 = load i64, ptr %951, align 8
-  %953 = icmp eq i64 %952, 0
-  br i1 %953, label %1090, label %954
+  %951 = getelementptr inbounds nuw i8, ptr %508, i64 168
+  %952 = load ptr, ptr %951, align 8
+  %953 = getelementptr inbounds nuw i8, ptr %508, i64 160
+  %954 = load i64, ptr %953, align 8
+  %955 = icmp eq i64 %954, 0
+  br i1 %955, label %1176, label %956
 
-954:
-  %955 = getelementptr inbounds nuw i8, ptr %941, i64 40
-  %956 = load ptr, ptr %955, align 8
-  br label %961
+956:
+  %957 = getelementptr inbounds nuw i8, ptr %19, i64 1624
+  %958 = getelementptr inbounds nuw i8, ptr %19, i64 568
+  %959 = load i64, ptr @object_bytes, align 8
+  br label %960
 
-957:
-  %958 = phi ptr [ %982, %967 ], [ %964, %961 ]
-  %959 = add nuw i64 %962, 1
-  %960 = icmp eq i64 %959, %952
-  br i1 %960, label %1126, label %961
+960:
+  %961 = phi i64 [ 0, %956 ], [ %1148, %1147 ]
+  %962 = getelementptr inbounds nuw %struct.OverlapPair, ptr %952, i64 %961
+  %963 = load i64, ptr %962, align 8
+  %964 = getelementptr inbounds nuw i64, ptr %957, i64 %963
+  %965 = load i64, ptr %964, align 8
+  %966 = getelementptr inbounds nuw i8, ptr %962, i64 8
+  %967 = load i64, ptr %966, align 8
+  %968 = getelementptr inbounds nuw i64, ptr %957, i64 %967
+  %969 = load i64, ptr %968, align 8
+  %970 = icmp eq i64 %965, %969
+  br i1 %970, label %971, label %1019
 
-961:
-  %962 = phi i64 [ 0, %954 ], [ %959, %957 ]
-  %963 = phi ptr [ %956, %954 ], [ %958, %957 ]
-  %964 = getelementptr inbounds nuw i8, ptr %963, i64 8
-  %965 = load i64, ptr %963, align 8
-  %966 = icmp eq i64 %965, 0
-  br i1 %966, label %957, label %969
+971:
+  %972 = getelementptr inbounds nuw i8, ptr %962, i64 32
+  %973 = load i64, ptr %972, align 8
+  %974 = icmp eq i64 %973, 0
+  br i1 %974, label %1111, label %975
 
-967:
-  %968 = icmp eq i64 %984, 0
-  br i1 %968, label %957, label %1090
-
-969:
-  %970 = phi i64 [ %985, %981 ], [ %965, %961 ]
-  %971 = phi i64 [ %984, %981 ], [ 0, %961 ]
-  %972 = phi ptr [ %982, %981 ], [ %964, %961 ]
-  %973 = getelementptr inbounds nuw i8, ptr %972, i64 8
-  %974 = load i64, ptr %972, align 8
-  %975 = getelementptr i8, ptr %972, i64 16
-  %976 = load i64, ptr %973, align 8
-  %977 = icmp eq i64 %976, 0
-  br i1 %977, label %981, label %987
+975:
+  %976 = getelementptr inbounds nuw i8, ptr %962, i64 40
+  %977 = load ptr, ptr %976, align 8
+  br label %982
 
 978:
-  %979 = shl i64 %976, 3
-  %980 = getelementptr i8, ptr %975, i64 %979
-  br label %981
+  %979 = phi ptr [ %1003, %988 ], [ %985, %982 ]
+  %980 = add nuw i64 %983, 1
+  %981 = icmp eq i64 %980, %973
+  br i1 %981, label %1147, label %982
 
-981:
-  %982 = phi ptr [ %975, %969 ], [ %980, %978 ]
-  %983 = phi i64 [ %974, %969 ], [ %995, %978 ]
-  %984 = add i64 %983, %971
-  %985 = add i64 %970, -1
-  %986 = icmp eq i64 %985, 0
-  br i1 %986, label %967, label %969
+982:
+  %983 = phi i64 [ 0, %975 ], [ %980, %978 ]
+  %984 = phi ptr [ %977, %975 ], [ %979, %978 ]
+  %985 = getelementptr inbounds nuw i8, ptr %984, i64 8
+  %986 = load i64, ptr %984, align 8
+  %987 = icmp eq i64 %986, 0
+  br i1 %987, label %978, label %990
 
-987:
-  %988 = phi i64 [ %996, %987 ], [ %976, %969 ]
-  %989 = phi i64 [ %995, %987 ], [ %974, %969 ]
-  %990 = phi ptr [ %991, %987 ], [ %975, %969 ]
-  %991 = getelementptr inbounds nuw i8, ptr %990, i64 8
-  %992 = load i64, ptr %990, align 8
-  %993 = getelementptr inbounds nuw i64, ptr %936, i64 %992
-  %994 = load i64, ptr %993, align 8
-  %995 = mul i64 %994, %989
-  %996 = add i64 %988, -1
-  %997 = icmp eq i64 %996, 0
-  br i1 %997, label %978, label %987
+988:
+  %989 = icmp eq i64 %1005, 0
+  br i1 %989, label %978, label %1111
 
-998:
-  %999 = icmp ult i64 %944, %948
-  br i1 %999, label %1000, label %1045
+990:
+  %991 = phi i64 [ %1006, %1002 ], [ %986, %982 ]
+  %992 = phi i64 [ %1005, %1002 ], [ 0, %982 ]
+  %993 = phi ptr [ %1003, %1002 ], [ %985, %982 ]
+  %994 = getelementptr inbounds nuw i8, ptr %993, i64 8
+  %995 = load i64, ptr %993, align 8
+  %996 = getelementptr i8, ptr %993, i64 16
+  %997 = load i64, ptr %994, align 8
+  %998 = icmp eq i64 %997, 0
+  br i1 %998, label %1002, label %1008
 
-1000:
-  %1001 = sub nuw i64 %948, %944
-  %1002 = getelementptr inbounds nuw i8, ptr %941, i64 16
-  %1003 = load i64, ptr %1002, align 8
-  %1004 = call fastcc i64 @extent(ptr %19, i64 %942, i64 %1003)
-  %1005 = icmp ult i64 %1001, %1004
-  br i1 %1005, label %1090, label %1006
+999:
+  %1000 = shl i64 %997, 3
+  %1001 = getelementptr i8, ptr %996, i64 %1000
+  br label %1002
 
-1006:
-  %1007 = load i64, ptr %945, align 8
-  %1008 = getelementptr inbounds nuw ptr, ptr %937, i64 %1007
-  %1009 = load ptr, ptr %1008, align 8
-  %1010 = getelementptr inbounds i8, ptr %1009, i64 %938
-  %1011 = getelementptr inbounds i8, ptr %1010, i64 -8
-  %1012 = load ptr, ptr %1011, align 8
-  %1013 = load ptr, ptr %22, align 8
-  %1014 = getelementptr inbounds nuw i8, ptr %1013, i64 160
-  %1015 = load ptr, ptr %1014, align 8
-  %1016 = icmp eq ptr %1012, %1015
-  br i1 %1016, label %1017, label %1126
+1002:
+  %1003 = phi ptr [ %996, %990 ], [ %1001, %999 ]
+  %1004 = phi i64 [ %995, %990 ], [ %1016, %999 ]
+  %1005 = add i64 %1004, %992
+  %1006 = add i64 %991, -1
+  %1007 = icmp eq i64 %1006, 0
+  br i1 %1007, label %988, label %990
 
-1017:
-  %1018 = getelementptr inbounds nuw i8, ptr %1010, i64 24
-  %1019 = getelementptr inbounds nuw i8, ptr %1010, i64 8
-  %1020 = load i32, ptr %1019, align 8
-  %1021 = icmp sgt i32 %1020, 0
-  br i1 %1021, label %1022, label %1126
+1008:
+  %1009 = phi i64 [ %1017, %1008 ], [ %997, %990 ]
+  %1010 = phi i64 [ %1016, %1008 ], [ %995, %990 ]
+  %1011 = phi ptr [ %1012, %1008 ], [ %996, %990 ]
+  %1012 = getelementptr inbounds nuw i8, ptr %1011, i64 8
+  %1013 = load i64, ptr %1011, align 8
+  %1014 = getelementptr inbounds nuw i64, ptr %957, i64 %1013
+  %1015 = load i64, ptr %1014, align 8
+  %1016 = mul i64 %1015, %1010
+  %1017 = add i64 %1009, -1
+  %1018 = icmp eq i64 %1017, 0
+  br i1 %1018, label %999, label %1008
 
-1022:
-  %1023 = getelementptr inbounds nuw i8, ptr %1010, i64 16
-  %1024 = load ptr, ptr %1023, align 8
-  %1025 = zext nneg i32 %1020 to i64
-  br label %1026
+1019:
+  %1020 = icmp ult i64 %965, %969
+  br i1 %1020, label %1021, label %1066
 
-1026:
-  %1027 = phi i64 [ 0, %1022 ], [ %1041, %1037 ]
-  %1028 = phi i64 [ 1, %1022 ], [ %1040, %1037 ]
-  %1029 = getelementptr inbounds nuw i64, ptr %1024, i64 %1027
-  %1030 = load i64, ptr %1029, align 8
-  %1031 = icmp eq i64 %1030, 0
-  br i1 %1031, label %1126, label %1032
+1021:
+  %1022 = sub nuw i64 %969, %965
+  %1023 = getelementptr inbounds nuw i8, ptr %962, i64 16
+  %1024 = load i64, ptr %1023, align 8
+  %1025 = call fastcc i64 @extent(ptr %19, i64 %963, i64 %1024)
+  %1026 = icmp ult i64 %1022, %1025
+  br i1 %1026, label %1111, label %1027
 
-1032:
-  %1033 = load ptr, ptr %1018, align 8
-  %1034 = getelementptr inbounds nuw i64, ptr %1033, i64 %1027
-  %1035 = load i64, ptr %1034, align 8
-  %1036 = icmp slt i64 %1035, 0
-  br i1 %1036, label %1090, label %1037
+1027:
+  %1028 = load i64, ptr %966, align 8
+  %1029 = getelementptr inbounds nuw ptr, ptr %958, i64 %1028
+  %1030 = load ptr, ptr %1029, align 8
+  %1031 = getelementptr inbounds i8, ptr %1030, i64 %959
+  %1032 = getelementptr inbounds i8, ptr %1031, i64 -8
+  %1033 = load ptr, ptr %1032, align 8
+  %1034 = load ptr, ptr %22, align 8
+  %1035 = getelementptr inbounds nuw i8, ptr %1034, i64 160
+  %1036 = load ptr, ptr %1035, align 8
+  %1037 = icmp eq ptr %1033, %1036
+  br i1 %1037, label %1038, label %1147
 
-1037:
-  %1038 = add i64 %1030, -1
-  %1039 = mul i64 %1035, %1038
-  %1040 = add i64 %1039, %1028
-  %1041 = add nuw nsw i64 %1027, 1
-  %1042 = icmp eq i64 %1041, %1025
-  br i1 %1042, label %1043, label %1026
+1038:
+  %1039 = getelementptr inbounds nuw i8, ptr %1031, i64 24
+  %1040 = getelementptr inbounds nuw i8, ptr %1031, i64 8
+  %1041 = load i32, ptr %1040, align 8
+  %1042 = icmp sgt i32 %1041, 0
+  br i1 %1042, label %1043, label %1147
 
 1043:
-  %1044 = icmp eq i64 %1040, -1
-  br i1 %1044, label %1090, label %1126
+  %1044 = getelementptr inbounds nuw i8, ptr %1031, i64 16
+  %1045 = load ptr, ptr %1044, align 8
+  %1046 = zext nneg i32 %1041 to i64
+  br label %1047
 
-1045:
-  %1046 = sub nuw i64 %944, %948
-  %1047 = getelementptr inbounds nuw i8, ptr %941, i64 24
-  %1048 = load i64, ptr %1047, align 8
-  %1049 = call fastcc i64 @extent(ptr %19, i64 %946, i64 %1048)
-  %1050 = icmp ult i64 %1046, %1049
-  br i1 %1050, label %1090, label %1051
+1047:
+  %1048 = phi i64 [ 0, %1043 ], [ %1062, %1058 ]
+  %1049 = phi i64 [ 1, %1043 ], [ %1061, %1058 ]
+  %1050 = getelementptr inbounds nuw i64, ptr %1045, i64 %1048
+  %1051 = load i64, ptr %1050, align 8
+  %1052 = icmp eq i64 %1051, 0
+  br i1 %1052, label %1147, label %1053
 
-1051:
-  %1052 = load i64, ptr %941, align 8
-  %1053 = getelementptr inbounds nuw ptr, ptr %937, i64 %1052
-  %1054 = load ptr, ptr %1053, align 8
-  %1055 = getelementptr inbounds i8, ptr %1054, i64 %938
-  %1056 = getelementptr inbounds i8, ptr %1055, i64 -8
-  %1057 = load ptr, ptr %1056, align 8
-  %1058 = load ptr, ptr %22, align 8
-  %1059 = getelementptr inbounds nuw i8, ptr %1058, i64 160
-  %1060 = load ptr, ptr %1059, align 8
-  %1061 = icmp eq ptr %1057, %1060
-  br i1 %1061, label %1062, label %1126
+1053:
+  %1054 = load ptr, ptr %1039, align 8
+  %1055 = getelementptr inbounds nuw i64, ptr %1054, i64 %1048
+  %1056 = load i64, ptr %1055, align 8
+  %1057 = icmp slt i64 %1056, 0
+  br i1 %1057, label %1111, label %1058
 
-1062:
-  %1063 = getelementptr inbounds nuw i8, ptr %1055, i64 24
-  %1064 = getelementptr inbounds nuw i8, ptr %1055, i64 8
-  %1065 = load i32, ptr %1064, align 8
-  %1066 = icmp sgt i32 %1065, 0
-  br i1 %1066, label %1067, label %1126
+1058:
+  %1059 = add i64 %1051, -1
+  %1060 = mul i64 %1056, %1059
+  %1061 = add i64 %1060, %1049
+  %1062 = add nuw nsw i64 %1048, 1
+  %1063 = icmp eq i64 %1062, %1046
+  br i1 %1063, label %1064, label %1047
 
-1067:
-  %1068 = getelementptr inbounds nuw i8, ptr %1055, i64 16
-  %1069 = load ptr, ptr %1068, align 8
-  %1070 = zext nneg i32 %1065 to i64
-  br label %1071
+1064:
+  %1065 = icmp eq i64 %1061, -1
+  br i1 %1065, label %1111, label %1147
 
-1071:
-  %1072 = phi i64 [ 0, %1067 ], [ %1086, %1082 ]
-  %1073 = phi i64 [ 1, %1067 ], [ %1085, %1082 ]
-  %1074 = getelementptr inbounds nuw i64, ptr %1069, i64 %1072
-  %1075 = load i64, ptr %1074, align 8
-  %1076 = icmp eq i64 %1075, 0
-  br i1 %1076, label %1126, label %1077
+1066:
+  %1067 = sub nuw i64 %965, %969
+  %1068 = getelementptr inbounds nuw i8, ptr %962, i64 24
+  %1069 = load i64, ptr %1068, align 8
+  %1070 = call fastcc i64 @extent(ptr %19, i64 %967, i64 %1069)
+  %1071 = icmp ult i64 %1067, %1070
+  br i1 %1071, label %1111, label %1072
 
-1077:
-  %1078 = load ptr, ptr %1063, align 8
-  %1079 = getelementptr inbounds nuw i64, ptr %1078, i64 %1072
-  %1080 = load i64, ptr %1079, align 8
-  %1081 = icmp slt i64 %1080, 0
-  br i1 %1081, label %1090, label %1082
+1072:
+  %1073 = load i64, ptr %962, align 8
+  %1074 = getelementptr inbounds nuw ptr, ptr %958, i64 %1073
+  %1075 = load ptr, ptr %1074, align 8
+  %1076 = getelementptr inbounds i8, ptr %1075, i64 %959
+  %1077 = getelementptr inbounds i8, ptr %1076, i64 -8
+  %1078 = load ptr, ptr %1077, align 8
+  %1079 = load ptr, ptr %22, align 8
+  %1080 = getelementptr inbounds nuw i8, ptr %1079, i64 160
+  %1081 = load ptr, ptr %1080, align 8
+  %1082 = icmp eq ptr %1078, %1081
+  br i1 %1082, label %1083, label %1147
 
-1082:
-  %1083 = add i64 %1075, -1
-  %1084 = mul i64 %1080, %1083
-  %1085 = add i64 %1084, %1073
-  %1086 = add nuw nsw i64 %1072, 1
-  %1087 = icmp eq i64 %1086, %1070
-  br i1 %1087, label %1088, label %1071
+1083:
+  %1084 = getelementptr inbounds nuw i8, ptr %1076, i64 24
+  %1085 = getelementptr inbounds nuw i8, ptr %1076, i64 8
+  %1086 = load i32, ptr %1085, align 8
+  %1087 = icmp sgt i32 %1086, 0
+  br i1 %1087, label %1088, label %1147
 
 1088:
-  %1089 = icmp eq i64 %1085, -1
-  br i1 %1089, label %1090, label %1126
+  %1089 = getelementptr inbounds nuw i8, ptr %1076, i64 16
+  %1090 = load ptr, ptr %1089, align 8
+  %1091 = zext nneg i32 %1086 to i64
+  br label %1092
 
-1090:
-  %1091 = getelementptr inbounds nuw i8, ptr %487, i64 176
-  %1092 = load ptr, ptr %1091, align 8
-  %1093 = getelementptr inbounds nuw i8, ptr %1092, i64 24
-  %1094 = load i64, ptr %1093, align 8
-  store i64 %927, ptr %1093, align 8
-  %1095 = xor i64 %1094, %927
-  %1096 = getelementptr inbounds nuw i8, ptr %19, i64 2648
-  br label %1102
+1092:
+  %1093 = phi i64 [ 0, %1088 ], [ %1107, %1103 ]
+  %1094 = phi i64 [ 1, %1088 ], [ %1106, %1103 ]
+  %1095 = getelementptr inbounds nuw i64, ptr %1090, i64 %1093
+  %1096 = load i64, ptr %1095, align 8
+  %1097 = icmp eq i64 %1096, 0
+  br i1 %1097, label %1147, label %1098
 
-1097:
-  %1098 = load i64, ptr %41, align 8
-  %1099 = icmp eq i64 %1098, 0
-  br i1 %1099, label %1130, label %1100
+1098:
+  %1099 = load ptr, ptr %1084, align 8
+  %1100 = getelementptr inbounds nuw i64, ptr %1099, i64 %1093
+  %1101 = load i64, ptr %1100, align 8
+  %1102 = icmp slt i64 %1101, 0
+  br i1 %1102, label %1111, label %1103
 
-1100:
-  %1101 = getelementptr inbounds nuw i8, ptr %1092, i64 32
-  br label %1114
+1103:
+  %1104 = add i64 %1096, -1
+  %1105 = mul i64 %1101, %1104
+  %1106 = add i64 %1105, %1094
+  %1107 = add nuw nsw i64 %1093, 1
+  %1108 = icmp eq i64 %1107, %1091
+  br i1 %1108, label %1109, label %1092
 
-1102:
-  %1103 = phi i64 [ 0, %1090 ], [ %1112, %1102 ]
-  %1104 = phi i64 [ %1095, %1090 ], [ %1111, %1102 ]
-  %1105 = getelementptr inbounds nuw i64, ptr %1092, i64 %1103
-  %1106 = getelementptr inbounds nuw i32, ptr %1096, i64 %1103
-  %1107 = load i32, ptr %1106, align 4
-  %1108 = sext i32 %1107 to i64
-  %1109 = load i64, ptr %1105, align 8
-  store i64 %1108, ptr %1105, align 8
-  %1110 = xor i64 %1109, %1108
-  %1111 = or i64 %1110, %1104
-  %1112 = add nuw nsw i64 %1103, 1
-  %1113 = icmp eq i64 %1112, 3
-  br i1 %1113, label %1097, label %1102
+1109:
+  %1110 = icmp eq i64 %1106, -1
+  br i1 %1110, label %1111, label %1147
 
-1114:
-  %1115 = phi i64 [ 0, %1100 ], [ %1123, %1114 ]
-  %1116 = phi i64 [ %1111, %1100 ], [ %1122, %1114 ]
-  %1117 = getelementptr inbounds nuw i64, ptr %1101, i64 %1115
-  %1118 = getelementptr inbounds nuw i64, ptr %936, i64 %1115
-  %1119 = load i64, ptr %1118, align 8
-  %1120 = load i64, ptr %1117, align 8
-  store i64 %1119, ptr %1117, align 8
-  %1121 = xor i64 %1120, %1119
-  %1122 = or i64 %1121, %1116
-  %1123 = add nuw i64 %1115, 1
-  %1124 = load i64, ptr %41, align 8
-  %1125 = icmp ult i64 %1123, %1124
-  br i1 %1125, label %1114, label %1130
+1111:
+  %1112 = getelementptr inbounds nuw i8, ptr %508, i64 176
+  %1113 = load ptr, ptr %1112, align 8
+  %1114 = getelementptr inbounds nuw i8, ptr %1113, i64 24
+  %1115 = load i64, ptr %1114, align 8
+  store i64 %948, ptr %1114, align 8
+  %1116 = xor i64 %1115, %948
+  %1117 = getelementptr inbounds nuw i8, ptr %19, i64 2648
+  br label %1123
 
-1126:
-  %1127 = add nuw i64 %940, 1
-  %1128 = load i64, ptr %932, align 8
-  %1129 = icmp ult i64 %1127, %1128
-  br i1 %1129, label %939, label %1155
+1118:
+  %1119 = load i64, ptr %41, align 8
+  %1120 = icmp eq i64 %1119, 0
+  br i1 %1120, label %1151, label %1121
 
-1130:
-  %1131 = phi i64 [ %1111, %1097 ], [ %1122, %1114 ]
-  %1132 = icmp eq i64 %1131, 0
-  br i1 %1132, label %1155, label %1133
+1121:
+  %1122 = getelementptr inbounds nuw i8, ptr %1113, i64 32
+  br label %1135
 
-1133:
-  %1134 = icmp eq ptr %923, null
-  br i1 %1134, label %1147, label %1135
+1123:
+  %1124 = phi i64 [ 0, %1111 ], [ %1133, %1123 ]
+  %1125 = phi i64 [ %1116, %1111 ], [ %1132, %1123 ]
+  %1126 = getelementptr inbounds nuw i64, ptr %1113, i64 %1124
+  %1127 = getelementptr inbounds nuw i32, ptr %1117, i64 %1124
+  %1128 = load i32, ptr %1127, align 4
+  %1129 = sext i32 %1128 to i64
+  %1130 = load i64, ptr %1126, align 8
+  store i64 %1129, ptr %1126, align 8
+  %1131 = xor i64 %1130, %1129
+  %1132 = or i64 %1131, %1125
+  %1133 = add nuw nsw i64 %1124, 1
+  %1134 = icmp eq i64 %1133, 3
+  br i1 %1134, label %1118, label %1123
 
 1135:
-  %1136 = getelementptr inbounds nuw i8, ptr %19, i64 2664
-  %1137 = load ptr, ptr %23, align 8
-  %1138 = load i64, ptr %33, align 8
-  %1139 = shl i64 %1138, 3
-  %1140 = add i64 %1139, 8
-  call void @llvm.memcpy.p0.p0.i64(ptr align 8 %1136, ptr align 8 %1137, i64 %1140, i1 false)
-  store ptr %923, ptr %1136, align 8
-  %1141 = load ptr, ptr %19, align 8
-  %1142 = getelementptr inbounds nuw i8, ptr %1141, i64 16
-  %1143 = load ptr, ptr %1142, align 8
-  %1144 = load i64, ptr %24, align 8
-  %1145 = load ptr, ptr %25, align 8
-  %1146 = call ptr @PyObject_Vectorcall(ptr %1143, ptr %1136, i64 %1144, ptr %1145)
-  call void @Py_DecRef(ptr %923)
-  br label %1363
+  %1136 = phi i64 [ 0, %1121 ], [ %1144, %1135 ]
+  %1137 = phi i64 [ %1132, %1121 ], [ %1143, %1135 ]
+  %1138 = getelementptr inbounds nuw i64, ptr %1122, i64 %1136
+  %1139 = getelementptr inbounds nuw i64, ptr %957, i64 %1136
+  %1140 = load i64, ptr %1139, align 8
+  %1141 = load i64, ptr %1138, align 8
+  store i64 %1140, ptr %1138, align 8
+  %1142 = xor i64 %1141, %1140
+  %1143 = or i64 %1142, %1137
+  %1144 = add nuw i64 %1136, 1
+  %1145 = load i64, ptr %41, align 8
+  %1146 = icmp ult i64 %1144, %1145
+  br i1 %1146, label %1135, label %1151
 
 1147:
-  %1148 = load ptr, ptr %23, align 8
-  %1149 = load ptr, ptr %19, align 8
-  %1150 = getelementptr inbounds nuw i8, ptr %1149, i64 16
-  %1151 = load ptr, ptr %1150, align 8
-  %1152 = load i64, ptr %24, align 8
-  %1153 = load ptr, ptr %25, align 8
-  %1154 = call ptr @PyObject_Vectorcall(ptr %1151, ptr %1148, i64 %1152, ptr %1153)
-  br label %1363
+  %1148 = add nuw i64 %961, 1
+  %1149 = load i64, ptr %953, align 8
+  %1150 = icmp ult i64 %1148, %1149
+  br i1 %1150, label %960, label %1176
 
-1155:
-  %1156 = getelementptr inbounds nuw i8, ptr %487, i64 216
-  %1157 = load ptr, ptr %1156, align 8
-  %1158 = icmp eq ptr %1157, null
-  br i1 %1158, label %1162, label %1159
+1151:
+  %1152 = phi i64 [ %1132, %1118 ], [ %1143, %1135 ]
+  %1153 = icmp eq i64 %1152, 0
+  br i1 %1153, label %1176, label %1154
 
-1159:
-  %1160 = getelementptr inbounds nuw i8, ptr %487, i64 224
-  %1161 = load i64, ptr %1160, align 8
-  store i64 %1161, ptr %1157, align 8
-  br label %1162
+1154:
+  %1155 = icmp eq ptr %944, null
+  br i1 %1155, label %1168, label %1156
 
-1162:
-  %1163 = getelementptr inbounds nuw i8, ptr %487, i64 24
+1156:
+  %1157 = getelementptr inbounds nuw i8, ptr %19, i64 2664
+  %1158 = load ptr, ptr %23, align 8
+  %1159 = load i64, ptr %33, align 8
+  %1160 = shl i64 %1159, 3
+  %1161 = add i64 %1160, 8
+  call void @llvm.memcpy.p0.p0.i64(ptr align 8 %1157, ptr align 8 %1158, i64 %1161, i1 false)
+  store ptr %944, ptr %1157, align 8
+  %1162 = load ptr, ptr %19, align 8
+  %1163 = getelementptr inbounds nuw i8, ptr %1162, i64 16
   %1164 = load ptr, ptr %1163, align 8
-  %1165 = icmp eq ptr %1164, null
-  %1166 = getelementptr inbounds nuw i8, ptr %19, i64 2664
-  br i1 %1165, label %1269, label %1167
+  %1165 = load i64, ptr %24, align 8
+  %1166 = load ptr, ptr %25, align 8
+  %1167 = call ptr @PyObject_Vectorcall(ptr %1164, ptr %1157, i64 %1165, ptr %1166)
+  call void @Py_DecRef(ptr %944)
+  br label %1384
 
-1167:
-  %1168 = getelementptr inbounds nuw i8, ptr %487, i64 80
-  %1169 = load ptr, ptr %1168, align 8
-  %1170 = getelementptr inbounds nuw i8, ptr %487, i64 40
-  %1171 = load ptr, ptr %1170, align 8
-  %1172 = getelementptr inbounds nuw i8, ptr %487, i64 88
-  %1173 = load ptr, ptr %1172, align 8
-  %1174 = getelementptr inbounds nuw i8, ptr %487, i64 72
-  %1175 = load i64, ptr %1174, align 8
-  %1176 = icmp eq i64 %1175, 0
-  br i1 %1176, label %1183, label %1177
+1168:
+  %1169 = load ptr, ptr %23, align 8
+  %1170 = load ptr, ptr %19, align 8
+  %1171 = getelementptr inbounds nuw i8, ptr %1170, i64 16
+  %1172 = load ptr, ptr %1171, align 8
+  %1173 = load i64, ptr %24, align 8
+  %1174 = load ptr, ptr %25, align 8
+  %1175 = call ptr @PyObject_Vectorcall(ptr %1172, ptr %1169, i64 %1173, ptr %1174)
+  br label %1384
 
-1177:
-  %1178 = getelementptr inbounds nuw i8, ptr %19, i64 56
-  %1179 = getelementptr inbounds nuw i8, ptr %19, i64 568
-  %1180 = getelementptr inbounds nuw i8, ptr %19, i64 1624
-  br label %1200
+1176:
+  %1177 = getelementptr inbounds nuw i8, ptr %508, i64 216
+  %1178 = load ptr, ptr %1177, align 8
+  %1179 = icmp eq ptr %1178, null
+  br i1 %1179, label %1183, label %1180
 
-1181:
-  %1182 = load ptr, ptr %1163, align 8
+1180:
+  %1181 = getelementptr inbounds nuw i8, ptr %508, i64 224
+  %1182 = load i64, ptr %1181, align 8
+  store i64 %1182, ptr %1178, align 8
   br label %1183
 
 1183:
-  %1184 = phi ptr [ %1182, %1181 ], [ %1164, %1167 ]
-  %1185 = getelementptr inbounds nuw i8, ptr %19, i64 2648
-  %1186 = getelementptr inbounds nuw i8, ptr %487, i64 32
-  %1187 = load ptr, ptr %1186, align 8
-  %1188 = load i32, ptr %1185, align 8
-  %1189 = getelementptr inbounds nuw i8, ptr %19, i64 2652
-  %1190 = load i32, ptr %1189, align 4
-  %1191 = getelementptr inbounds nuw i8, ptr %19, i64 2656
-  %1192 = load i32, ptr %1191, align 8
-  %1193 = call i32 %1184(ptr %1187, i32 %1188, i32 %1190, i32 %1192, ptr %1166)
-  %1194 = getelementptr inbounds nuw i8, ptr %487, i64 56
-  %1195 = load ptr, ptr %1194, align 8
-  %1196 = call i64 @PyList_Size(ptr %1195)
+  %1184 = getelementptr inbounds nuw i8, ptr %508, i64 24
+  %1185 = load ptr, ptr %1184, align 8
+  %1186 = icmp eq ptr %1185, null
+  %1187 = getelementptr inbounds nuw i8, ptr %19, i64 2664
+  br i1 %1186, label %1290, label %1188
+
+1188:
+  %1189 = getelementptr inbounds nuw i8, ptr %508, i64 80
+  %1190 = load ptr, ptr %1189, align 8
+  %1191 = getelementptr inbounds nuw i8, ptr %508, i64 40
+  %1192 = load ptr, ptr %1191, align 8
+  %1193 = getelementptr inbounds nuw i8, ptr %508, i64 88
+  %1194 = load ptr, ptr %1193, align 8
+  %1195 = getelementptr inbounds nuw i8, ptr %508, i64 72
+  %1196 = load i64, ptr %1195, align 8
   %1197 = icmp eq i64 %1196, 0
-  %1198 = icmp eq i32 %1193, 0
-  %1199 = select i1 %1197, i1 %1198, i1 false
-  br i1 %1199, label %1255, label %1262
+  br i1 %1197, label %1204, label %1198
 
-1200:
-  %1201 = phi i64 [ 0, %1177 ], [ %1252, %1249 ]
-  %1202 = getelementptr inbounds nuw i64, ptr %1169, i64 %1201
-  %1203 = load i64, ptr %1202, align 8
-  %1204 = icmp ult i64 %1203, 64
-  br i1 %1204, label %1205, label %1246
+1198:
+  %1199 = getelementptr inbounds nuw i8, ptr %19, i64 56
+  %1200 = getelementptr inbounds nuw i8, ptr %19, i64 568
+  %1201 = getelementptr inbounds nuw i8, ptr %19, i64 1624
+  br label %1221
 
-1205:
-  %1206 = getelementptr inbounds nuw i64, ptr %1171, i64 %1201
-  %1207 = load i64, ptr %1206, align 8
-  switch i64 %1207, label %1243 [
-    i64 1, label %1208
-    i64 2, label %1221
-    i64 3, label %1232
-  ]
+1202:
+  %1203 = load ptr, ptr %1184, align 8
+  br label %1204
 
-1208:
-  %1209 = getelementptr inbounds nuw ptr, ptr %1178, i64 %1203
-  %1210 = load ptr, ptr %1209, align 8
-  %1211 = icmp eq ptr %1210, null
-  br i1 %1211, label %1212, label %1215
-
-1212:
-  %1213 = getelementptr inbounds nuw ptr, ptr %1179, i64 %1203
-  %1214 = load ptr, ptr %1213, align 8
-  br label %1215
-
-1215:
-  %1216 = phi ptr [ %1214, %1212 ], [ %1210, %1208 ]
-  %1217 = call double @PyFloat_AsDouble(ptr %1216)
-  %1218 = fptrunc double %1217 to float
-  %1219 = bitcast float %1218 to i32
-  %1220 = zext i32 %1219 to i64
-  br label %1249
+1204:
+  %1205 = phi ptr [ %1203, %1202 ], [ %1185, %1188 ]
+  %1206 = getelementptr inbounds nuw i8, ptr %19, i64 2648
+  %1207 = getelementptr inbounds nuw i8, ptr %508, i64 32
+  %1208 = load ptr, ptr %1207, align 8
+  %1209 = load i32, ptr %1206, align 8
+  %1210 = getelementptr inbounds nuw i8, ptr %19, i64 2652
+  %1211 = load i32, ptr %1210, align 4
+  %1212 = getelementptr inbounds nuw i8, ptr %19, i64 2656
+  %1213 = load i32, ptr %1212, align 8
+  %1214 = call i32 %1205(ptr %1208, i32 %1209, i32 %1211, i32 %1213, ptr %1187)
+  %1215 = getelementptr inbounds nuw i8, ptr %508, i64 56
+  %1216 = load ptr, ptr %1215, align 8
+  %1217 = call i64 @PyList_Size(ptr %1216)
+  %1218 = icmp eq i64 %1217, 0
+  %1219 = icmp eq i32 %1214, 0
+  %1220 = select i1 %1218, i1 %1219, i1 false
+  br i1 %1220, label %1276, label %1283
 
 1221:
-  %1222 = getelementptr inbounds nuw ptr, ptr %1178, i64 %1203
-  %1223 = load ptr, ptr %1222, align 8
-  %1224 = icmp eq ptr %1223, null
-  br i1 %1224, label %1225, label %1228
+  %1222 = phi i64 [ 0, %1198 ], [ %1273, %1270 ]
+  %1223 = getelementptr inbounds nuw i64, ptr %1190, i64 %1222
+  %1224 = load i64, ptr %1223, align 8
+  %1225 = icmp ult i64 %1224, 64
+  br i1 %1225, label %1226, label %1267
 
-1225:
-  %1226 = getelementptr inbounds nuw ptr, ptr %1179, i64 %1203
-  %1227 = load ptr, ptr %1226, align 8
-  br label %1228
+1226:
+  %1227 = getelementptr inbounds nuw i64, ptr %1192, i64 %1222
+  %1228 = load i64, ptr %1227, align 8
+  switch i64 %1228, label %1264 [
+    i64 1, label %1229
+    i64 2, label %1242
+    i64 3, label %1253
+  ]
 
-1228:
-  %1229 = phi ptr [ %1227, %1225 ], [ %1223, %1221 ]
-  %1230 = call double @PyFloat_AsDouble(ptr %1229)
-  %1231 = bitcast double %1230 to i64
-  br label %1249
+1229:
+  %1230 = getelementptr inbounds nuw ptr, ptr %1199, i64 %1224
+  %1231 = load ptr, ptr %1230, align 8
+  %1232 = icmp eq ptr %1231, null
+  br i1 %1232, label %1233, label %1236
 
-1232:
-  %1233 = getelementptr inbounds nuw ptr, ptr %1178, i64 %1203
-  %1234 = load ptr, ptr %1233, align 8
-  %1235 = icmp eq ptr %1234, null
-  br i1 %1235, label %1236, label %1239
+1233:
+  %1234 = getelementptr inbounds nuw ptr, ptr %1200, i64 %1224
+  %1235 = load ptr, ptr %1234, align 8
+  br label %1236
 
 1236:
-  %1237 = getelementptr inbounds nuw ptr, ptr %1179, i64 %1203
-  %1238 = load ptr, ptr %1237, align 8
-  br label %1239
+  %1237 = phi ptr [ %1235, %1233 ], [ %1231, %1229 ]
+  %1238 = call double @PyFloat_AsDouble(ptr %1237)
+  %1239 = fptrunc double %1238 to float
+  %1240 = bitcast float %1239 to i32
+  %1241 = zext i32 %1240 to i64
+  br label %1270
 
-1239:
-  %1240 = phi ptr [ %1238, %1236 ], [ %1234, %1232 ]
-  %1241 = call i32 @PyObject_IsTrue(ptr %1240)
-  %1242 = zext i32 %1241 to i64
-  br label %1249
-
-1243:
-  %1244 = getelementptr inbounds nuw i64, ptr %1180, i64 %1203
-  %1245 = load i64, ptr %1244, align 8
-  br label %1249
+1242:
+  %1243 = getelementptr inbounds nuw ptr, ptr %1199, i64 %1224
+  %1244 = load ptr, ptr %1243, align 8
+  %1245 = icmp eq ptr %1244, null
+  br i1 %1245, label %1246, label %1249
 
 1246:
-  %1247 = getelementptr inbounds nuw i64, ptr %1173, i64 %1201
-  %1248 = load i64, ptr %1247, align 8
+  %1247 = getelementptr inbounds nuw ptr, ptr %1200, i64 %1224
+  %1248 = load ptr, ptr %1247, align 8
   br label %1249
 
 1249:
-  %1250 = phi i64 [ %1248, %1246 ], [ %1245, %1243 ], [ %1220, %1215 ], [ %1231, %1228 ], [ %1242, %1239 ]
-  %1251 = getelementptr inbounds nuw i64, ptr %1166, i64 %1201
-  store i64 %1250, ptr %1251, align 8
-  %1252 = add nuw i64 %1201, 1
-  %1253 = load i64, ptr %1174, align 8
-  %1254 = icmp ult i64 %1252, %1253
-  br i1 %1254, label %1200, label %1181
+  %1250 = phi ptr [ %1248, %1246 ], [ %1244, %1242 ]
+  %1251 = call double @PyFloat_AsDouble(ptr %1250)
+  %1252 = bitcast double %1251 to i64
+  br label %1270
 
-1255:
-  %1256 = load ptr, ptr %22, align 8
-  %1257 = getelementptr inbounds nuw i8, ptr %1256, i64 48
-  %1258 = load ptr, ptr %1257, align 8
-  call void @Py_IncRef(ptr %1258)
-  %1259 = load ptr, ptr %22, align 8
-  %1260 = getelementptr inbounds nuw i8, ptr %1259, i64 48
-  %1261 = load ptr, ptr %1260, align 8
-  br label %1354
+1253:
+  %1254 = getelementptr inbounds nuw ptr, ptr %1199, i64 %1224
+  %1255 = load ptr, ptr %1254, align 8
+  %1256 = icmp eq ptr %1255, null
+  br i1 %1256, label %1257, label %1260
 
-1262:
-  %1263 = zext i32 %1193 to i64
-  %1264 = call ptr @PyLong_FromUnsignedLongLong(i64 %1263)
-  store ptr %1264, ptr %6, align 8
-  %1265 = getelementptr inbounds nuw i8, ptr %487, i64 48
-  %1266 = load ptr, ptr %1265, align 8
-  %1267 = call ptr @PyObject_Vectorcall(ptr %1266, ptr %6, i64 1, ptr null)
-  %1268 = load ptr, ptr %6, align 8
-  call void @Py_DecRef(ptr %1268)
-  br label %1354
+1257:
+  %1258 = getelementptr inbounds nuw ptr, ptr %1200, i64 %1224
+  %1259 = load ptr, ptr %1258, align 8
+  br label %1260
 
-1269:
-  %1270 = getelementptr inbounds nuw i8, ptr %19, i64 2648
-  %1271 = getelementptr inbounds nuw i8, ptr %19, i64 1088
-  br label %1276
+1260:
+  %1261 = phi ptr [ %1259, %1257 ], [ %1255, %1253 ]
+  %1262 = call i32 @PyObject_IsTrue(ptr %1261)
+  %1263 = zext i32 %1262 to i64
+  br label %1270
 
-1272:
-  %1273 = getelementptr inbounds nuw i8, ptr %487, i64 128
-  %1274 = load ptr, ptr %1273, align 8
-  %1275 = icmp eq ptr %1274, null
-  br i1 %1275, label %1296, label %1289
+1264:
+  %1265 = getelementptr inbounds nuw i64, ptr %1201, i64 %1224
+  %1266 = load i64, ptr %1265, align 8
+  br label %1270
+
+1267:
+  %1268 = getelementptr inbounds nuw i64, ptr %1194, i64 %1222
+  %1269 = load i64, ptr %1268, align 8
+  br label %1270
+
+1270:
+  %1271 = phi i64 [ %1269, %1267 ], [ %1266, %1264 ], [ %1241, %1236 ], [ %1252, %1249 ], [ %1263, %1260 ]
+  %1272 = getelementptr inbounds nuw i64, ptr %1187, i64 %1222
+  store i64 %1271, ptr %1272, align 8
+  %1273 = add nuw i64 %1222, 1
+  %1274 = load i64, ptr %1195, align 8
+  %1275 = icmp ult i64 %1273, %1274
+  br i1 %1275, label %1221, label %1202
 
 1276:
-  %1277 = phi i64 [ 0, %1269 ], [ %1287, %1276 ]
-  %1278 = phi ptr [ %1166, %1269 ], [ %1283, %1276 ]
-  %1279 = getelementptr inbounds nuw i32, ptr %1270, i64 %1277
-  %1280 = load i32, ptr %1279, align 4
-  %1281 = sext i32 %1280 to i64
-  %1282 = call ptr @PyLong_FromLongLong(i64 %1281)
-  %1283 = getelementptr inbounds nuw i8, ptr %1278, i64 8
-  store ptr %1282, ptr %1278, align 8
-  %1284 = load i64, ptr %40, align 8
-  %1285 = add i64 %1284, 1
-  store i64 %1285, ptr %40, align 8
-  %1286 = getelementptr inbounds nuw ptr, ptr %1271, i64 %1284
-  store ptr %1282, ptr %1286, align 8
-  %1287 = add nuw nsw i64 %1277, 1
-  %1288 = icmp eq i64 %1287, 3
-  br i1 %1288, label %1272, label %1276
+  %1277 = load ptr, ptr %22, align 8
+  %1278 = getelementptr inbounds nuw i8, ptr %1277, i64 48
+  %1279 = load ptr, ptr %1278, align 8
+  call void @Py_IncRef(ptr %1279)
+  %1280 = load ptr, ptr %22, align 8
+  %1281 = getelementptr inbounds nuw i8, ptr %1280, i64 48
+  %1282 = load ptr, ptr %1281, align 8
+  br label %1375
 
-1289:
-  %1290 = getelementptr inbounds nuw i8, ptr %487, i64 120
-  %1291 = load ptr, ptr %1290, align 8
-  store ptr %1291, ptr %5, align 8
-  %1292 = call ptr @PyObject_Vectorcall(ptr %1274, ptr %5, i64 1, ptr null)
-  %1293 = icmp eq ptr %1292, null
-  br i1 %1293, label %1353, label %1294
+1283:
+  %1284 = zext i32 %1214 to i64
+  %1285 = call ptr @PyLong_FromUnsignedLongLong(i64 %1284)
+  store ptr %1285, ptr %6, align 8
+  %1286 = getelementptr inbounds nuw i8, ptr %508, i64 48
+  %1287 = load ptr, ptr %1286, align 8
+  %1288 = call ptr @PyObject_Vectorcall(ptr %1287, ptr %6, i64 1, ptr null)
+  %1289 = load ptr, ptr %6, align 8
+  call void @Py_DecRef(ptr %1289)
+  br label %1375
 
-1294:
-  %1295 = getelementptr inbounds nuw i8, ptr %1278, i64 16
-  store ptr %1292, ptr %1283, align 8
-  br label %1296
+1290:
+  %1291 = getelementptr inbounds nuw i8, ptr %19, i64 2648
+  %1292 = getelementptr inbounds nuw i8, ptr %19, i64 1088
+  br label %1297
 
-1296:
-  %1297 = phi ptr [ %1292, %1294 ], [ null, %1272 ]
-  %1298 = phi ptr [ %1295, %1294 ], [ %1283, %1272 ]
-  %1299 = getelementptr inbounds nuw i8, ptr %487, i64 80
-  %1300 = load ptr, ptr %1299, align 8
-  %1301 = getelementptr inbounds nuw i8, ptr %487, i64 72
-  %1302 = load i64, ptr %1301, align 8
-  %1303 = icmp eq i64 %1302, 0
-  br i1 %1303, label %1309, label %1304
+1293:
+  %1294 = getelementptr inbounds nuw i8, ptr %508, i64 128
+  %1295 = load ptr, ptr %1294, align 8
+  %1296 = icmp eq ptr %1295, null
+  br i1 %1296, label %1317, label %1310
 
-1304:
-  %1305 = getelementptr inbounds nuw i8, ptr %19, i64 56
-  %1306 = getelementptr inbounds nuw i8, ptr %19, i64 568
-  %1307 = load i64, ptr @object_bytes, align 8
-  %1308 = getelementptr inbounds nuw i8, ptr %19, i64 1624
-  br label %1319
+1297:
+  %1298 = phi i64 [ 0, %1290 ], [ %1308, %1297 ]
+  %1299 = phi ptr [ %1187, %1290 ], [ %1304, %1297 ]
+  %1300 = getelementptr inbounds nuw i32, ptr %1291, i64 %1298
+  %1301 = load i32, ptr %1300, align 4
+  %1302 = sext i32 %1301 to i64
+  %1303 = call ptr @PyLong_FromLongLong(i64 %1302)
+  %1304 = getelementptr inbounds nuw i8, ptr %1299, i64 8
+  store ptr %1303, ptr %1299, align 8
+  %1305 = load i64, ptr %40, align 8
+  %1306 = add i64 %1305, 1
+  store i64 %1306, ptr %40, align 8
+  %1307 = getelementptr inbounds nuw ptr, ptr %1292, i64 %1305
+  store ptr %1303, ptr %1307, align 8
+  %1308 = add nuw nsw i64 %1298, 1
+  %1309 = icmp eq i64 %1308, 3
+  br i1 %1309, label %1293, label %1297
 
-1309:
-  %1310 = phi ptr [ %1298, %1296 ], [ %1348, %1346 ]
-  %1311 = getelementptr inbounds nuw i8, ptr %487, i64 16
+1310:
+  %1311 = getelementptr inbounds nuw i8, ptr %508, i64 120
   %1312 = load ptr, ptr %1311, align 8
-  %1313 = ptrtoint ptr %1310 to i64
-  %1314 = ptrtoint ptr %1166 to i64
-  %1315 = sub i64 %1313, %1314
-  %1316 = ashr exact i64 %1315, 3
-  %1317 = call ptr @PyObject_Vectorcall(ptr %1312, ptr %1166, i64 %1316, ptr null)
-  %1318 = icmp eq ptr %1297, null
-  br i1 %1318, label %1354, label %1352
+  store ptr %1312, ptr %5, align 8
+  %1313 = call ptr @PyObject_Vectorcall(ptr %1295, ptr %5, i64 1, ptr null)
+  %1314 = icmp eq ptr %1313, null
+  br i1 %1314, label %1374, label %1315
 
-1319:
-  %1320 = phi i64 [ 0, %1304 ], [ %1349, %1346 ]
-  %1321 = phi ptr [ %1298, %1304 ], [ %1348, %1346 ]
-  %1322 = getelementptr inbounds nuw i64, ptr %1300, i64 %1320
+1315:
+  %1316 = getelementptr inbounds nuw i8, ptr %1299, i64 16
+  store ptr %1313, ptr %1304, align 8
+  br label %1317
+
+1317:
+  %1318 = phi ptr [ %1313, %1315 ], [ null, %1293 ]
+  %1319 = phi ptr [ %1316, %1315 ], [ %1304, %1293 ]
+  %1320 = getelementptr inbounds nuw i8, ptr %508, i64 80
+  %1321 = load ptr, ptr %1320, align 8
+  %1322 = getelementptr inbounds nuw i8, ptr %508, i64 72
   %1323 = load i64, ptr %1322, align 8
-  %1324 = icmp ult i64 %1323, 64
-  br i1 %1324, label %1325, label %1344
+  %1324 = icmp eq i64 %1323, 0
+  br i1 %1324, label %1330, label %1325
 
 1325:
-  %1326 = getelementptr inbounds nuw ptr, ptr %1305, i64 %1323
-  %1327 = load ptr, ptr %1326, align 8
-  %1328 = icmp eq ptr %1327, null
-  br i1 %1328, label %1329, label %1346
+  %1326 = getelementptr inbounds nuw i8, ptr %19, i64 56
+  %1327 = getelementptr inbounds nuw i8, ptr %19, i64 568
+  %1328 = load i64, ptr @object_bytes, align 8
+  %1329 = getelementptr inbounds nuw i8, ptr %19, i64 1624
+  br label %1340
 
-1329:
-  %1330 = getelementptr inbounds nuw ptr, ptr %1306, i64 %1323
-  %1331 = load ptr, ptr %1330, align 8
-  %1332 = getelementptr inbounds i8, ptr %1331, i64 %1307
-  %1333 = getelementptr inbounds i8, ptr %1332, i64 -8
-  %1334 = load ptr, ptr %1333, align 8
-  %1335 = load ptr, ptr %22, align 8
-  %1336 = load ptr, ptr %1335, align 8
-  %1337 = icmp eq ptr %1334, %1336
-  br i1 %1337, label %1346, label %1338
+1330:
+  %1331 = phi ptr [ %1319, %1317 ], [ %1369, %1367 ]
+  %1332 = getelementptr inbounds nuw i8, ptr %508, i64 16
+  %1333 = load ptr, ptr %1332, align 8
+  %1334 = ptrtoint ptr %1331 to i64
+  %1335 = ptrtoint ptr %1187 to i64
+  %1336 = sub i64 %1334, %1335
+  %1337 = ashr exact i64 %1336, 3
+  %1338 = call ptr @PyObject_Vectorcall(ptr %1333, ptr %1187, i64 %1337, ptr null)
+  %1339 = icmp eq ptr %1318, null
+  br i1 %1339, label %1375, label %1373
 
-1338:
-  %1339 = getelementptr inbounds nuw i64, ptr %1308, i64 %1323
-  %1340 = load i64, ptr %1339, align 8
-  %1341 = icmp eq i64 %1340, 0
-  br i1 %1341, label %1346, label %1342
-
-1342:
-  %1343 = call ptr @PyLong_FromUnsignedLongLong(i64 %1340)
-  store ptr %1343, ptr %1326, align 8
-  br label %1346
-
-1344:
-  %1345 = inttoptr i64 %1323 to ptr
-  br label %1346
+1340:
+  %1341 = phi i64 [ 0, %1325 ], [ %1370, %1367 ]
+  %1342 = phi ptr [ %1319, %1325 ], [ %1369, %1367 ]
+  %1343 = getelementptr inbounds nuw i64, ptr %1321, i64 %1341
+  %1344 = load i64, ptr %1343, align 8
+  %1345 = icmp ult i64 %1344, 64
+  br i1 %1345, label %1346, label %1365
 
 1346:
-  %1347 = phi ptr [ %1345, %1344 ], [ %1343, %1342 ], [ %1331, %1338 ], [ %1331, %1329 ], [ %1327, %1325 ]
-  %1348 = getelementptr inbounds nuw i8, ptr %1321, i64 8
-  store ptr %1347, ptr %1321, align 8
-  %1349 = add nuw i64 %1320, 1
-  %1350 = load i64, ptr %1301, align 8
-  %1351 = icmp ult i64 %1349, %1350
-  br i1 %1351, label %1319, label %1309
+  %1347 = getelementptr inbounds nuw ptr, ptr %1326, i64 %1344
+  %1348 = load ptr, ptr %1347, align 8
+  %1349 = icmp eq ptr %1348, null
+  br i1 %1349, label %1350, label %1367
 
-1352:
-  call void @Py_DecRef(ptr %1297)
-  br label %1354
-
-1353:
-  call void @Py_DecRef(ptr %923)
-  br label %1357
-
-1354:
-  %1355 = phi ptr [ %1267, %1262 ], [ %1261, %1255 ], [ %1317, %1352 ], [ %1317, %1309 ]
-  call void @Py_DecRef(ptr %923)
-  %1356 = icmp eq ptr %1355, null
-  br i1 %1356, label %1357, label %1359
-
-1357:
-  %1358 = load ptr, ptr %22, align 8
-  call fastcc void @strip_traceback(ptr %1358)
-  br label %1363
+1350:
+  %1351 = getelementptr inbounds nuw ptr, ptr %1327, i64 %1344
+  %1352 = load ptr, ptr %1351, align 8
+  %1353 = getelementptr inbounds i8, ptr %1352, i64 %1328
+  %1354 = getelementptr inbounds i8, ptr %1353, i64 -8
+  %1355 = load ptr, ptr %1354, align 8
+  %1356 = load ptr, ptr %22, align 8
+  %1357 = load ptr, ptr %1356, align 8
+  %1358 = icmp eq ptr %1355, %1357
+  br i1 %1358, label %1367, label %1359
 
 1359:
-  call void @Py_DecRef(ptr %1355)
-  %1360 = getelementptr inbounds nuw i8, ptr %487, i64 64
-  %1361 = load ptr, ptr %1360, align 8
-  call void @Py_IncRef(ptr %1361)
-  %1362 = load ptr, ptr %1360, align 8
-  br label %1363
+  %1360 = getelementptr inbounds nuw i64, ptr %1329, i64 %1344
+  %1361 = load i64, ptr %1360, align 8
+  %1362 = icmp eq i64 %1361, 0
+  br i1 %1362, label %1367, label %1363
 
 1363:
-  %1364 = phi ptr [ %532, %525 ], [ %565, %562 ], [ %868, %861 ], [ %1154, %1147 ], [ %921, %910 ], [ %907, %900 ], [ null, %898 ], [ %1146, %1135 ], [ %1362, %1359 ], [ null, %1357 ]
-  call void @Py_DecRef(ptr %491)
+  %1364 = call ptr @PyLong_FromUnsignedLongLong(i64 %1361)
+  store ptr %1364, ptr %1347, align 8
   br label %1367
 
 1365:
-  %1366 = call fastcc ptr @launch_new(ptr %19, i64 %461)
+  %1366 = inttoptr i64 %1344 to ptr
   br label %1367
 
 1367:
-  %1368 = phi ptr [ %1364, %1363 ], [ %1366, %1365 ]
-  %1369 = getelementptr inbounds nuw i8, ptr %19, i64 56
-  %1370 = load i64, ptr %41, align 8
-  %1371 = icmp eq i64 %1370, 0
-  br i1 %1371, label %1381, label %1372
+  %1368 = phi ptr [ %1366, %1365 ], [ %1364, %1363 ], [ %1352, %1359 ], [ %1352, %1350 ], [ %1348, %1346 ]
+  %1369 = getelementptr inbounds nuw i8, ptr %1342, i64 8
+  store ptr %1368, ptr %1342, align 8
+  %1370 = add nuw i64 %1341, 1
+  %1371 = load i64, ptr %1322, align 8
+  %1372 = icmp ult i64 %1370, %1371
+  br i1 %1372, label %1340, label %1330
 
-1372:
-  %1373 = phi i64 [ %1379, %1378 ], [ 0, %1367 ]
-  %1374 = getelementptr inbounds nuw ptr, ptr %1369, i64 %1373
-  %1375 = load ptr, ptr %1374, align 8
-  %1376 = icmp eq ptr %1375, null
-  br i1 %1376, label %1378, label %1377
+1373:
+  call void @Py_DecRef(ptr %1318)
+  br label %1375
 
-1377:
-  call void @Py_DecRef(ptr %1375)
+1374:
+  call void @Py_DecRef(ptr %944)
   br label %1378
 
+1375:
+  %1376 = phi ptr [ %1288, %1283 ], [ %1282, %1276 ], [ %1338, %1373 ], [ %1338, %1330 ]
+  call void @Py_DecRef(ptr %944)
+  %1377 = icmp eq ptr %1376, null
+  br i1 %1377, label %1378, label %1380
+
 1378:
-  %1379 = add nuw i64 %1373, 1
-  %1380 = icmp eq i64 %1379, %1370
-  br i1 %1380, label %1381, label %1372
+  %1379 = load ptr, ptr %22, align 8
+  call fastcc void @strip_traceback(ptr %1379)
+  br label %1384
 
-1381:
-  %1382 = getelementptr inbounds nuw i8, ptr %19, i64 1088
-  %1383 = load i64, ptr %40, align 8
-  %1384 = icmp eq i64 %1383, 0
-  br i1 %1384, label %1394, label %1385
+1380:
+  call void @Py_DecRef(ptr %1376)
+  %1381 = getelementptr inbounds nuw i8, ptr %508, i64 64
+  %1382 = load ptr, ptr %1381, align 8
+  call void @Py_IncRef(ptr %1382)
+  %1383 = load ptr, ptr %1381, align 8
+  br label %1384
 
-1385:
-  %1386 = phi i64 [ %1392, %1391 ], [ 0, %1381 ]
-  %1387 = getelementptr inbounds nuw ptr, ptr %1382, i64 %1386
-  %1388 = load ptr, ptr %1387, align 8
-  %1389 = icmp eq ptr %1388, null
-  br i1 %1389, label %1391, label %1390
+1384:
+  %1385 = phi ptr [ %553, %546 ], [ %586, %583 ], [ %889, %882 ], [ %1175, %1168 ], [ %942, %931 ], [ %928, %921 ], [ null, %919 ], [ %1167, %1156 ], [ %1383, %1380 ], [ null, %1378 ]
+  call void @Py_DecRef(ptr %512)
+  br label %1388
 
-1390:
-  call void @Py_DecRef(ptr %1388)
-  br label %1391
+1386:
+  %1387 = call fastcc ptr @launch_new(ptr %19, i64 %482)
+  br label %1388
 
-1391:
-  %1392 = add nuw i64 %1386, 1
-  %1393 = icmp eq i64 %1392, %1383
-  br i1 %1393, label %1394, label %1385
+1388:
+  %1389 = phi ptr [ %1385, %1384 ], [ %1387, %1386 ]
+  %1390 = getelementptr inbounds nuw i8, ptr %19, i64 56
+  %1391 = load i64, ptr %41, align 8
+  %1392 = icmp eq i64 %1391, 0
+  br i1 %1392, label %1402, label %1393
 
-1394:
-  %1395 = phi ptr [ %434, %427 ], [ %1368, %1381 ], [ %1368, %1391 ]
-  ret ptr %1395
+1393:
+  %1394 = phi i64 [ %1400, %1399 ], [ 0, %1388 ]
+  %1395 = getelementptr inbounds nuw ptr, ptr %1390, i64 %1394
+  %1396 = load ptr, ptr %1395, align 8
+  %1397 = icmp eq ptr %1396, null
+  br i1 %1397, label %1399, label %1398
+
+1398:
+  call void @Py_DecRef(ptr %1396)
+  br label %1399
+
+1399:
+  %1400 = add nuw i64 %1394, 1
+  %1401 = icmp eq i64 %1400, %1391
+  br i1 %1401, label %1402, label %1393
+
+1402:
+  %1403 = getelementptr inbounds nuw i8, ptr %19, i64 1088
+  %1404 = load i64, ptr %40, align 8
+  %1405 = icmp eq i64 %1404, 0
+  br i1 %1405, label %1415, label %1406
+
+1406:
+  %1407 = phi i64 [ %1413, %1412 ], [ 0, %1402 ]
+  %1408 = getelementptr inbounds nuw ptr, ptr %1403, i64 %1407
+  %1409 = load ptr, ptr %1408, align 8
+  %1410 = icmp eq ptr %1409, null
+  br i1 %1410, label %1412, label %1411
+
+1411:
+  call void @Py_DecRef(ptr %1409)
+  br label %1412
+
+1412:
+  %1413 = add nuw i64 %1407, 1
+  %1414 = icmp eq i64 %1413, %1404
+  br i1 %1414, label %1415, label %1406
+
+1415:
+  %1416 = phi ptr [ %455, %448 ], [ %1389, %1402 ], [ %1389, %1412 ]
+  ret ptr %1416
 }
 
 define internal fastcc ptr @launch_new(ptr %0, i64 %1) nounwind {

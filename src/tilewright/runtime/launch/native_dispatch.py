@@ -18,11 +18,19 @@ from tilewright.language import DeviceFunction, TensorDescriptor, dtype
 from tilewright.native import METH_FASTCALL, METH_KEYWORDS, builtin_function
 from tilewright.runtime.arguments.descriptor_arguments import DescriptorKey
 from tilewright.runtime.arguments.kernel_parameters import KernelParam
-from tilewright.runtime.arguments.key_rules import TupleKey, rules_of
+from tilewright.runtime.arguments.key_rules import (
+    BOUNDED,
+    CONSTEXPR,
+    LAYOUT,
+    PARAMETER,
+    TupleKey,
+    rules_of,
+)
 from tilewright.runtime.launch.bound_call import BoundCall
 from tilewright.runtime.launch.dispatch_entry import Entry, argument_sources
 from tilewright.runtime.launch.native_dispatch_structures import (
     DISPATCH_SYMBOL,
+    MAX_ARGUMENTS,
     PROBES,
     SLOTS,
     DispatchRecord,
@@ -43,6 +51,8 @@ _MAX_GRIDS = 16
 
 _BY_IDENTITY = (str, bool, dtype, DeviceFunction, enum.Enum, type(None))
 """Types of compile-time objects that never change."""
+
+_HALF = 1 << 63
 
 Launch = Callable[..., Any]
 
@@ -82,6 +92,10 @@ class DispatchTable:
         self._table = (ctypes.c_uint64 * (SLOTS + PROBES))()
         self._add_entry = add_entry
         self._memory = memory = Memory([state])
+        self._names, self._declared = list(flags), state.bounds
+        self._flags = (ctypes.c_uint64 * len(flags))(*flags.values())
+        self._bounds = (ctypes.c_int64 * (2 * len(flags)))()
+        self.read_bounds()
         self._grids = (ctypes.c_uint64 * (_MAX_GRIDS + 1))()  # a 0 ends them
         self._record = DispatchRecord(
             known=known_types().address,
@@ -89,7 +103,8 @@ class DispatchTable:
             python=memory.object(python),
             add_entry=memory.object(add_entry),
             count=len(flags),
-            flags=memory.words(list(flags.values())),
+            flags=ctypes.addressof(self._flags),
+            bounds=ctypes.addressof(self._bounds),
             names=memory.objects([sys.intern(name) for name in flags]),
             assigned=memory.object(state.assigned),
             enter=memory.object(state.enter),
@@ -108,6 +123,19 @@ class DispatchTable:
             ctypes.addressof(self._record),
             keep=(self, code),
         )
+
+    def read_bounds(self) -> None:
+        """Read the bounds of integers, and drop all entries."""
+        for i, name in enumerate(self._names):
+            bounds = self._declared.get(name)
+            if bounds is None:
+                self._flags[i] &= ~BOUNDED
+            elif i < MAX_ARGUMENTS and not self._flags[i] & (CONSTEXPR | LAYOUT):
+                # one word less than a signed one holds, so that Python launches the rest
+                low, high = (min(max(bound, -_HALF), _HALF - 1) for bound in bounds)
+                self._bounds[2 * i : 2 * i + 2] = [low, high]
+                self._flags[i] |= BOUNDED | i << PARAMETER
+        self.retain(())
 
     @property
     def is_full(self) -> bool:
@@ -199,6 +227,7 @@ class Dispatcher:
         self.launch = self._table.launch
         self.note_launches = self._table.note_launches
         self.replace = self._table.replace
+        self.read_bounds = self._table.read_bounds
 
     def _launch_and_add(
         self, descriptors: bytes, grid: object, /, *args: object, **named: object

@@ -16,6 +16,8 @@ enum {
     FLOAT = 16,
     SIGNED = 32,
     LAYOUT = 64,
+    BOUNDED = 128,
+    PARAMETER = 16,
     RANGE = 8,
     MULTIPLE = 32,
     SLOT_WORD = 0,
@@ -52,6 +54,7 @@ typedef struct {
     void *add_entry;
     uint64_t count;  // of parameters
     void *flags;     // of a word for each
+    void *bounds;    // of two words for each, if it is BOUNDED: low <= value < high
     void *names;     // of each one's interned name
     void *assigned;  // dict: options set by the program; Python launches if there are any
     void *enter;     // lists: launch hooks; Python launches if there are any
@@ -62,7 +65,7 @@ typedef struct {
     void *grids;     // of addresses of GridPrograms, then 0
     void *add_grid;  // add_grid(function) adds a program to them; or 0
 } DispatchRecord;
-static_assert(sizeof(DispatchRecord) == 120);
+static_assert(sizeof(DispatchRecord) == 128);
 
 // The launch with certain descriptors.
 typedef struct {

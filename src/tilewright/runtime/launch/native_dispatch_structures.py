@@ -27,6 +27,7 @@ from pathlib import Path
 from tilewright.native import OBJECT_LAYOUT, NativeProgram
 from tilewright.runtime.arguments.key_rules import (
     ALIGNMENT,
+    BOUNDED,
     BY_VALUE,
     CONSTEXPR,
     DIVISORS,
@@ -34,6 +35,7 @@ from tilewright.runtime.arguments.key_rules import (
     HALF_ALIGNMENT,
     LAYOUT,
     MULTIPLE,
+    PARAMETER,
     RANGE,
     SIGNED,
     UNALIGNED,
@@ -75,6 +77,7 @@ class DispatchRecord(ctypes.Structure):
         ("add_entry", _Object),
         ("count", _Word),  # of parameters
         ("flags", _Address),  # of a word for each
+        ("bounds", _Address),  # of two words for each, if it is BOUNDED: low <= value < high
         ("names", _Address),  # of each one's interned name
         ("assigned", _Object),  # dict: options set by the program; Python launches if there are any
         ("enter", _Object),  # lists: launch hooks; Python launches if there are any
@@ -254,6 +257,8 @@ DISPATCH = NativeProgram(
         "FLOAT": FLOAT,
         "SIGNED": SIGNED,
         "LAYOUT": LAYOUT,
+        "BOUNDED": BOUNDED,
+        "PARAMETER": PARAMETER,
         "RANGE": RANGE,
         "MULTIPLE": MULTIPLE,
         **{f"SLOT_{kind.upper()}": number for number, kind in enumerate(SLOT_KINDS)},

@@ -50,6 +50,9 @@ _record = function_late("tilewright.aot.recording:record_variant")
 
 _misses = function_late("tilewright.aot.misses:LaunchMisses")
 
+Bounds = tuple[int, int]
+"""Bounds of integers: low <= value < high."""
+
 Pick = Callable[[Sequence[Any]], Sequence[Any]]
 
 
@@ -125,7 +128,8 @@ class LaunchState:
 
     assigned: settings of compilation that the program has set; enter, exit: hooks around launches;
     before: those of this kernel; overlaps: the watch for arguments that overlap; clock: one 64-bit
-    number that counts launches. With any setting or hook, machine code leaves launches to Python.
+    number that counts launches; bounds: of declared integers, by parameter. With any setting or
+    hook, machine code leaves launches to Python.
     """
 
     assigned: Mapping[str, object]
@@ -134,6 +138,7 @@ class LaunchState:
     before: Sequence[object]
     overlaps: OverlapWatch
     clock: array[int]
+    bounds: Mapping[str, Bounds]
 
 
 class NativeDispatch(Protocol):
@@ -145,6 +150,10 @@ class NativeDispatch(Protocol):
 
     def retain(self, variants: Collection[Variant]) -> None:
         """Drop the cache entries of all other variants."""
+        ...
+
+    def read_bounds(self) -> None:
+        """Read the bounds of integers again, which have changed."""
         ...
 
     def replace(self, served: tuple[object, ...], record: RecordedLaunch) -> None:
@@ -218,7 +227,8 @@ class VariantCache:
     overlaps: warns of arguments that overlap, once for all variants; clock: one 64-bit integer that
     counts launches; defaults: options for launches that do not give them; limits: the maximal
     number of variants; kernel: passed to hooks as the function; on_miss: one of `support.ON_MISS`
-    instead of the setting; seen: launch keys of the latest variants.
+    instead of the setting; seen: launch keys of the latest variants; bounds: of integers that were
+    declared, by parameter.
     """
 
     def __init__(
@@ -241,6 +251,8 @@ class VariantCache:
         self.kernel = kernel
         self._dependencies: Dependencies | None = None
         self._own_globals: UsedGlobals | None = None
+        self._declared = set[str]()
+        self.bounds: dict[str, Bounds] = {}
         self.on_miss: str | None = None
         self.misses: Misses | None = None
         self.seen: deque[dict[str, object]] = deque(maxlen=_REMEMBERED)
@@ -307,6 +319,18 @@ class VariantCache:
     def in_memory(self, call: BoundCall) -> CompiledKernel | None:
         """The kernel that a launch needs, if it is compiled; it may not be loaded."""
         return self.kernels.made.get(self._request(call, is_warmup=False)[0])
+
+    def declare(self, bounds: Mapping[str, Bounds | None]) -> None:
+        """Widen the bounds of integers; None: to all. Launches outside are misses."""
+        for name, found in bounds.items():
+            old = self.bounds.get(name) if name in self._declared else found
+            if found is None or old is None:
+                self.bounds.pop(name, None)
+            else:
+                self.bounds[name] = min(found[0], old[0]), max(found[1], old[1])
+        self._declared |= bounds.keys()
+        for dispatch in list(self._dispatches):
+            dispatch.read_bounds()
 
     def replace_entries(self, call: BoundCall, variant: Variant) -> None:
         """Let native dispatch run a variant for the launches that one without facts has served."""
