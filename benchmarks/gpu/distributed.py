@@ -4,7 +4,8 @@
     python -m benchmarks.gpu distributed --threads 2 [PHASE ...]     # one process, no NCCL
     torchrun --nproc-per-node 4 -m benchmarks.gpu distributed --cpu  # gloo, small
 
-Phases: check-reduce, time-reduce, check-matmul, time-matmul, check-ring, time-ring; by default all.
+Phases: check-errors, check-plain (ordinary tensors as peers), check-reduce, time-reduce,
+check-matmul, time-matmul, check-ring, time-ring; by default all.
 Checks run in changing sizes, for --runs runs or --seconds per phase. Times are medians of rounds in
 which the contestants take turns in random order, each captured in a CUDA graph of several calls;
 the slower rank counts.
@@ -27,6 +28,8 @@ from datetime import date, timedelta
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from tilewright import TilewrightError
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "distributed"))
 
@@ -221,6 +224,70 @@ def check_ring(run: Run) -> None:
     repeat(run, "ring attention", step, lambda: [c.signals.check() for c in cases])
 
 
+def check_errors(run: Run) -> None:
+    """Mistakes of ranks: each is an error on every rank that it concerns, and none a hang."""
+    from tilewright.distributed import Signals, peers, zeros
+
+    t = torch()
+    own = zeros(16, t.float32, run.group, run.device)
+    signals = Signals.of(run.group, 1, 1.0, run.device)
+    elsewhere = "cpu" if run.on_gpu else run.device
+
+    def alone() -> None:
+        if run.rank == 0:
+            signals.barrier()
+            signals.check()
+
+    mistakes: dict[str, tuple[Call, str]] = {
+        "another size": (
+            lambda: peers(zeros(16 + run.rank, t.float32, run.group, run.device), run.group),
+            "TW603",
+        ),
+        "a wrong rank": (lambda: peers(own, run.group).view(run.world), "TW601"),
+        "an absent rank": (alone, "TW605" if run.rank == 0 else ""),
+        "memory that is not shared": (lambda: peers(t.zeros(16), run.group), "TW604"),
+    }
+    if run.on_gpu:
+        device = run.device if run.rank else elsewhere
+        mistakes["a tensor of the host"] = (
+            lambda: peers(zeros(16, t.float32, run.group, device), run.group), "TW603",
+        )  # fmt: skip
+        other = t.zeros(16, device=f"cuda:{(run.rank + 1) % run.world}")
+        mistakes["an array of another GPU"] = (
+            lambda: example("ring_attention").merge_kernel[(1,)](
+                other, own, own, own, 1, HEAD=4, BLOCK=1
+            ),
+            "TW203",
+        )
+    for name, (call, code) in mistakes.items():
+        begun, found, text = time.monotonic(), "", ""
+        try:
+            call()
+        except TilewrightError as error:
+            found, text = error.code, error.message
+        seconds = max(run.agreed(time.monotonic() - begun))
+        right = min(run.agreed(found == code)) == 1
+        run.report(f"error: {name}", text[:60], seconds, "s", "ok" if right else f"WRONG {found}")
+
+
+def check_plain(run: Run) -> None:
+    """Peers of ordinary tensors of GPUs, by CUDA IPC, and of torch's symmetric memory."""
+    from tilewright.distributed import peers
+
+    t = torch()
+    tensors = {"ordinary": t.full((1000,), float(run.rank), device=run.device)[100:200]}
+    if run.has_nccl and run.on_gpu:
+        memory: Any = import_module("torch.distributed._symmetric_memory")
+        tensors["symmetric"] = memory.empty(1000, device=run.device).fill_(run.rank)[100:200]
+    for name, tensor in tensors.items():
+        run.synchronize()
+        found, peer = peers(tensor, run.group), (run.rank + 1) % run.world
+        out = t.zeros_like(tensor)
+        found.pull(peer, out)
+        wrong = abs(float(out.sum()) - 100 * peer) + abs(float(found.view(peer).sum()) - 100 * peer)
+        run.report(f"peers: {name} tensor", "pull, view", max(run.agreed(wrong)), "wrong")
+
+
 def noise(run: Run, seed: int, shape: tuple[int, ...], dtype: Any) -> Any:
     """Random numbers, equal on all ranks for one seed."""
     t = torch()
@@ -397,6 +464,7 @@ def show(run: Run, case: str, times: dict[str, float], baseline: str) -> None:
 
 
 PHASES: dict[str, Callable[[Run], None]] = {
+    "check-errors": check_errors, "check-plain": check_plain,
     "check-reduce": check_reduce, "time-reduce": time_reduce, "check-matmul": check_matmul,
     "time-matmul": time_matmul, "check-ring": check_ring, "time-ring": time_ring,
 }  # fmt: skip
@@ -408,7 +476,7 @@ PHASES: dict[str, Callable[[Run], None]] = {
 def run_phases(run: Run, stop: Call) -> None:
     """Run the phases; one that fails on any rank ends the run. stop(): ends a phase that hangs"""
     wanted = run.options.phases or [
-        name for name in PHASES if run.on_gpu or name.startswith("check")
+        name for name in PHASES if run.on_gpu or name.startswith("check") and name != "check-plain"
     ]
     for name in wanted:
         stop()

@@ -79,18 +79,16 @@ def _driver(kind: str) -> PeerMemory:
     return access()
 
 
-def offered(offer: dict[str, Any], tensor: Any, ranks: Group) -> tuple[dict[str, Any], str]:
-    """The offer of a tensor of a GPU, and why it cannot be shared, if so."""
+def offered(memory: Memory, tensor: Any, ranks: Group) -> dict[str, Any]:
+    """The offer of a tensor of a GPU."""
     symmetric = _symmetric(tensor, ranks)
     if symmetric is not None:
-        offset = tensor.data_ptr() - symmetric[ranks.rank]
-        return {**offer, "symmetric": [address + offset for address in symmetric]}, ""
+        offset = memory.address - symmetric[ranks.rank]
+        return {"symmetric": [address + offset for address in symmetric]}
     try:
-        handle = _driver(offer["kind"]).export(offer["address"], offer["device"])
+        return {"handle": _driver(memory.kind).export(memory.address, memory.device)}
     except errors.BackendError as error:
-        # Ranks that are threads need none.
-        return {**offer, "handle": None, "refused": error.message}, ""
-    return {**offer, "handle": handle}, ""
+        return {"handle": None, "refused": error.message}  # ranks that are threads need none
 
 
 def _symmetric(tensor: Any, ranks: Group) -> list[int] | None:

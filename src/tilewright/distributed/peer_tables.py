@@ -73,9 +73,10 @@ def peers(tensor: Any, group: object = None) -> Peers:
     Raises UnlikePeers, UnmappedPeer, MissingPeer, on all ranks alike; NoGroup, WrongRank.
     """
     ranks = group_of(group)
-    offer, problem = _offer_of(tensor, ranks)
-    offers = _exchanged(ranks, {**offer, "problem": problem})
-    _check_alike(ranks, offers)
+    memory = device_memory.memory_of(tensor)
+    # First, since ranks with tensors of another kind would not take part in a rendezvous.
+    _check_alike(ranks.exchange(f"{memory.size} bytes of {memory.dtype} on {memory.kind}"))
+    offers = _exchanged(ranks, _offer_of(tensor, memory, ranks))
     mapped: list[tuple[int, object]] = []
     try:
         mapped = [_mapped(ranks, peer, offers) for peer in range(ranks.size)]
@@ -105,20 +106,18 @@ def _exchanged(ranks: Group, offer: Offer) -> list[Offer]:
     return offers
 
 
-def _offer_of(tensor: Any, ranks: Group) -> tuple[Offer, str]:
-    """The memory of a tensor, and why it cannot be shared, if so."""
-    memory = device_memory.memory_of(tensor)
+def _offer_of(tensor: Any, memory: device_memory.Memory, ranks: Group) -> Offer:
+    """The memory of a tensor; problem: why it cannot be shared, if so."""
     offer: Offer = {
         "host": _host(), "pid": os.getpid(), "kind": memory.kind, "device": memory.device,
-        "address": memory.address, "size": memory.size, "dtype": memory.dtype, "file": None,
+        "address": memory.address, "problem": "",
     }  # fmt: skip
-    if memory.kind == "cpu":
-        segment = segment_of(memory.address)
-        if segment is None:
-            return offer, "it is not in shared memory"
-        offer["file"] = [segment.fd, segment.size, memory.address - segment.start]
-        return offer, ""
-    return device_memory.offered(offer, tensor, ranks)
+    if memory.kind != "cpu":
+        return offer | device_memory.offered(memory, tensor, ranks)
+    segment = segment_of(memory.address)
+    if segment is None:
+        return offer | {"problem": "it is not in shared memory"}
+    return offer | {"file": [segment.fd, segment.size, memory.address - segment.start]}
 
 
 def _host() -> str:
@@ -127,16 +126,11 @@ def _host() -> str:
     return f"{socket.gethostname()} {boot.read_text().strip() if boot.exists() else ''}"
 
 
-def _check_alike(ranks: Group, offers: list[Offer]) -> None:
-    """Raises UnlikePeers, on every rank the same one."""
-
-    def described(offer: Offer) -> str:
-        return f"{offer['size']} bytes of {offer['dtype']} on {offer['kind']}"
-
-    first = described(offers[0])
-    for rank, offer in enumerate(offers):
-        if described(offer) != first:
-            raise errors.UnlikePeers(rank, described(offer), 0, first)
+def _check_alike(texts: list[str]) -> None:
+    """Compare descriptions of tensors. Raises UnlikePeers, on every rank the same one."""
+    for rank, text in enumerate(texts):
+        if text != texts[0]:
+            raise errors.UnlikePeers(rank, text, 0, texts[0])
 
 
 def _mapped(ranks: Group, peer: int, offers: list[Offer]) -> tuple[int, object]:
