@@ -67,7 +67,7 @@ class LaunchMisses:
         if call.outside and call.bounds:
             return self._outside(call, mode, kernel)
         if kernel is not None and (mode != "generic" or kernel.is_loaded):
-            return cache.add_variant(call)
+            return cache.add_variant(call, kernel)
         if call.key not in self._serving:
             self._report(call, mode)
         if mode == "error":
@@ -82,7 +82,7 @@ class LaunchMisses:
             raise errors.MissingVariant(call.kernel, f"'{name}' is {why}")
         if mode == "generic" and (kernel is None or not kernel.is_loaded):
             return self._generic(call)
-        return self._cache.add_variant(call)
+        return self._cache.add_variant(call, kernel)
 
     def recorded(self, call: BoundCall) -> RecordedLaunch | None:
         """The launch with the variant without facts that serves it."""
@@ -113,7 +113,7 @@ class LaunchMisses:
         if generic.key == call.key or generic.key in self._useless:
             return cache.add_variant(call)
         try:
-            variant = cache.variant(generic) if variant is None else variant
+            variant = variant or cache.add_variant(generic)
         except TilewrightError:
             # integers that have to be constants: the variant of this launch may compile
             self._useless.add(generic.key)

@@ -337,11 +337,15 @@ class VariantCache:
         for dispatch in list(self._dispatches):
             dispatch.replace(call.key, RecordedLaunch(call, variant))
 
-    def add_variant(self, call: BoundCall) -> Variant:
-        """The new variant of a launch, compiled and loaded. Errors: as of `variant`."""
+    def add_variant(self, call: BoundCall, kernel: CompiledKernel | None = None) -> Variant:
+        """The new variant of a launch, compiled and loaded. kernel: `in_memory` of the launch.
+
+        Errors: as of `variant`.
+        """
         # before compiling, since a launch with a stand-in cannot run
         _check_runnable(call)
-        kernel = self._compiled(call)
+        if kernel is None:
+            kernel = self._compiled(call)
         # after compiling, which determines the arguments that are stored to
         _check_writable(call, kernel.stored)
         used_globals = self._used_globals(call)
