@@ -6,6 +6,7 @@ It has no IR. Start with the docstring of `linear_layout`, which has a 4 x 4 exa
 # pyright: reportUnusedImport=false
 
 from tilewright.layout.conversion_plan import (
+    SYNC_COST,
     ConversionPlan,
     Identity,
     RegisterPermute,

@@ -41,6 +41,7 @@ from .object_loader import CONVERSION_SYMBOLS, LoadedObject, load_object
 from .scalar_instructions import (
     constant,
     convert_element,
+    divide_integers,
     is_saturating,
     lower_elementwise,
 )
@@ -69,6 +70,7 @@ __all__ = [
     "cpu_named",
     "cpu_target",
     "data_layout",
+    "divide_integers",
     "emit_assembly",
     "float_text",
     "host_cpu",

@@ -84,10 +84,20 @@ def _divide(code: Code, op: Op, operands: list[Val]) -> Val:
     lhs, rhs = operands
     if kind.is_float:
         return code.binary(f"f{what}", lhs, rhs)
+    return divide_integers(code, kind, what, lhs, rhs)
+
+
+def divide_integers(
+    code: Code, kind: DType, what: str, lhs: Val, rhs: Val, *, natural: bool = False
+) -> Val:
+    """A "div" or "rem" that never traps: by 0 the result is any value, and min / -1 wraps.
+
+    natural: whether the divisor is known not to be negative
+    """
     # Division by any other literal cannot trap.
     if _literal(rhs) not in (None, 0, -1):
         return code.binary(f"{'s' if kind.is_signed else 'u'}{what}", lhs, rhs)
-    return _guarded_division(code, kind, what, lhs, rhs)
+    return _guarded_division(code, kind, what, lhs, rhs, natural)
 
 
 def _literal(value: Val) -> int | None:
@@ -97,12 +107,12 @@ def _literal(value: Val) -> int | None:
     return int(text) if text.lstrip("-").isdigit() else None
 
 
-def _guarded_division(code: Code, kind: DType, what: str, lhs: Val, rhs: Val) -> Val:
-    """Division that never traps: by 0 the result is any value, and min / -1 wraps."""
+def _guarded_division(code: Code, kind: DType, what: str, lhs: Val, rhs: Val, natural: bool) -> Val:
     one = constant(1, kind, lhs.width)
     is_zero = code.compare("icmp eq", rhs, constant(0, kind, lhs.width))
-    if not kind.is_signed:
-        return code.binary(f"u{what}", lhs, code.select(is_zero, one, rhs))
+    if natural or not kind.is_signed:
+        instruction = f"{'s' if kind.is_signed else 'u'}{what}"
+        return code.binary(instruction, lhs, code.select(is_zero, one, rhs))
     is_minus = code.compare("icmp eq", rhs, constant(-1, kind, lhs.width))
     unsafe = code.binary("or", is_zero, is_minus)
     quotient = code.binary(f"s{what}", lhs, code.select(unsafe, one, rhs))

@@ -292,3 +292,30 @@ def test_other_sums_are_added_by_elements(
     types: str, capability: int, words: dict[str, Any]
 ) -> None:
     assert count(compiled(sums, types, capability, **words), "mma") == 0
+
+
+@jit
+def rows_and_columns(out, n, w):
+    i = tl.program_id(0) * 256 + tl.arange(0, 256)
+    tl.store(out + i, (i // w) * 3 + i % w, mask=i < n)
+
+
+def test_a_quotient_and_a_remainder_take_one_division() -> None:
+    """The divisor is not negative: it is compared with 0 only."""
+    found = instructions(compiled(rows_and_columns, "*i32/16 i32 i32"))
+    assert found["div.s32"] == 2
+    assert found["rem.s32"] == found["setp.eq.b32"] == 0
+
+
+@jit
+def running_totals(x, out, AXIS: tl.constexpr):
+    i, j = tl.arange(0, 16)[:, None], tl.arange(0, 32)[None, :]
+    tl.store(out + i * 32 + j, tl.cumsum(tl.load(x + i * 32 + j), AXIS))
+
+
+@pytest.mark.parametrize(("axis", "shuffles"), [(0, 4 * 2), (1, 3 + 1)])
+def test_scans_shift_once_more_only_for_runs(axis: int, shuffles: int) -> None:
+    """The last element of a thread is the fold of the lanes up to it; the others of its run add
+    that of the lanes before."""
+    kernel = compiled(running_totals, "*fp32/16 *fp32/16", AXIS=axis)
+    assert count(kernel, "shfl.sync.up") == shuffles

@@ -18,6 +18,7 @@ from tilewright.ir import Block, Op, Value
 from tilewright.ir.types import element_of
 from tilewright.layout import (
     REGISTER,
+    WARP,
     LinearLayout,
     SharedMemory,
     plan,
@@ -53,6 +54,29 @@ class LayoutCost:
             elif isinstance(op, ForOp | WhileOp):
                 total += self._times(op.body) * self._of_spills(op)
         return total
+
+    def waits_in_loops(self) -> bool:
+        """Whether warps exchange values of dots in a loop."""
+        layouts, constraints = self.inference.layouts, self.inference.constraints
+        conversions = (
+            (value, layouts[value], layout)
+            for value in self.made
+            if value in layouts and self._times(value.block) > 1
+            for layout in constraints.get(value, {})
+        )
+        if any(_is_between_warps(*each) for each in conversions):
+            return True
+        return any(
+            isinstance(op, ReduceOp | ScanOp)
+            and op.operands[0] in self.made
+            and self._times(op.parent) > 1
+            and self._is_along_warps(op)
+            for op in self.inference.function.walk()
+        )
+
+    def _is_along_warps(self, op: ReduceOp | ScanOp) -> bool:
+        ((_, layout), *_) = self.inference.operand_layouts(op)
+        return any(basis[op.axis] > 0 for basis in layout.bases(WARP))
 
     # ---- exchanges -------------------------------------------------------------------------------
 
@@ -109,6 +133,12 @@ class LayoutCost:
             if None not in bounds:
                 return len(range(*cast("list[int]", bounds)))
         return ITERATIONS if isinstance(op, ForOp | WhileOp) else 1
+
+
+def _is_between_warps(value: Value, source: LinearLayout, target: LinearLayout) -> bool:
+    """Whether a conversion moves elements from one warp to another."""
+    chosen = plan(source, target, 8 * element_of(value.type).bytes)
+    return isinstance(chosen, SharedMemory) and not chosen.is_inside_warps
 
 
 def _blocks(op: Op) -> Iterator[Block]:

@@ -23,7 +23,15 @@ from tilewright.backends.nvidia.layouts.mma_layouts import DotLayouts
 from tilewright.backends.nvidia.layouts.select_wgmma import WARPS, wgmma_left
 from tilewright.ir import Block, Function, Op, Trait, Value
 from tilewright.ir.types import TileType, element_of, shape_of
-from tilewright.layout import SWIZZLE_BYTES, LinearLayout, plan_shared_access, shared_swizzled
+from tilewright.layout import (
+    REGISTER,
+    SWIZZLE_BYTES,
+    SYNC_COST,
+    WARP,
+    LinearLayout,
+    plan_shared_access,
+    shared_swizzled,
+)
 from tilewright.ops import (
     BroadcastOp,
     ConstantOp,
@@ -254,7 +262,35 @@ def chained_layouts(
 def _chained_to(dot: Op, index: int, layout: LinearLayout) -> dict[Value, LinearLayout]:
     """The layouts of the values between loads and an operand of an mma.sync dot."""
     chain = operand_chain(dot, index)
-    return {} if chain is None or _widens(chain) else chain.layouts(layout)
+    if chain is None or _widens(chain):
+        return {}
+    needed = chain.needed(layout)
+    is_cheap = needed and _cost_in_each_warp(chain, needed) <= _cost_once(chain, needed)
+    return {value: needed[value] for value in chain.values} if is_cheap else {}
+
+
+_WORD = 1.25
+"""Cost of a word of 32 bits between registers and shared memory: four take an issue slot, and a
+pass each."""
+
+
+def _cost_in_each_warp(chain: OperandChain, needed: Mapping[Value, LinearLayout]) -> float:
+    """Issue slots and passes of a warp that reads the sources and computes the chain."""
+    read = sum(_words(source.tile, needed) for source in chain.sources)
+    return _WORD * read + sum(_words(value, needed) for value in chain.values)
+
+
+def _cost_once(chain: OperandChain, needed: Mapping[Value, LinearLayout]) -> float:
+    """The same where each element is computed by one warp, and exchanged through shared memory."""
+    layout = needed[chain.operands[0]]
+    copies = 2 ** sum(not any(basis) for basis in layout.bases(WARP))
+    moved = _WORD * sum(_words(operand, needed) for operand in chain.operands)
+    return (_cost_in_each_warp(chain, needed) + moved) / copies + moved + 2 * SYNC_COST
+
+
+def _words(value: Value, needed: Mapping[Value, LinearLayout]) -> float:
+    """Registers of 32 bits of a thread for a value."""
+    return needed[value].in_size(REGISTER) * element_of(value.type).bits / 32
 
 
 def _is_pipelined(block: Block | None, stages: int) -> bool:

@@ -37,7 +37,9 @@ from tilewright.support.reachable import reachable
 
 WORTH = 0.9
 """The part of the cost of square shares that others may have: costs are estimates, and square parts
-read the fewest operands (figures: ADR 0030).
+read the fewest operands (figures: ADR 0030). Not of shares without exchanges between warps in
+loops: those are taken if they cost less at all, since warps that do not wait for each other hide
+latency.
 """
 
 Share = tuple[int, int]
@@ -79,15 +81,18 @@ class _Search:
         best = self._inferred(chosen)
         if self.warps == 1 or not self._have_neighbours():
             return best
-        cost = WORTH * LayoutCost(best, self.made).total()
+        square = LayoutCost(best, self.made)
+        cost = whole = square.total()
+        waits = square.waits_in_loops()
         # Greedy: `_single` changes the best shares so far. To infer layouts for all combinations of
         # shares would take too long.
         for trial in self._alike(chosen) + self._single():
             candidate = [new or old for new, old in zip(trial, chosen, strict=True)]
             if candidate != chosen:
                 inference = self._inferred(candidate)
-                its_cost = LayoutCost(inference, self.made).total()
-                if its_cost < cost:
+                costs = LayoutCost(inference, self.made)
+                its_cost, is_free = costs.total(), waits and not costs.waits_in_loops()
+                if its_cost < min(cost, whole if is_free else WORTH * whole):
                     best, chosen, cost = inference, candidate, its_cost
         return best
 

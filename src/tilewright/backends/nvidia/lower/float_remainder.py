@@ -20,10 +20,10 @@ from __future__ import annotations
 import struct
 
 from tilewright.backends.nvidia.lower.gpu_lowering import BODY, GpuLowering, lowering
+from tilewright.backends.nvidia.lower.integer_division import divide
 from tilewright.backends.nvidia.lower.literal_folding import float_number
-from tilewright.ir import Op
 from tilewright.ir.types import DType, dtype_of, f32
-from tilewright.llvm import Code, Val, float_text, integer_literal, lower_elementwise
+from tilewright.llvm import Code, Val, float_text, integer_literal
 from tilewright.ops import RemOp
 from tilewright.support.data_class import dataclass
 
@@ -37,10 +37,9 @@ def _remainder(state: GpuLowering, op: RemOp) -> None:
     state.set_registers(op.results[0], results)
 
 
-def _one(state: GpuLowering, op: Op, element: DType, operands: list[Val]) -> Val:
+def _one(state: GpuLowering, op: RemOp, element: DType, operands: list[Val]) -> Val:
     if not element.is_float:
-        result = lower_elementwise(state.code, op, operands)
-        return Val(result.text, result.type, BODY) if result.text.startswith("%") else result
+        return divide(state, op, operands)
     # All that is computed from them is known in the body only: code stays where it is written.
     x, y = (Val(v.text, v.type, BODY) for v in operands)
     return _FloatRemainder(state.code, element).emit(x, y)

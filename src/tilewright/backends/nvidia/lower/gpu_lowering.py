@@ -88,6 +88,10 @@ class GpuLowering:
         default_factory=dict[tuple[LinearLayout, str], list[Val]]
     )
 
+    quotients: dict[Block | None, dict[tuple[str, str], Val]] = field(
+        default_factory=dict[Block | None, dict[tuple[str, str], Val]]
+    )
+    """Quotients of integers in a block, by the names of the operands."""
     vectors: VectorGroup | None = None
     """The ops that are being lowered one vector after the other (element_groups.py)."""
 

@@ -17,6 +17,7 @@ from tilewright.backends.nvidia.lower.gpu_lowering import (
     lowering,
     moving_bits,
 )
+from tilewright.backends.nvidia.lower.integer_division import divide
 from tilewright.backends.nvidia.lower.literal_folding import folded
 from tilewright.backends.nvidia.lower.packed_arithmetic import is_packed, lower_packed
 from tilewright.ir import Op
@@ -100,6 +101,8 @@ def lower_one(state: GpuLowering, op: Op, operands: list[Val]) -> Val:
         return state.pure_asm(special, "=f,f", "float", *operands)
     if isinstance(op, DivOp) and is_approximate(op):
         return quotient(state, op.rounding, operands[0], operands[1])
+    if isinstance(op, DivOp) and dtype_of(op.result.type).is_integer:
+        return divide(state, op, operands)
     if op.opcode == "arith.rare":
         return _rare(state, op, operands)
     return in_body(lower_elementwise(state.code, op, operands))

@@ -60,8 +60,10 @@ class _Scan:
         for line, prefixes in zip(lines, before, strict=True):
             for chunk, prefix in zip(line, prefixes, strict=True):
                 own = self._join(prefix, chunk.before)
-                for coords, value in zip(chunk.coordinates, chunk.values, strict=True):
-                    results[coords] = self._after(own, value)
+                values = [self._after(own, value) for value in chunk.values]
+                # The fold of the lanes up to this one, without another shuffle.
+                values.append(self._after(prefix, chunk.total))
+                results |= zip(chunk.coordinates, values, strict=True)
         for k, result in enumerate(self.op.results):
             layout = layout_of(result)
             coordinates = (layout.apply(register=r) for r in range(layout.in_size(REGISTER)))
@@ -94,22 +96,25 @@ class _Scan:
             for r in run[1:]:
                 values.append(self.combine(values[-1], [column[r] for column in self.columns]))
             coordinates = [self.layout.apply(register=r) for r in run]
-            total, before = self._over_lanes(values[-1])
+            total = self._over_lanes(values.pop())
+            before = self._of_lanes_before(total) if values else None
             folded.append(_Chunk(coordinates, values, total, before))
         return folded
 
-    def _over_lanes(self, total: Element) -> tuple[Element, Prefix | None]:
-        """The fold of the lanes up to this one, and of those before it.
+    def _over_lanes(self, total: Element) -> Element:
+        """The fold of the lanes up to this one.
 
         After k steps each lane has folded 2^k lanes that end with it, or all there are.
         """
-        if not self.order.lanes:
-            return total, None
-        first, last = self.order.lanes[0], self.order.lanes[-1]
-        for distance in (1 << bit for bit in range(first, last + 1)):
-            moved, exists = self._shifted(total, distance, 2 << last)
+        for distance in (1 << bit for bit in self.order.lanes):
+            moved, exists = self._shifted(total, distance, 2 << self.order.lanes[-1])
             total = self._choose(exists, self.combine(moved, total), total)
-        return total, Prefix(*self._shifted(total, 1 << first, 2 << last))
+        return total
+
+    def _of_lanes_before(self, total: Element) -> Prefix | None:
+        """The fold of the lanes before this one. total: with this one"""
+        lanes = self.order.lanes
+        return Prefix(*self._shifted(total, 1 << lanes[0], 2 << lanes[-1])) if lanes else None
 
     def _shifted(self, values: Element, distance: int, width: int) -> tuple[Element, Val]:
         """The values of the lane to fold with, and whether there is one."""
@@ -174,8 +179,8 @@ class _Scan:
 
 @dataclass(frozen=True, slots=True)
 class _Chunk:
-    """A run of one thread: where it is, its results within the thread, the fold of the lanes up to
-    this one, and of those before."""
+    """A run of one thread: where it is, its results within the thread but for the last, the fold of
+    the lanes up to this one, and of those before, which a run of one element does not need."""
 
     coordinates: list[tuple[int, ...]]
     values: list[Element]

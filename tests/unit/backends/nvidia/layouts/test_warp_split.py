@@ -16,7 +16,7 @@ from tests.unit.backends.nvidia.requires import needs_ptxas
 from tilewright import compile, jit
 from tilewright.backends import GPUTarget
 from tilewright.kernels.attention_plan import gpu_launch_options
-from tilewright.layout import WARP, LinearLayout
+from tilewright.layout import REGISTER, WARP, LinearLayout
 
 pytestmark = needs_ptxas
 
@@ -146,6 +146,31 @@ def test_attention_waits_only_for_its_copies(label: str, capability: int) -> Non
     ptx = attention(label, capability=capability)
     assert in_the_loop(ptx, "bar.sync") == 1
     assert in_the_loop(ptx, "st.shared") == 0
+
+
+def of_user(case: str, stage: str = "ptx") -> str:
+    """A stage of a user's kernel on sm_80."""
+    family, _, label = case.partition("/")
+    found = (v for v in CORPUS[f"users/{family}"] if v.capability == 80 and v.label == label)
+    variant = next(found)
+    made = compile(source_of(variant), GPUTarget("cuda", 80, 32), variant.options)
+    return str(made.asm[stage])
+
+
+@pytest.mark.parametrize("label", ["full 128", "alibi"])
+def test_a_loop_without_exchanges_is_worth_less_than_a_tenth(label: str) -> None:
+    """Tiles of 128 x 128 on 8 warps: rows that are reduced belong to one warp."""
+    ptx = of_user(f"attention/{label}")
+    assert in_the_loop(ptx, "bar.sync") == 1
+    assert in_the_loop(ptx, "st.shared") == 0
+
+
+def test_weights_that_four_warps_read_are_unpacked_once() -> None:
+    """64 x 128 weights are 32 elements of each of 256 threads, and 128 of a fragment's."""
+    loop = bodies_of_loops(of_user("fused_matmuls/int4 in int32, 128 rows", "ttgir"))
+    (unpacked,) = re.findall(r"%w\w* = arith\.and .*?<64x128xi32, (.*)>", loop)
+    assert LinearLayout.parse(unpacked).in_size(REGISTER) == 32
+    assert "ldmatrix" in of_user("fused_matmuls/int4 in int32, 128 rows")
 
 
 @pytest.mark.parametrize(
