@@ -65,6 +65,7 @@ _PLACES = {
     "as_triton": "triton_alias",
     "autotune": _RUNTIME,
     "compile": _COMPILER,
+    "compile_many": _COMPILER,
     "errors": "support",
     "heuristics": _RUNTIME,
     "jit": _RUNTIME,

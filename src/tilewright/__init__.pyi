@@ -19,6 +19,7 @@ from tilewright.compiler import ASTSource as ASTSource
 from tilewright.compiler import CompiledKernel as CompiledKernel
 from tilewright.compiler import IRSource as IRSource
 from tilewright.compiler import compile as compile
+from tilewright.compiler import compile_many as compile_many
 from tilewright.language import *  # noqa: F403
 from tilewright.runtime import AsyncCompileMode as AsyncCompileMode
 from tilewright.runtime import Autotuner as Autotuner

@@ -24,6 +24,7 @@ from tilewright.compiler.kernel_store import (
     package_version,
     shared_store,
 )
+from tilewright.compiler.parallel_compile import Started, compile_many, start_compilations
 from tilewright.compiler.sources import (
     NON_NEGATIVE,
     ASTSource,
@@ -61,12 +62,14 @@ __all__ = [
     "Language",
     "PythonKernel",
     "Specialization",
+    "Started",
     "StatedArgument",
     "Store",
     "accessed_arguments",
     "argument_text",
     "compile",
     "compile_kernel",
+    "compile_many",
     "compile_source",
     "export_kernels",
     "find_descriptor_type",
@@ -84,6 +87,7 @@ __all__ = [
     "shared_store",
     "signature_text",
     "specialization_of",
+    "start_compilations",
     "stored_arguments",
     "type_named",
 ]

@@ -6,6 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import asdict, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -42,6 +43,7 @@ from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 
 T = TypeVar("T")
+_TILE_IR = (SOURCE, "tile", "ttir")
 Named = Mapping[str, Any]
 
 
@@ -210,8 +212,14 @@ class Compilation:
     compilation: CompilationSettings
     times: CompileTimes = field(default_factory=CompileTimes)
 
-    def _module(self) -> Module:
+    def module(self) -> Module:
+        """The tile IR before any pass of a backend."""
         return _front_end_module(self.source, self.front)
+
+    @property
+    def starts_with_tile_ir(self) -> bool:
+        """Whether the source is a kernel or tile IR, not a later stage."""
+        return isinstance(self.source, KernelSource) or self.source.extension in _TILE_IR
 
     def cached(self) -> CompiledKernel | None:
         """The cached kernel, which is compiled again if it turns out to be unusable."""
@@ -245,7 +253,11 @@ class Compilation:
         return self._kernel(entry, artifacts, stored=stored)
 
     def run(self) -> tuple[Entry, dict[str, Artifact]]:
-        """Run all stages."""
+        """Run all stages, perhaps elsewhere."""
+        far = compile_elsewhere.get()
+        entry = None if far is None else far(self)
+        if entry is not None:
+            return entry, dict[str, Artifact](entry.artifacts)
         metadata = {**asdict(self.options), "hash": self.digest, "target": asdict(self.target)}
         metadata["inputs"] = self.inputs
         if isinstance(self.source, KernelSource):
@@ -255,8 +267,7 @@ class Compilation:
         artifacts = run.run(self.front)
         self.times.ir_initialization, *stages = run.times
         self.times.lowering_stages = list(zip(artifacts, stages, strict=False))
-        metadata = json.loads(json.dumps(context.metadata))  # as the cache returns it
-        return _entry(metadata, artifacts), artifacts
+        return entry_of(context, artifacts), artifacts
 
     def artifacts(self) -> dict[str, Artifact]:
         """The artifacts of the stages, for a loaded kernel that has dropped them."""
@@ -277,11 +288,18 @@ class Compilation:
         stored: bool,
     ) -> CompiledKernel:
         restore = self.artifacts if stored else None
-        asm = Artifacts(artifacts, self.backend, self.target, self._module, restore)
+        asm = Artifacts(artifacts, self.backend, self.target, self.module, restore)
         metadata = KernelMetadata(entry.metadata, self.options, self.target)
         kernel = CompiledKernel(self.source, self.backend, self.target, asm, metadata, rebuild)
         _dump_all(self.compilation.dump_dir, self.source.name, self.digest, entry)
         return kernel
+
+
+compile_elsewhere: ContextVar[Callable[[Compilation], Entry | None] | None] = ContextVar(
+    "tilewright_elsewhere", default=None
+)
+"""The function that compiles for this thread in another process, see `far_compiler`. It returns
+None for a kernel that has to be compiled here."""
 
 
 def _remote_kernels() -> Any:
@@ -294,7 +312,9 @@ def _run_stages() -> Any:
         return import_late("tilewright.compiler.run_stages")
 
 
-def _entry(metadata: dict[str, Any], artifacts: Mapping[str, Artifact]) -> Entry:
+def entry_of(context: StageContext, artifacts: Mapping[str, Artifact]) -> Entry:
+    """A compiled kernel as the disk cache returns it."""
+    metadata = json.loads(json.dumps(context.metadata))
     texts = {k: v for k, v in artifacts.items() if not isinstance(v, Module)}
     return Entry(metadata, texts)
 
@@ -309,7 +329,7 @@ def _front_end_module(source: KernelSource | IRSource, options: FrontendOptions)
     """The tile IR before any pass of a backend."""
     if isinstance(source, KernelSource):
         return source.lower(options)
-    if source.extension in (SOURCE, "tile", "ttir"):
+    if source.extension in _TILE_IR:
         return ir.parse_valid_module(source.text)
     raise errors.InvalidOption("artifact", f"one after {source.extension}", SOURCE)
 

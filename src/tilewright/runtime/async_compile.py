@@ -1,4 +1,4 @@
-"""Compilation in other threads: inside an `AsyncCompileMode`, `warmup` only starts it.
+"""Compilation by an executor: inside an `AsyncCompileMode`, `warmup` only starts it.
 
     with ThreadPoolExecutor() as pool, tilewright.AsyncCompileMode(pool):
         for block in (32, 64, 128):
@@ -9,13 +9,13 @@ At the end of the block every kernel that was started is compiled.
 
 from __future__ import annotations
 
-import contextvars
 from collections.abc import Callable, Hashable
 from concurrent.futures import Executor, Future
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Self
 
+from tilewright import compiler
 from tilewright.support import errors
 from tilewright.support.asynchronous_exceptions import synchronous
 
@@ -49,9 +49,10 @@ class FutureKernel:
 
 
 class AsyncCompileMode:
-    """A block in which `warmup` compiles in the threads of an executor and returns FutureKernels.
+    """A block in which `warmup` compiles by an executor and returns FutureKernels.
 
-    ignore_errors: at the end of the block, ignore those of kernels whose result was not requested.
+    executor: threads, or any other, see `compile_many`; ignore_errors: at the end of the block,
+    ignore those of kernels whose result was not requested.
     """
 
     def __init__(self, executor: Executor, *, ignore_errors: bool = False) -> None:
@@ -74,7 +75,7 @@ class AsyncCompileMode:
         in the thread that first requests the result."""
         if key not in self.future_kernels:
             # with the context of this thread, which holds settings and recorders
-            future = self.executor.submit(contextvars.copy_context().run, compile_fn)
+            (future,) = compiler.start_compilations([compile_fn], self.executor)
             self.future_kernels[key] = FutureKernel(finalize_fn, future)
         return self.future_kernels[key]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from functools import partial
 from typing import Any, cast
 
@@ -79,6 +80,7 @@ class Autotuner(DispatchedLaunches, KernelWrapper):
         cache_results: bool | None = None,
         *,
         seconds: float | None = None,
+        executor: Executor | None = None,
     ) -> None:
         super().__init__(fn, arg_names)
         self.configs = configs_of(configs) or [Config({})]
@@ -106,6 +108,7 @@ class Autotuner(DispatchedLaunches, KernelWrapper):
         self.num_warmups, self.num_reps = warmup, rep
         self.use_cuda_graph = use_cuda_graph
         self._seconds = seconds
+        self._executor = executor
         self._tuned = frozenset(name for config in self.configs for name in config.kwargs)
         self._lock = ForkLock()
         dispatchable = isinstance(fn, JITFunction) and fn.dispatchable
@@ -293,7 +296,7 @@ class Autotuner(DispatchedLaunches, KernelWrapper):
     ) -> Trial:
         # read here, since subclasses and programs assign hooks
         hooks = Hooks(self.pre_hook, self.post_hook)
-        return Trial(self.fn, hooks, args, grid, keywords, named)
+        return Trial(self.fn, hooks, args, grid, keywords, named, self._executor)
 
     def _prepare(self, arguments: dict[str, Any], reset_only: bool = False) -> None:
         """Before a trial: zero arrays, and save those to restore."""
@@ -543,6 +546,7 @@ def autotune(
     cache_results: bool | None = None,
     *,
     seconds: float | None = None,
+    executor: Executor | None = None,
 ) -> Callable[[Launchable], Autotuner]:
     """Decorator: choose among configurations by measuring them.
 
@@ -556,7 +560,9 @@ def autotune(
     instead. warmup, rep: milliseconds for `do_bench`; use_cuda_graph: measure inside a CUDA graph
     if possible; do_bench(fn, quantiles=...): the function that measures. cache_results: keep
     timings on disk (default: the setting TILEWRIGHT_CACHE_AUTOTUNING). seconds: time for one
-    choice, 0 for no limit (default: the setting TILEWRIGHT_AUTOTUNE_SECONDS).
+    choice, 0 for no limit (default: the setting TILEWRIGHT_AUTOTUNE_SECONDS). executor: compiles
+    the configurations, in other processes or on other machines, see `compile_many`; they are
+    measured here, one at a time.
 
     Equal launches of equal code are measured once; each timing is stored at once. When the time is
     over, the best so far is used, with a warning; the next process measures the others.
@@ -577,7 +583,7 @@ def autotune(
             return Autotuner(
                 fn, fn.arg_names, choices, keys, zeroed, restored, pre_hook, post_hook,
                 prune_configs_by, warmup, rep, use_cuda_graph, do_bench, cache_results,
-                seconds=seconds,
+                seconds=seconds, executor=executor,
             )  # fmt: skip
 
     return decorate

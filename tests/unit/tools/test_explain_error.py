@@ -25,7 +25,7 @@ from tilewright.tools.explain_error_command import error_classes, sections
 FAMILIES = {"TW000", "TW100", "TW200", "TW300", "TW400", "TW510", "TW600", "TW901"}
 """Bases, and bugs of the compiler: nothing that a user writes."""
 NOT_RUN = {"TW222", "TW223", "TW303", "TW306", "TW307", "TW308", "TW309"}
-NOT_RUN |= {"TW511", "TW512", "TW513", "TW514"}
+NOT_RUN |= {"TW511", "TW512", "TW513", "TW514", "TW515", "TW516", "TW517"}
 """Codes that need another installation, as their sections say."""
 OWN_PROCESS = {"TW207", "TW220", "TW221", "TW224", "TW409"}
 """Examples that change the environment, the modules, or state of their process."""

@@ -108,7 +108,7 @@ class Tuning:
             bar(f"{labels[str(group[0])]}{self._best_so_far(labels)}")
             timing = self.trial.time(group[0], self.bench)
             self.timings.update(dict.fromkeys(group, timing))
-            if self.stored is not None:
+            if self.stored is not None and group[0] not in self.trial.crashed:
                 self.stored.add(group, timing)
             self.done()
         return 0

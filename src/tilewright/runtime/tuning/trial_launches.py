@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextvars
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
 from dataclasses import field
 from functools import partial
 from typing import Any
 
+from tilewright import compiler
 from tilewright.backends import Backend
 from tilewright.compiler import CompiledKernel, options_of
 from tilewright.runtime.tuning.kernel_wrapper import Launchable
@@ -36,9 +36,11 @@ _MAX_THREADS = 8
 class Trial:
     """Launches of `fn` that try configurations.
 
-    hooks: called around each; args, grid, keywords: of the launch; named: its arguments by name.
+    hooks: called around each; args, grid, keywords: of the launch; named: its arguments by name;
+    executor: compiles, instead of threads of this process.
     problem: the error of the last configuration that cannot run; kernels: compiled kernels of
-    configurations, None for those that cannot be compiled.
+    configurations, None for those that cannot be compiled; crashed: configurations that end each
+    process that compiles them.
     """
 
     fn: Launchable
@@ -47,8 +49,10 @@ class Trial:
     grid: object
     keywords: Mapping[str, Any]
     named: dict[str, Any]
+    executor: Executor | None = None
     problem: TilewrightError | None = None
     kernels: dict[Config, CompiledKernel | None] = field(default_factory=dict[Any, Any])
+    crashed: dict[Config, TilewrightError] = field(default_factory=dict[Any, Any])
 
     def chosen(self, config: Config) -> dict[str, Any]:
         """The keywords of a launch with a configuration, which those of the launch override."""
@@ -102,33 +106,43 @@ class Trial:
     def compile(
         self, configs: Sequence[Config], seconds: float | None, tell: Callable[[int], object]
     ) -> None:
-        """Compile in threads, for a limited time; `tell(count)` is called after each one.
+        """Compile, for a limited time; `tell(count)` is called after each one. Errors:
+        OtherCompiler.
 
-        An error here is raised again by the measurement. An external assembler runs in parallel to
-        the front end; the CPU gains nothing, since LLVM has one lock.
+        Another error is raised again by the measurement. Without an executor, threads compile: an
+        external assembler runs in parallel to the front end; the CPU gains nothing, since LLVM has
+        one lock.
         """
         threads = min(_MAX_THREADS, len(configs), len(usable_cpus()))
         pool = ThreadPoolExecutor(threads, "tilewright-tune")
+        calls = [partial(self._compile, config) for config in configs]
+        started = compiler.start_compilations(calls, self.executor or pool)
+        config_of = dict(zip(started, configs, strict=True))
         try:
-            # a copy of the context for each: two threads cannot enter one context
-            run = contextvars.copy_context
-            started = {pool.submit(run().run, self._compile, config): config for config in configs}
-            for done, future in enumerate(as_completed(started, seconds), 1):
-                self._keep(started[future], future)
+            for done, future in enumerate(as_completed(config_of, seconds), 1):
+                self._keep(config_of[future], future)
                 tell(done)
         except synchronous(TimeoutError):
             pass
         finally:
             # those that were not started are compiled when they are measured
-            pool.shutdown(cancel_futures=True)
+            started.cancel()
+            pool.shutdown()
 
     def _compile(self, config: Config) -> Any:
         return self.fn.warmup(*self.args, grid=self.grid, **self.chosen(config))
 
     def _keep(self, config: Config, future: Future[Any]) -> None:
         self.kernels[config] = None
-        with suppress(Exception):
+        try:
             kernel = future.result()
+        except errors.OtherCompiler:
+            raise
+        except errors.CompilerCrashed as problem:
+            self.problem = self.crashed[config] = problem
+        except synchronous(Exception):
+            pass
+        else:
             if isinstance(kernel, CompiledKernel):
                 self.kernels[config] = kernel
 
@@ -136,6 +150,8 @@ class Trial:
 
     def time(self, config: Config, bench: Bench) -> Timing:
         """Milliseconds at each of the QUANTILES; infinite for a configuration that cannot run."""
+        if config in self.crashed:  # this process would crash as well
+            return [float("inf")] * len(QUANTILES)
         try:
             return measured_by(bench, partial(self._call, config), QUANTILES)
         except _CANNOT_RUN as problem:

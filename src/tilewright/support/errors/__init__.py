@@ -123,11 +123,14 @@ from .rank_errors import (
     WrongWorldSize,
 )
 from .shared_tuning_errors import (
+    CompilerCrashed,
+    OtherCompiler,
     RankFailed,
     RanksDiffer,
     RanksLost,
     SharedTuningError,
     StoreLost,
+    WorkerLost,
 )
 from .user_error import (
     OverlapWarning,
@@ -233,12 +236,15 @@ __all__ = [
     "UnsupportedTorch",
     "MissingPeer",
     "NoGroup",
+    "CompilerCrashed",
+    "OtherCompiler",
     "RankError",
     "RankFailed",
     "RanksDiffer",
     "RanksLost",
     "SharedTuningError",
     "StoreLost",
+    "WorkerLost",
     "UnlikePeers",
     "UnmappedPeer",
     "WrongRank",

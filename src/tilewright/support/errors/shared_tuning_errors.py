@@ -82,3 +82,44 @@ class StoreLost(SharedTuningError, ConnectionError):
 
     title: str
     problem: str
+
+
+@dataclass(eq=False)
+class OtherCompiler(SharedTuningError):
+    """A worker whose versions differ from those of the process that sends it jobs."""
+
+    code = "TW515"
+    template = "this process compiles by {here}, and the worker by {there}"
+    hint_template = "install the same versions of tilewright, llvmlite and ptxas on every machine"
+
+    here: str
+    there: str
+
+
+@dataclass(eq=False)
+class WorkerLost(SharedTuningError):
+    """A worker that has not returned the result of a job; a warning."""
+
+    code = "TW516"
+    template = "no worker has compiled {kernel} in {tries} tries ({problem}); it is compiled here"
+    hint_template = (
+        "see the logs of the workers: they run out of memory, or cannot import tilewright"
+    )
+
+    kernel: str
+    tries: int
+    problem: str
+
+
+@dataclass(eq=False)
+class CompilerCrashed(SharedTuningError):
+    """A kernel that ends every process that compiles it."""
+
+    code = "TW517"
+    template = "the compiler ends without a result for {kernel}: {problem}"
+    hint_template = (
+        "please report it with the kernel's source; other configurations are not affected"
+    )
+
+    kernel: str
+    problem: str
