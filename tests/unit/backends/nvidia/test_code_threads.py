@@ -147,6 +147,11 @@ def test_debug_barrier(number: int) -> None:
     assert count(compiled(barriers, "*i32/16", HOW_MANY=number), "bar.sync") == number
 
 
+def test_one_warp_waits_without_a_barrier_of_the_block() -> None:
+    kernel = compiled(barriers, "*i32/16", HOW_MANY=2, num_warps=1)
+    assert (count(kernel, "bar.sync"), count(kernel, "bar.warp.sync")) == (0, 2)
+
+
 @jit
 def sums(x, out, HOW_MANY: tl.constexpr):
     i = tl.arange(0, 1024)

@@ -183,7 +183,14 @@ def both(state: GpuLowering, x: Val | None, y: Val) -> Val:
 
 @lowering(BarrierOp)
 def _barrier(state: GpuLowering, op: BarrierOp) -> None:
-    """Barrier of all threads of the program, which may be a group of several."""
+    """Barrier of all threads of the program, which may be a group of several.
+
+    One warp needs no barrier of the block: `bar.warp.sync` orders memory among its threads, too
+    (PTX ISA, "bar.warp.sync").
+    """
+    if state.warps == 1:
+        state.asm("bar.warp.sync -1;", "~{memory}", "void")
+        return
     if state.group is None:
         state.asm("bar.sync 0;", "~{memory}", "void")
         return
