@@ -43,6 +43,7 @@ from tilewright.analysis import (
     quotient_of,
     strided_block,
 )
+from tilewright.backends.nvidia.buffer_ops import WgmmaOp
 from tilewright.backends.nvidia.passes._discarded_elements import is_discarded
 from tilewright.backends.nvidia.passes._materialize_forms import (
     dominates,
@@ -77,6 +78,8 @@ LAST_INDEX = (1 << 31) - 512
 def promote_loads(function: Function, decision: TmaLoads) -> dict[SourceLoc | None, str]:
     """Rewrite the loads that TMA issues. By each load that only wgmma reads, why it is not
     rewritten, or ""."""
+    if not _has_wgmma(function):
+        return {}
     loads = [op for op in function.walk() if isinstance(op, LoadOp) and bulk_buffer(op)]
     if not loads:
         return {}
@@ -86,10 +89,17 @@ def promote_loads(function: Function, decision: TmaLoads) -> dict[SourceLoc | No
     return {load.loc: found[load] for load in loads}
 
 
+def _has_wgmma(function: Function) -> bool:
+    """Whether a function has wgmma dots, whose operands are the only loads to look for."""
+    return any(isinstance(op, WgmmaOp) for op in function.walk())
+
+
 def loads_before_loops(function: Function) -> list[LoadOp]:
     """The loads of a function's outermost block that only wgmma reads, before any store or fence:
     with layouts, as `promote_before_loops` takes them."""
     found: list[LoadOp] = []
+    if not _has_wgmma(function):
+        return found
     for op in function.body:
         if any(is_fence(inner) or isinstance(inner, STORES) for inner in op.walk()):
             break

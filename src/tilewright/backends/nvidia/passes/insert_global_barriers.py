@@ -51,7 +51,6 @@ ptxas does not unroll a loop with a barrier, so a small loop has a version witho
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from functools import reduce
 from typing import cast
 
@@ -71,6 +70,14 @@ from tilewright.backends.nvidia.ops import ConvertOp
 from tilewright.backends.nvidia.passes._elementwise_uses import elementwise_uses
 from tilewright.backends.nvidia.passes._launch_conditions import LaunchConditions
 from tilewright.backends.nvidia.passes._materialize_forms import dominates
+from tilewright.backends.nvidia.passes._pending_accesses import (
+    MemoryAccess,
+    Pending,
+    PendingAccesses,
+    PendingGroup,
+    layout_of,
+    union,
+)
 from tilewright.backends.nvidia.register_model import instruction_estimate
 from tilewright.backends.nvidia.role_ops import RolesOp, is_over_programs
 from tilewright.ir import Block, Builder, Function, Op, Pass, Rewriter, Trait, Value
@@ -87,32 +94,11 @@ from tilewright.ops import (
     WhileOp,
     YieldOp,
 )
-from tilewright.support.data_class import dataclass
 from tilewright.support.fresh_stack import nested
 from tilewright.support.reachable import reachable
 
-_Memory = LoadOp | StoreOp | AtomicOp | AtomicCasOp
-
-
-@dataclass(frozen=True)
-class _Pending:
-    """An access since the last barrier.
-
-    starts: the pointers from which it may derive; later: the loop in whose later iterations it is
-    pending; waited: there was a barrier since, unless one of these conditions held
-    """
-
-    op: _Memory
-    starts: frozenset[Value]
-    later: ForOp | WhileOp | None = None
-    waited: frozenset[Value] = frozenset()
-
-
 MAX_PENDING = 32
 """The most accesses to compare with: beyond, a barrier is cheaper than the proofs."""
-
-Pending = dict[_Pending, None]
-"""In program order, so that barriers do not depend on addresses of objects."""
 
 
 class InsertGlobalBarriers(Pass, name="nvidia-insert-global-barriers"):
@@ -130,32 +116,34 @@ class _BarrierInsertion:
         self.forms = MemoryForms(function, (ConvertOp,))
         self.uses = ArgumentUses(function, self.forms)
         self.conditions = LaunchConditions()
-        self.owned: dict[_Memory, bool] = {}
+        self.owned: dict[MemoryAccess, bool] = {}
         self.multiplied = set[Op]()
+        self.starts: dict[Value, frozenset[Value]] = {}
+        self.count = 0  # of accesses
         self.changed = False
         self.conditional: list[IfOp] = []
         self.different: dict[frozenset[Value], Value] = {}
 
     def run(self) -> bool:
-        self._block(self.function.body, {})
+        self._block(self.function.body, PendingAccesses())
         for loop in dict.fromkeys(_loop_around(op) for op in self.conditional):
             if loop is not None and _may_be_versioned(loop):
                 _version(loop, [op for op in self.conditional if op.parent is loop.body])
         return self.changed
 
     @nested
-    def _block(self, block: Block, pending: Pending) -> Pending:
-        """Insert barriers; pending: accesses since the last barrier before the block; returns
+    def _block(self, block: Block, before: PendingAccesses) -> PendingAccesses:
+        """Insert barriers; before: accesses since the last barrier before the block; returns
         those after it."""
+        pending = before.copy()
         for op in list(block):
             if isinstance(op, BarrierOp):
-                pending = {}
-            elif isinstance(op, _Memory):
+                pending = PendingAccesses()
+            elif isinstance(op, MemoryAccess):
                 pending = self._access(op, pending)
             elif isinstance(op, IfOp):
                 # Either branch may have run: the accesses of both are pending.
-                ends = [self._block(inner, pending) for inner in op.regions]
-                pending = {access: None for end in ends for access in end}
+                pending = union([self._block(inner, pending) for inner in op.regions])
             elif isinstance(op, ForOp | WhileOp):
                 pending = self._loop(op, pending)
             elif isinstance(op, RolesOp):
@@ -164,41 +152,59 @@ class _BarrierInsertion:
                 self.multiplied.add(op)
         return pending
 
-    def _loop(self, loop: ForOp | WhileOp, pending: Pending) -> Pending:
+    def _loop(self, loop: ForOp | WhileOp, pending: PendingAccesses) -> PendingAccesses:
         """Walk a body at whose start the accesses of earlier iterations are pending."""
         if isinstance(loop, ForOp) and is_over_programs(loop):
             return self._block(loop.body, pending)  # programs have no order
         # No fixpoint: all accesses that the body may leave are pending at its start already, and
         # inserted barriers only remove some.
-        inside = dict(pending)
+        inside = pending.copy()
         for block in loop.regions:
-            inside |= dict.fromkeys(_of_earlier_iterations(loop, block))
+            for op in _left_by(block):
+                inside.add(self._new(op, loop))
         for block in loop.regions:
             inside = self._block(block, inside)
         # The loop may run no iteration.
-        return pending | inside
+        return union([pending, inside])
 
-    def _access(self, op: _Memory, pending: Pending) -> Pending:
+    def _new(self, op: MemoryAccess, later: ForOp | WhileOp | None = None) -> Pending:
+        self.count += 1
+        return Pending(op, roots(op.pointer, self.starts), self.count, later)
+
+    def _access(self, op: MemoryAccess, pending: PendingAccesses) -> PendingAccesses:
         """Insert a barrier before an access for those that must precede it."""
-        access = _Pending(op, roots(op.pointer))
-        if _releases(op) and any(_is_by_others(earlier.op, op) for earlier in pending):
+        access = self._new(op)
+        if _releases(op) and pending.any_kind(lambda earlier: _is_by_others(earlier, op)):
             self._emit(Builder.at(op))
-            return {access: None}
-        met = [e for e in pending if _may_matter(e, access) or self._is_in_place(e, access)]
+            pending = PendingAccesses()
+            pending.add(access)
+            return pending
         needed: dict[Value, None] = {}
-        for number, earlier in enumerate(met):
+        for number, earlier in enumerate(self._met(access, pending)):
             condition = number < MAX_PENDING and self._condition(earlier, access)
             if condition is False:
                 self._emit(Builder.at(op))
-                return {access: None}
+                pending = PendingAccesses()
+                break
             if isinstance(condition, Value) and condition not in earlier.waited:
                 needed[condition] = None
-        for condition in needed:
-            self._emit_unless(Builder.at(op), condition)
-        waited = frozenset(needed)
-        # These stay pending: threads wait only in launches where the condition fails.
-        following = (replace(e, waited=e.waited | waited) if waited else e for e in pending)
-        return dict.fromkeys([*following, access])
+        else:
+            for condition in needed:
+                self._emit_unless(Builder.at(op), condition)
+            # All stay pending: threads wait only in launches where the condition fails.
+            pending.wait(frozenset(needed))
+        pending.add(access)
+        return pending
+
+    def _met(self, access: Pending, pending: PendingAccesses) -> Iterator[Pending]:
+        """The pending accesses whose order before this one may matter, in program order."""
+        found = list[Pending]()
+        for group in pending.groups.values():
+            if group.may_matter_to(access):
+                found += group.members[: MAX_PENDING + 1]
+            elif group.is_load and not isinstance(access.op, LoadOp):
+                found += self._in_place(group, access)
+        return iter(sorted(found, key=lambda earlier: earlier.number))
 
     def _emit(self, builder: Builder) -> None:
         builder.emit(BarrierOp())
@@ -214,7 +220,7 @@ class _BarrierInsertion:
 
     # ---- pairs of accesses -----------------------------------------------------------------------
 
-    def _condition(self, earlier: _Pending, access: _Pending) -> Value | bool:
+    def _condition(self, earlier: Pending, access: Pending) -> Value | bool:
         """Whether no barrier is needed; a value where that depends on the launch."""
         # A pair of `_is_in_place`: no proof relates different parameters.
         if not earlier.starts & access.starts:
@@ -231,7 +237,7 @@ class _BarrierInsertion:
         condition = self.conditions.value(cast("Op", earlier.later), ways) if ways else None
         return False if condition is None else condition
 
-    def _is_ordered(self, earlier: _Pending, access: _Pending) -> bool:
+    def _is_ordered(self, earlier: Pending, access: Pending) -> bool:
         """Whether the accesses do not overlap, or each thread accesses only its own elements."""
         first, second = (self.forms.access(a.op) for a in (earlier, access))
         relation = Relation.of(first, second, earlier.later)
@@ -247,15 +253,24 @@ class _BarrierInsertion:
             return is_injective(first)
         return self._is_owned(earlier.op)
 
-    def _is_in_place(self, earlier: _Pending, access: _Pending) -> bool:
+    def _in_place(self, group: PendingGroup, access: Pending) -> list[Pending]:
+        """The loads of a group whose elements another thread stores if two parameters are one
+        array."""
+        # With one layout, the storing thread has each element that one thread has loaded.
+        is_alike = group.layout == layout_of(access.op.pointer)
+        if is_alike:
+            group.unowned = [
+                e for e in group.unowned if self._is_multiplied(e.op) or not self._is_owned(e.op)
+            ]
+        loads = group.unowned if is_alike else group.members
+        return [e for e in loads if self._is_in_place(e, access, is_alike)]
+
+    def _is_in_place(self, earlier: Pending, access: Pending, is_alike: bool) -> bool:
         """Whether threads store elements that others load if two parameters are one array."""
-        if not isinstance(earlier.op, LoadOp) or isinstance(access.op, LoadOp):
+        if self._is_multiplied(earlier.op):
             return False
-        if earlier.starts & access.starts or self._is_multiplied(earlier.op):
-            return False
-        is_alike = _layout_of(earlier.op.pointer) == _layout_of(access.op.pointer)
-        # In both cases the storing thread has the element from the loading one.
-        waits = is_alike or _is_computed_from(access.op, earlier.op)
+        # Here, too, the storing thread has the element from the loading one.
+        waits = not is_alike and _is_computed_from(access.op, cast("LoadOp", earlier.op))
         if waits and self._is_owned(earlier.op):
             return False
         one, other = (self.uses.of(a.op) for a in (earlier, access))
@@ -270,7 +285,7 @@ class _BarrierInsertion:
             self.different[parameters] = builder.ne(one, other)
         return self.different[parameters]
 
-    def _is_multiplied(self, load: LoadOp) -> bool:
+    def _is_multiplied(self, load: MemoryAccess) -> bool:
         """Whether only dots have read the loaded value so far, after a barrier: if none of them has
         run, nothing needs it."""
         readers = load.result.uses
@@ -279,14 +294,14 @@ class _BarrierInsertion:
             op in self.multiplied for share in shares for op in users_of(share.result)
         )
 
-    def _is_owned(self, op: _Memory) -> bool:
+    def _is_owned(self, op: MemoryAccess) -> bool:
         """Whether each element that an op accesses belongs to one thread."""
         if op not in self.owned:
             injective = is_injective(self.forms.access(op))
             self.owned[op] = injective and self._has_one_thread(op)
         return self.owned[op]
 
-    def _has_one_thread(self, op: _Memory) -> bool:
+    def _has_one_thread(self, op: MemoryAccess) -> bool:
         """Whether one thread accesses each element, perhaps since others no longer load it."""
         if _each_has_its_thread(op.pointer):
             return True
@@ -296,7 +311,7 @@ class _BarrierInsertion:
         self.changed = True
         return True
 
-    def _ways(self, earlier: _Pending, access: _Pending) -> list[Way]:
+    def _ways(self, earlier: Pending, access: Pending) -> list[Way]:
         """Conditions on a launch under which an access does not overlap its later iterations."""
         first, second = (self.forms.access(a.op) for a in (earlier, access))
         loop = earlier.later
@@ -352,20 +367,12 @@ def _version(loop: ForOp, barriers: Collection[IfOp]) -> None:
         Builder(block, None, loop.loc).emit(YieldOp(version.results))
 
 
-def _may_matter(earlier: _Pending, access: _Pending) -> bool:
-    """Whether the order of two accesses matters if they meet."""
-    for kind in (LoadOp, AtomicOp | AtomicCasOp):
-        if isinstance(earlier.op, kind) and isinstance(access.op, kind):
-            return False
-    return bool(earlier.starts & access.starts)
-
-
-def _releases(op: _Memory) -> bool:
+def _releases(op: MemoryAccess) -> bool:
     """Whether accesses before an op are ordered before it, for other programs."""
     return isinstance(op, AtomicOp | AtomicCasOp) and op.order in ("release", "acq_rel")
 
 
-def _is_by_others(earlier: _Memory, release: _Memory) -> bool:
+def _is_by_others(earlier: MemoryAccess, release: MemoryAccess) -> bool:
     """Whether another thread than that of a release may have issued an access."""
     if _is_tile(release) and not release.result.uses:
         # Tiles of additions are data, after which a flag follows: only stores matter to readers.
@@ -374,22 +381,21 @@ def _is_by_others(earlier: _Memory, release: _Memory) -> bool:
     return isinstance(earlier, LoadOp) or _is_tile(earlier) or _is_tile(release)
 
 
-def _is_tile(op: _Memory) -> bool:
+def _is_tile(op: MemoryAccess) -> bool:
     return isinstance(op.pointer.type, TileType)
 
 
-def _of_earlier_iterations(loop: ForOp | WhileOp, block: Block) -> Iterator[_Pending]:
+def _left_by(block: Block) -> Iterator[MemoryAccess]:
     """The accesses of a block after its last barrier, and of loops and branches before."""
-    since: list[_Pending] = []
+    since: list[MemoryAccess] = []
     for op in block:
         if isinstance(op, BarrierOp):
             since.clear()
-        accesses = (inner for inner in op.walk() if isinstance(inner, _Memory))
-        since += [_Pending(inner, roots(inner.pointer), loop) for inner in accesses]
+        since += [inner for inner in op.walk() if isinstance(inner, MemoryAccess)]
     yield from since
 
 
-def _is_computed_from(store: _Memory, load: LoadOp) -> bool:
+def _is_computed_from(store: MemoryAccess, load: LoadOp) -> bool:
     """Whether the thread that stores an element has received it from the one that loaded it."""
 
     def sources(value: Value) -> Sequence[Value]:
@@ -402,20 +408,16 @@ def _is_computed_from(store: _Memory, load: LoadOp) -> bool:
 
 def _is_for_stores(load: LoadOp) -> bool:
     """Whether a loaded tile reaches, by element-wise ops, only stores in its layout."""
-    layout = _layout_of(load.pointer)
+    layout = layout_of(load.pointer)
     if layout is None or load.volatile:
         return False
     return all(
-        isinstance(user, StoreOp) and user.stored is value and _layout_of(user.pointer) == layout
+        isinstance(user, StoreOp) and user.stored is value and layout_of(user.pointer) == layout
         for value, user in elementwise_uses(load.result, load.parent)
     )
 
 
-def _layout_of(pointer: Value) -> object:
-    return pointer.type.layout if isinstance(pointer.type, TileType) else None
-
-
 def _each_has_its_thread(pointer: Value) -> bool:
     """Whether each address belongs to one thread."""
-    layout = _layout_of(pointer)
+    layout = layout_of(pointer)
     return isinstance(layout, LinearLayout) and layout.is_injective

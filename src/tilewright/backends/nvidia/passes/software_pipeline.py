@@ -107,12 +107,13 @@ class SoftwarePipeline(Pass, name="nvidia-software-pipeline"):
         """The schedule with the most slots that fits, and why none with more does."""
         arch = row_for(self.capability)
         most = stages if stages < HINT else MOST_SLOTS
-        limit, resident = None, self._bytes_of_resident(function, arch)
+        limit, resident = None, 0
         why_not = "memory dependences, or addresses that are loaded, allow no more"
         for schedule in schedule_loop(loop, facts, most):
             plain = replace(schedule, doubles=False)
             size = _bytes_of(function, plain, arch)
-            if limit is None:
+            if limit is None:  # walks the function, only for loops with schedules
+                resident = self._bytes_of_resident(function, arch)
                 asked = size * min(stages, schedule.slots) // schedule.slots
                 limit = self._bytes_of_program(loop, asked, arch)
             if deferred_dots(schedule):
