@@ -32,6 +32,7 @@ from tilewright.ops import (
     WhileOp,
     YieldOp,
 )
+from tilewright.support.data_class import dataclass
 from tilewright.support.fresh_stack import nested
 
 _REGISTER_BYTES = 4
@@ -91,9 +92,23 @@ def _is_carried(value: Value) -> bool:
     return isinstance(type_.element, DType) and type_.element.is_float
 
 
+@dataclass(slots=True)
+class Pressure:
+    """The point with the most registers per thread in tiles. op: where; tiles: those live there."""
+
+    registers: int = 0
+    op: Op | None = None
+    tiles: frozenset[Value] = frozenset()
+
+
 def live_registers(loop: ForOp, warps: int) -> int:
     """The most registers per thread that tiles take at one point of a loop's body."""
-    return _Liveness(warps).peak(loop)
+    return _Liveness(warps).in_loop(loop).registers
+
+
+def register_pressure(function: Function) -> Pressure:
+    """The point of a function with layouts where tiles take the most registers."""
+    return _Liveness(1).in_block(function.body)
 
 
 class _Liveness:
@@ -108,18 +123,23 @@ class _Liveness:
     def __init__(self, warps: int) -> None:
         self.warps = warps
         self.sources: dict[Value, frozenset[Value]] = {}
-        self.most = 0
+        self.most = Pressure()
 
-    def peak(self, loop: ForOp) -> int:
+    def in_loop(self, loop: ForOp) -> Pressure:
         self._loop(loop, frozenset())
         return self.most
 
-    def _loop(self, loop: ForOp, after: frozenset[Value]) -> frozenset[Value]:
+    def in_block(self, block: Block) -> Pressure:
+        self._block(block, frozenset())
+        return self.most
+
+    def _loop(self, loop: ForOp | WhileOp, after: frozenset[Value]) -> frozenset[Value]:
         ops = [op for op in loop.walk() if op is not loop]
-        inside = {loop.body, *(block for op in ops for block in op.regions)}
+        inside = {block for op in (loop, *ops) for block in op.regions}
         used = self._held(value for op in ops for value in op.operands)
         through = after | {value for value in used if value.block not in inside}
-        self._block(loop.body, through)
+        for block in loop.regions:
+            self._block(block, through)
         return through
 
     def _block(self, block: Block, live: frozenset[Value]) -> frozenset[Value]:
@@ -127,12 +147,14 @@ class _Liveness:
         running = _operands_in_flight(ops)
         for op in reversed(ops):
             live = (live - set(op.results)) | self._held(running.get(op, ()))
-            if isinstance(op, ForOp):
+            if isinstance(op, ForOp | WhileOp):
                 live = self._loop(op, live)
             elif op.regions:
                 live = live.union(*(self._block(inner, live) for inner in op.regions))
             live |= self._held(op.operands)
-            self.most = max(self.most, sum(register_count(v, self.warps) for v in live))
+            registers = sum(register_count(v, self.warps) for v in live)
+            if registers > self.most.registers:
+                self.most = Pressure(registers, op, live)
         return live
 
     def _held(self, values: Iterable[Value]) -> frozenset[Value]:

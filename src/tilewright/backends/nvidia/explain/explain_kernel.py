@@ -10,7 +10,7 @@ from tilewright.backends.nvidia.explain.layout_rows import layout_rows
 from tilewright.backends.nvidia.explain.occupancy import resources_of
 from tilewright.backends.nvidia.explain.op_rows import op_rows
 from tilewright.backends.nvidia.explain.pass_reasons import pass_reasons
-from tilewright.backends.nvidia.explain.register_pressure import register_pressure
+from tilewright.backends.nvidia.explain.register_pressure import pressure_text
 from tilewright.backends.nvidia.explain.roofline import bound_of
 from tilewright.backends.nvidia.explain.schedule_rows import schedule_rows
 from tilewright.backends.nvidia.explain.shared_access_rows import shared_access_rows
@@ -91,7 +91,7 @@ def _cluster_notes(function: Function, num_ctas: int, not_shared: str) -> tuple[
 
 def _spill_notes(function: Function, spills: int) -> tuple[str, ...]:
     """Which tiles hold the registers of a kernel that spills."""
-    return (register_pressure(function).text(),) if spills else ()
+    return (pressure_text(function),) if spills else ()
 
 
 def _register_notes(choices: Choices, requested: int) -> tuple[str, ...]:
