@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from ranks import fill, fp32, on_host, run_ranks
+from ranks import fill, fp32, on_host, run_ranks, say
 
 import tilewright
 import tilewright.language as tl
@@ -148,7 +148,7 @@ def main(group: Group, device: str) -> None:
             reduce(x, out, how)
             reduce.signals.check()
             largest = max(largest, float(np.abs(on_host(out) - sum(parts)).max()))
-    print(f"rank {group.rank}: largest difference {largest:.1e}")
+    say(f"rank {group.rank}: largest difference {largest:.1e}")
 
 
 if __name__ == "__main__":

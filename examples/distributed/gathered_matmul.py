@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from ranks import Side, fill, fp32, on_host, run_ranks
+from ranks import Side, fill, fp32, on_host, run_ranks, say
 
 from tilewright.distributed import Group, Signals, peers, zeros
 from tilewright.kernels import matmul
@@ -71,7 +71,7 @@ def main(group: Group, device: str) -> None:
         gathered(right, out)
     gathered.signals.check()
     wrong = np.abs(on_host(out) - np.concatenate(shards) @ b).max()
-    print(f"rank {group.rank}: largest difference {wrong:.1e}")
+    say(f"rank {group.rank}: largest difference {wrong:.1e}")
 
 
 if __name__ == "__main__":

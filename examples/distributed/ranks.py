@@ -72,6 +72,12 @@ def fill(array: Any, numbers: Any) -> Any:
     return array
 
 
+def say(line: str) -> None:
+    """Print a line at once: those of several processes do not mix."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
 def on_host(array: Any) -> Any:
     """An array or a tensor as an array of NumPy."""
     return array.float().cpu().numpy() if hasattr(array, "cpu") else array

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from ranks import Side, fill, fp32, on_host, run_ranks
+from ranks import Side, fill, fp32, on_host, run_ranks, say
 
 import tilewright
 import tilewright.language as tl
@@ -110,7 +110,7 @@ def main(group: Group, device: str) -> None:
     scores = parts[group.rank][0] @ keys.transpose(0, 2, 1) / head**0.5
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     exact = weights / weights.sum(-1, keepdims=True) @ values
-    print(f"rank {group.rank}: largest difference {np.abs(on_host(out) - exact).max():.1e}")
+    say(f"rank {group.rank}: largest difference {np.abs(on_host(out) - exact).max():.1e}")
 
 
 if __name__ == "__main__":

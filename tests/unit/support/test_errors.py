@@ -16,6 +16,7 @@ SAMPLES: dict[object, object] = {
     object: "thing",
     tuple[int, ...]: (1, 2),
     tuple[str, ...]: ("a", "b"),
+    Iterable[int]: [1, 2],
     Iterable[str]: ("thin",),
 }
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import field, fields
 from itertools import islice
-from typing import ClassVar, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 from tilewright.support.data_class import dataclass
 from tilewright.support.diagnostics import (
@@ -179,7 +179,10 @@ def shown_value(value: object) -> object:
 
 def _rebuild(kind: type[TilewrightError], values: dict[str, object]) -> TilewrightError:
     # without the constructor: exceptions pickle by `args`, which lack the keyword-only fields
-    error = kind.__new__(kind)
+    # By the builtin base with the most fields: of RuntimeError and OSError, OSError's is safe.
+    makers = [base for base in kind.__mro__ if "__new__" in vars(base)]
+    maker: Any = max(makers, key=lambda base: base.__basicsize__)
+    error: TilewrightError = maker.__new__(kind)
     for name, value in values.items():
         setattr(error, name, value)
     return error

@@ -1,5 +1,7 @@
 """The orders of atomics as LLVM's; of the extents, a CPU has the largest alone."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -44,3 +46,18 @@ def test_loads_and_stores(sem: str):
     orders = {"relaxed": "monotonic"}
     assert f"load atomic i32, ptr %arg0 {orders.get(sem, sem)}, align 4" in text
     assert f"ptr %arg1 {orders.get(out, out)}, align 4" in text and y[0] == 7
+
+
+@jit
+def waiting(flag, table):
+    while tl.atomic_cas(flag, 1, 0, sem="acquire", scope="sys") != 1:
+        pass
+    while tl.atomic_load(flag) > 1:
+        tl.atomic_add(table, 1)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no sched_yield")
+def test_each_wait_yields_the_processor():
+    flag, table = np.ones(1, np.int32), np.zeros(1, np.int32)
+    text = waiting[(1,)](flag, table).asm["llir"]
+    assert text.count("call i32 @sched_yield()") == 2 and flag[0] == 0
