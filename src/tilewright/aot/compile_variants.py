@@ -8,18 +8,22 @@ code are loaded once, and reported.
 
 from __future__ import annotations
 
-import contextvars
 import sys
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from collections.abc import Hashable, Iterable, Sequence
+from concurrent.futures import Executor
 from dataclasses import field
+from functools import partial
 
-from tilewright.aot.far_compile import compile_far
 from tilewright.aot.misses import prepare
 from tilewright.aot.spec import KernelSpec
 from tilewright.aot.variants import generic_of
 from tilewright.backends import GPUTarget
-from tilewright.compiler import CompiledKernel, StatedArgument, shared_store
+from tilewright.compiler import (
+    CompiledKernel,
+    StatedArgument,
+    shared_store,
+    start_compilations,
+)
 from tilewright.ir.types import DType
 from tilewright.runtime import Step, step_bar
 from tilewright.support import errors, settings
@@ -96,7 +100,7 @@ def _compiled(
     terminal: object,
 ) -> list[CompiledKernel]:
     """The first variant is compiled here: its size gives that of all."""
-    first = specs[0].compile_for_launches() if target is None else specs[0].compile(target)
+    first = _compiled_here(specs[0], target)
     total = stored_bytes(first) * len(specs)
     names = ", ".join(dict.fromkeys(spec.kernel.__name__ for spec in specs))
     print(f"tilewright: {names}: {len(specs)} variants, about {_size(total)}", file=sys.stderr)
@@ -108,35 +112,18 @@ def _compiled(
 def _all_compiled(
     specs: Sequence[KernelSpec], executor: Executor | None, target: GPUTarget | None, step: Step
 ) -> list[CompiledKernel]:
-    work = [_work(spec, executor, target) for spec in specs]
+    calls = [partial(_compiled_here, spec, target) for spec in specs]
+    if executor is not None:
+        calls = [future.result for future in start_compilations(calls, executor)]
     kernels = list[CompiledKernel]()
-    for spec, result in zip(specs, work, strict=True):
+    for spec, result in zip(specs, calls, strict=True):
         step(spec.kernel.__name__)
         kernels.append(result())
     return kernels
 
 
-def _work(
-    spec: KernelSpec, executor: Executor | None, target: GPUTarget | None
-) -> Callable[[], CompiledKernel]:
-    """Start to compile a variant; returns a function that waits for it."""
-
-    def compile_here() -> CompiledKernel:
-        return spec.compile_for_launches() if target is None else spec.compile(target)
-
-    if executor is None:
-        return compile_here
-    if isinstance(executor, ThreadPoolExecutor):
-        run = contextvars.copy_context().run
-        future: Future[CompiledKernel] = executor.submit(run, compile_here)
-        return future.result
-    far = compile_far(spec, executor, target)
-
-    def fetched() -> CompiledKernel:
-        far()
-        return compile_here()  # from the disk cache
-
-    return fetched
+def _compiled_here(spec: KernelSpec, target: GPUTarget | None) -> CompiledKernel:
+    return spec.compile_for_launches() if target is None else spec.compile(target)
 
 
 def _check_count(specs: Sequence[KernelSpec], yes: bool) -> None:

@@ -1,20 +1,18 @@
-"""Compilation of variants in other processes: by an executor, or by one worker of this process.
+"""Compilation of variants by one worker process of this one.
 
-A job is a text: the spec, the target, the settings and the folders of modules. Its result is an
-entry of the disk cache, which is added to the local one.
+A job is a text: the spec, the target, the settings and the folders of modules. Unlike a job for an
+executor (`compiler/compile_jobs.py`), it has no tile IR: the front end, too, runs in the worker, so
+that launches do not wait for the interpreter's lock. The result goes to the common disk cache.
 """
 
 from __future__ import annotations
 
 import atexit
-import base64
 import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
-from concurrent.futures import Executor, Future
 from dataclasses import asdict
 from pathlib import Path
 from typing import IO, cast
@@ -22,25 +20,11 @@ from typing import IO, cast
 from tilewright.aot.spec import KernelSpec
 from tilewright.aot.spec_file import read_spec, spec_header, spec_text
 from tilewright.backends import GPUTarget
-from tilewright.compiler import Entry, shared_store
 from tilewright.runtime import driver
 from tilewright.support import ForkLock, environment_with, errors, settings
 from tilewright.support.asynchronous_exceptions import synchronous
 
 _SERVE = "from tilewright.aot.far_compile import serve; serve()"
-
-
-def compile_far(
-    spec: KernelSpec, executor: Executor, target: GPUTarget | None
-) -> Callable[[], None]:
-    """Start to compile a variant by an executor; returns a function that waits until it is in the
-    local disk cache. Errors: InvalidSpec; those of compiling, when waiting."""
-    future: Future[str] = executor.submit(compiled_text, job_text(spec, target))
-
-    def fetch() -> None:
-        _keep(future.result())
-
-    return fetch
 
 
 def compile_in_worker(spec: KernelSpec) -> bool:
@@ -58,7 +42,7 @@ def compile_in_worker(spec: KernelSpec) -> bool:
 
 
 def job_text(spec: KernelSpec, target: GPUTarget | None) -> str:
-    """A job for `compiled_text`. Errors: InvalidSpec."""
+    """A job for `compile_job`. Errors: InvalidSpec."""
     current = settings()
     described = driver.active.backend.target() if target is None else target
     return json.dumps(
@@ -72,8 +56,8 @@ def job_text(spec: KernelSpec, target: GPUTarget | None) -> str:
     )
 
 
-def compiled_text(job: str) -> str:
-    """Do a job: compile a variant, and return its entry of the disk cache as text."""
+def compile_job(job: str) -> None:
+    """Do a job: compile a variant into the disk cache."""
     asked = json.loads(job)
     sys.path += [folder for folder in asked["path"] if folder not in sys.path]
     with tempfile.TemporaryDirectory() as folder:
@@ -81,35 +65,7 @@ def compiled_text(job: str) -> str:
         file.write_text(f"{spec_header()}\n{asked['spec']}", encoding="utf-8")
         (spec,) = read_spec(file)
     with settings().cache.scope(dir=Path(asked["folder"])):
-        kernel = spec.compile(GPUTarget(**asked["target"]))
-        entry = shared_store(settings().cache).read(kernel.hash)
-    if entry is None:
-        return json.dumps({})
-    return json.dumps(
-        {
-            "hash": kernel.hash,
-            "metadata": entry.metadata,
-            "artifacts": {name: _text(artifact) for name, artifact in entry.artifacts.items()},
-        }
-    )
-
-
-def _text(artifact: str | bytes) -> str | list[str]:
-    """Bytes as a list of one text."""
-    return artifact if isinstance(artifact, str) else [base64.b64encode(artifact).decode()]
-
-
-def _keep(result: str) -> None:
-    """Add a result to the local disk cache."""
-    found = json.loads(result)
-    store = shared_store(settings().cache)
-    if not found or store.read(found["hash"]) is not None:
-        return
-    artifacts: dict[str, str | bytes] = {
-        name: text if isinstance(text, str) else base64.b64decode(text[0])
-        for name, text in found["artifacts"].items()
-    }
-    store.write(found["hash"], Entry(found["metadata"], artifacts))
+        spec.compile(GPUTarget(**asked["target"]))
 
 
 class _WorkerProcess:
@@ -176,7 +132,7 @@ def serve() -> None:
     os.dup2(2, 1)  # what modules print must not become an answer
     for job in sys.stdin:
         try:
-            compiled_text(job)
+            compile_job(job)
             answer = "done"
         except synchronous(Exception) as problem:
             answer = f"failed: {problem!r}".replace("\n", " ")
