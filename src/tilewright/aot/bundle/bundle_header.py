@@ -50,6 +50,9 @@ def _common(bundle: str) -> list[str]:
         "/* Load all kernels for the device of a queue, so that no launch has to. */",
         f"int {bundle}_load(const tilewright_queue *queue);",
         "",
+        "/* CUDA: free what the current context holds, while no launch runs. */",
+        f"int {bundle}_unload(const tilewright_queue *queue);",
+        "",
         "/* Set the number of threads of the pool while no launch runs; 0: one for each CPU. */",
         f"int {bundle}_set_threads(int32_t threads);",
     ]

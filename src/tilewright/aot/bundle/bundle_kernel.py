@@ -15,7 +15,7 @@ from tilewright.support.data_class import dataclass
 MULTIPLE, EQUAL, AT_LEAST, AT_MOST = "TW_MULTIPLE", "TW_EQUAL", "TW_AT_LEAST", "TW_AT_MOST"
 
 
-_OWN_FUNCTIONS = ("abi", "error", "load", "set_threads")
+_OWN_FUNCTIONS = ("abi", "error", "load", "unload", "set_threads")
 
 
 @dataclass(frozen=True, slots=True)

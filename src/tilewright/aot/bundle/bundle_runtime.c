@@ -88,7 +88,7 @@ typedef struct {
 // Code that is loaded into a context.
 typedef struct {
     void *context; // null: not in use
-    void *function;
+    void *module, *function;
     const tw_cuda_code *code;
     uint64_t empty; // memory for maps of arrays without elements
     int32_t processors;
@@ -312,6 +312,27 @@ static int tw_load(const tw_kernel *const *kernels, int32_t count, const tilewri
             const int64_t grid[3] = {0, 0, 0}; // an empty grid only loads
             result = tw_run_variant(kernels[i], kernels[i]->variants + j, queue, args, grid);
         }
+    return result;
+}
+
+// Unload all variants from the current context of CUDA.
+static int tw_unload(const tw_kernel *const *kernels, int32_t count,
+                     const tilewright_queue *queue_) {
+    const tilewright_queue *queue = tw_queue_of(queue_);
+    int result = tw_check_version(TW_NAME, queue);
+#if TW_HAS_CUDA
+    void *context;
+    if (!result && queue->kind == TILEWRIGHT_CUDA)
+        result = tw_need_driver();
+    if (!result && queue->kind == TILEWRIGHT_CUDA)
+        result = tw_need_context(kernels[0], queue, &context);
+    for (int32_t i = 0; !result && queue->kind == TILEWRIGHT_CUDA && i < count; i++)
+        for (int32_t j = 0; !result && j < kernels[i]->variant_count; j++)
+            if (kernels[i]->variants[j].cuda_count)
+                result = tw_unload_code(kernels[i], kernels[i]->variants + j, context);
+#else
+    (void)kernels, (void)count;
+#endif
     return result;
 }
 

@@ -264,10 +264,11 @@ def _functions(bundle: str, kernels: Sequence[BundleKernel]) -> Iterator[str]:
     yield f"\nconst char *{bundle}_error(void) {{ return tw_text; }}\n"
     yield f"uint32_t {bundle}_abi(void) {{ return TILEWRIGHT_ABI; }}\n"
     listed = ", ".join(f"&{kernel.name}_kernel" for kernel in kernels)
-    yield f"int {bundle}_load(const tilewright_queue *queue) {{"
-    yield f"    static const tw_kernel *const kernels[] = {{{listed}}};"
-    yield f"    return tw_load(kernels, {len(kernels)}, queue);"
-    yield "}\n"
+    yield f"static const tw_kernel *const all_kernels[] = {{{listed}}};"
+    for action in ("load", "unload"):
+        yield f"\nint {bundle}_{action}(const tilewright_queue *queue) {{"
+        yield f"    return tw_{action}(all_kernels, {len(kernels)}, queue);"
+        yield "}\n"
     yield f"int {bundle}_set_threads(int32_t threads) {{ return tw_set_threads(threads); }}"
     for kernel in kernels:
         yield from _function(bundle, kernel)

@@ -30,6 +30,7 @@ static struct {
     int (*set_current)(void *context);
     int (*device_of_current)(int32_t *device);
     int (*load)(void **module, const void *image);
+    int (*unload)(void *module);
     int (*function)(void **function, void *module, const char *name);
     int (*set_attribute)(void *function, int32_t attribute, int32_t value);
     int (*launch)(void *function, uint32_t x, uint32_t y, uint32_t z, uint32_t block_x,
@@ -43,14 +44,15 @@ static struct {
                   int32_t interleave, int32_t swizzle, int32_t promotion, int32_t fill);
 } tw_cuda;
 
+// clang-format off
 static const char *const tw_cuda_names[] = {
-    "cuInit",           "cuGetErrorName",        "cuGetErrorString",
-    "cuDeviceGet",      "cuDeviceGetAttribute",  "cuDevicePrimaryCtxRetain",
-    "cuCtxGetCurrent",  "cuCtxSetCurrent",       "cuCtxGetDevice",
-    "cuModuleLoadData", "cuModuleGetFunction",   "cuFuncSetAttribute",
-    "cuLaunchKernel",   "cuLaunchKernelEx",      "cuMemAlloc_v2",
-    "cuMemsetD8_v2",    "cuTensorMapEncodeTiled"};
-enum { TW_CUDA_NEEDED = 13, TW_CUDA_FUNCTIONS = sizeof tw_cuda_names / sizeof *tw_cuda_names };
+    "cuInit", "cuGetErrorName", "cuGetErrorString", "cuDeviceGet", "cuDeviceGetAttribute",
+    "cuDevicePrimaryCtxRetain", "cuCtxGetCurrent", "cuCtxSetCurrent", "cuCtxGetDevice",
+    "cuModuleLoadData", "cuModuleUnload", "cuModuleGetFunction", "cuFuncSetAttribute",
+    "cuLaunchKernel", "cuLaunchKernelEx", "cuMemAlloc_v2", "cuMemsetD8_v2",
+    "cuTensorMapEncodeTiled"};
+// clang-format on
+enum { TW_CUDA_NEEDED = 14, TW_CUDA_FUNCTIONS = sizeof tw_cuda_names / sizeof *tw_cuda_names };
 
 static int tw_status(const char *kernel, const char *call, int status) {
     const char *name = NULL, *text = NULL;
@@ -169,27 +171,31 @@ static int tw_load_code(const tw_kernel *kernel, const tw_variant *variant, tw_l
         return tw_status(kernel->name, "cuFuncSetAttribute", status);
     if (code->cluster > 8 && (status = tw_cuda.set_attribute(function, LARGE_CLUSTERS, 1)) != 0)
         return tw_status(kernel->name, "cuFuncSetAttribute", status);
+    entry->module = module;
     entry->function = function;
     entry->code = code;
     entry->processors = processors;
     return TILEWRIGHT_OK;
 }
 
-// The entry of a context, or the first empty one; null if all are those of others.
+// The entry of a context, or an empty one; null if all are those of others.
 static tw_loaded *tw_entry_of(const tw_variant *variant, void *context) {
+    tw_loaded *empty = NULL;
     for (tw_loaded *entry = variant->loaded; entry < variant->loaded + TW_CONTEXTS; entry++) {
         void *owner = __atomic_load_n(&entry->context, __ATOMIC_ACQUIRE);
-        if (owner == context || !owner)
+        if (owner == context)
             return entry;
+        if (!owner && !empty)
+            empty = entry;
     }
-    return NULL;
+    return empty;
 }
 
 // Load the code of a variant at its first use in a context.
 static int tw_need_code(const tw_kernel *kernel, const tw_variant *variant, void *context,
                         tw_loaded **found) {
     *found = tw_entry_of(variant, context);
-    if (*found && __atomic_load_n(&(*found)->context, __ATOMIC_ACQUIRE))
+    if (*found && __atomic_load_n(&(*found)->context, __ATOMIC_ACQUIRE) == context)
         return TILEWRIGHT_OK;
     int result = TILEWRIGHT_OK;
     tw_acquire();
@@ -201,6 +207,19 @@ static int tw_need_code(const tw_kernel *kernel, const tw_variant *variant, void
         __atomic_store_n(&entry->context, context, __ATOMIC_RELEASE);
     tw_release();
     return result;
+}
+
+// Unload the code of a variant from the current context, which runs no launch of it.
+static int tw_unload_code(const tw_kernel *kernel, const tw_variant *variant, void *context) {
+    int status = 0;
+    tw_acquire();
+    tw_loaded *entry = tw_entry_of(variant, context);
+    if (entry && entry->context == context) {
+        status = tw_cuda.unload(entry->module);
+        __atomic_store_n(&entry->context, NULL, __ATOMIC_RELEASE);
+    }
+    tw_release();
+    return status ? tw_status(kernel->name, "cuModuleUnload", status) : TILEWRIGHT_OK;
 }
 
 static uint64_t tw_number_of(const tw_number *number, const uint64_t *args) {

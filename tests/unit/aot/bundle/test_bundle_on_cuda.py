@@ -39,6 +39,8 @@ int main(int count, char **values) {
     int status = demo_load(&queue);
     if (status)
         printf("%d %s\n", status, demo_error());
+    else if (demo_unload(&queue) || demo_unload(&queue) || demo_load(&queue))
+        printf("%s\n", demo_error());
     return 0;
 }
 """
@@ -96,6 +98,8 @@ def test_code_is_picked_by_capability(
         "launch add (2, 1, 1) of 128 threads, 0 bytes, stream 0x10: 1025 (nil)",
         "launch add (3, 1, 1) of 128 threads, 0 bytes, stream 0x10: 2050 (nil)",
         f"load {images}",  # softmax, by demo_load
+        *["unload"] * 3,
+        *[f"load {images}"] * 3,
     ]
 
 
