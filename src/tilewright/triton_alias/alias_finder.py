@@ -10,7 +10,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution, DistributionFinder
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any, ClassVar, cast
 
 from tilewright.support import attribute_late, errors, import_late, user_boundary
@@ -109,6 +109,13 @@ class AliasLoader(Loader):
         self._own_specs[itself] = module.__spec__
         return module
 
+    def get_code(self, fullname: str) -> CodeType | None:
+        """The code of a command, for `python -m`."""
+        row = MODULES[fullname]
+        spec = importlib.util.find_spec(row.itself) if row.is_command else None
+        loader: Any = spec.loader if spec is not None else None
+        return None if loader is None else loader.get_code(row.itself)
+
     def exec_module(self, module: ModuleType) -> None:
         """Restore the spec of a module of this package, which the import system has replaced."""
         own = self._own_specs.pop(module.__name__, None)
@@ -141,8 +148,8 @@ class AliasFinder(MetaPathFinder):
         """The spec of a module of the table. Raises MissingInTriton for other modules of triton in
         imports; returns None to callers that only query a spec, as any finder does."""
         if fullname in MODULES:
-            spec = ModuleSpec(fullname, AliasLoader(), origin="tilewright", is_package=True)
-            return spec
+            is_package = not MODULES[fullname].is_command
+            return ModuleSpec(fullname, AliasLoader(), origin="tilewright", is_package=is_package)
         if fullname.startswith(ROOT + ".") and not _is_query():
             raise refusal(fullname)
         return None

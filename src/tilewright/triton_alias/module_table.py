@@ -21,12 +21,14 @@ TRITON_VERSION = "3.6.0"
 class Row:
     """The contents of a module. names: name -> "module:attribute"; whole: modules all of whose
     public names it has; instance: "module:attribute" of an object all of whose attributes it has;
-    itself: the module of ours that it is, so that assignments to it have an effect."""
+    itself: the module of ours that it is, so that assignments to it have an effect; is_command:
+    whether `python -m` runs it."""
 
     names: Mapping[str, str]
     whole: tuple[str, ...]
     instance: str
     itself: str = ""
+    is_command: bool = False
 
 
 def _row(*texts: str, instance: str = "") -> Row:
@@ -44,6 +46,10 @@ def _row(*texts: str, instance: str = "") -> Row:
 
 def _itself(module: str) -> Row:
     return Row({}, (f"tilewright.{module}",), "", f"tilewright.{module}")
+
+
+def _command(module: str) -> Row:
+    return Row({}, (f"tilewright.{module}",), "", f"tilewright.{module}", is_command=True)
 
 
 def _with_modules(row: Row, **modules: str) -> Row:
@@ -181,6 +187,8 @@ MODULES: dict[str, Row] = {
     ),
     "triton.backends.nvidia.driver": _row(_BACKENDS + "CudaDriver CudaUtils"),
     "triton.tools": _row(),
+    "triton.tools.compile": _command(_HERE + "aot_compile_tool"),
+    "triton.tools.link": _command(_HERE + "aot_link_tool"),
     "triton.tools.tensor_descriptor": _row("language: TensorDescriptor"),
     "triton.tools.mxfp": _row(_HERE + "mxfp: MXFP4Tensor MXScaleTensor"),
     "triton.tools.disasm": _itself(_HERE + "disassembly"),
@@ -203,7 +211,7 @@ _REFUSED = (
     ("triton.runtime.build", "nothing is compiled by a C compiler at run time"),
     ("triton.backends.nvidia", "the back end for NVIDIA differs"),
     ("triton.backends", "back ends and their classes differ: docs/howto/add-a-backend.md"),
-    ("triton.tools", "AOT compilation and linking are in tier C"),
+    ("triton.tools", "the builder of external libraries is in tier C"),
     ("triton.language.extra.cuda", "some functions that only NVIDIA's GPUs have are missing"),
     ("triton.language.extra", "Triton 3.6 has cuda and hip, of which hip is in tier C"),
     ("triton.language", "the language has no such name (yet)"),

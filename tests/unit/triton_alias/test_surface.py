@@ -67,6 +67,8 @@ triton.runtime.driver.active: clear_cache get_active_torch_device get_benchmarke
 triton.compiler.errors: CompilationError CompileTimeAssertionFailure
     UnsupportedLanguageConstruct
 triton.runtime.errors: AutotunerError OutOfResources PTXASError
+triton.tools.compile: main
+triton.tools.link: main
 triton.tools.tensor_descriptor: TensorDescriptor
 triton.tools.mxfp: MXFP4Tensor MXScaleTensor
 triton.tools.disasm: extract get_sass parseCtrl path_to_cuobjdump
@@ -97,7 +99,7 @@ RARE = {
     "triton.language.extra.cuda": "convert_custom_float8_sm70 convert_custom_float8_sm80",
     "triton.language.extra.hip": "memrealtime",
     "triton.testing": "set_gpu_clock",
-    "triton.tools": "build_extern compile link",
+    "triton.tools": "build_extern",
     "triton.experimental": "gluon",
     "triton._filecheck": "run_parser",
     "triton.backends.amd": "compiler",
