@@ -110,8 +110,9 @@ class KernelSpec:
         return compile_source(source, backend, target or backend.target(), options)
 
     def compile_for_launches(self) -> CompiledKernel:
-        """The variant as launches on this machine find it in memory; it is not loaded."""
-        call = self.call(driver.active.backend)
+        """The variant as launches on the current device find it in memory; it is not loaded."""
+        backend = driver.active.backend
+        call = self.call(backend).on(backend, _current_device(backend))
         kernel = self.kernel.variant_cache.compiled(call)
         if self.options.get(OVERLAP) and kernel.in_order is not None:
             return kernel.in_order()
@@ -127,6 +128,14 @@ class KernelSpec:
     def signature(self) -> tuple[ArgSpec, ...]:
         """The arguments as the front end describes them, in order."""
         return self.call(driver.active.backend).signature.args
+
+
+def _current_device(backend: Backend) -> str:
+    """The current device, as arrays have it; each device has its own loaded kernels."""
+    if backend.memory is None or not backend.available():
+        return ""
+    index, _ = backend.memory.current()
+    return f"{backend.target().backend}:{index}"
 
 
 def _check(param: KernelParam, text: str | None) -> None:

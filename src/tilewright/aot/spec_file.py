@@ -86,6 +86,9 @@ def spec_text(spec: KernelSpec) -> str:
 def name_of_kernel(kernel: DeviceFunction) -> str:
     """`module:name`, or `file.py:name` for the program itself. Errors: InvalidSpec."""
     function = kernel.fn
+    if any(param.declared is not None for param in getattr(kernel, "params", ())):
+        problem = "a kernel in Triton-C has no name in a module"
+        raise errors.InvalidSpec(function.__name__, problem, "compile its source when you start")
     if "<locals>" in function.__qualname__:
         problem = "the kernel is inside a function, which no name reaches"
         raise errors.InvalidSpec(function.__qualname__, problem, "define it in a module")

@@ -41,3 +41,9 @@ def annotated(x, n: tl.int64):  # pyright: ignore[reportInvalidTypeForm]
 @jit
 def several(x, *rest):
     tl.store(x, rest[0] + rest[1])
+
+
+@jit
+def shifted(x, out, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * (BLOCK - 1) + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, mask=i < 127, other=0.0) + 1, mask=i < 127)

@@ -15,7 +15,7 @@ import pytest
 
 import tilewright
 import tilewright.language as tl
-from tests.unit.aot.kernels import plain, scale
+from tests.unit.aot.kernels import plain, scale, shifted
 from tilewright.aot import KernelSpec, Precompiled
 from tilewright.backends import GPUTarget
 from tilewright.runtime import JITFunction
@@ -211,6 +211,24 @@ def test_another_target_is_compiled_and_not_loaded(monkeypatch: pytest.MonkeyPat
         )
     assert count.loaded == []
     assert [kernel.asm["cubin"][:4] for kernel in built.kernels] == [b"\x7fELF"] * 2
+
+
+def test_overlapping_arguments_are_declared_as_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = JITFunction(shifted.fn)
+    declared: dict[str, Any] = {"x": "*fp32", "out": "*fp32", "BLOCK": 64}
+    kernel.precompile(**declared, may_overlap=[False, True])
+    x = np.arange(128, dtype="f")
+    with counted(monkeypatch) as count, pytest.warns(tilewright.OverlapWarning):
+        kernel[(2,)](x, x[1:], BLOCK=64)
+    assert (count.compiled, count.read, count.loaded) == ([], [], [])
+
+
+def test_each_device_has_its_own_variants(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = JITFunction(scale.fn)
+    for index in (0, 1):
+        monkeypatch.setattr("tilewright.aot.spec._current_device", lambda _, i=index: f"cuda:{i}")
+        kernel.precompile(x="*fp32:16", n=16, factor=2.0, BLOCK=16)
+    assert len(kernel.variant_cache.kernels.made) == 4
 
 
 def test_recorded_specs_are_compiled() -> None:

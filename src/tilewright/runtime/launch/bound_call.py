@@ -134,9 +134,12 @@ class BoundCall:
         """The backend of that device; without arrays, the active one."""
         return backend_of(self.device) or driver.active.backend
 
-    def on(self, backend: Backend) -> BoundCall:
-        """The launch, for another backend than that of its arrays; before the first use."""
+    def on(self, backend: Backend, device: str | None = None) -> BoundCall:
+        """The launch, for another backend, or another device, than that of its arrays; before the
+        first use."""
         vars(self)["backend"] = backend
+        if device is not None:
+            vars(self)["device"] = device
         return self
 
     @property
