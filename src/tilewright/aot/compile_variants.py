@@ -77,9 +77,9 @@ def precompile(
         kernels = _compiled(ordered, executor, target, terminal)
     if target is None:
         load_once(kernels)
-        for kernel in dict.fromkeys(spec.kernel for spec in ordered):
+        for kernel, spec in {spec.kernel: spec for spec in ordered}.items():
             kernel.variant_cache.declare(bounds_of(s for s in wanted if s.kernel is kernel))
-            prepare(kernel)
+            prepare(spec)
     return Precompiled(tuple(ordered), tuple(kernels), len(generic), _groups(ordered, kernels))
 
 

@@ -18,12 +18,11 @@ import warnings
 from collections.abc import Callable
 from queue import SimpleQueue
 
-from tilewright.aot.far_compile import compile_in_worker, start_worker
 from tilewright.aot.spec import KernelSpec
-from tilewright.compiler import CompiledKernel
+from tilewright.aot.worker_process import WorkerProcess
+from tilewright.compiler import CompiledKernel, FarCompiler
 from tilewright.runtime import (
     BoundCall,
-    JITFunction,
     RecordedLaunch,
     Variant,
     VariantCache,
@@ -129,8 +128,6 @@ class LaunchMisses:
         """Compile and load a variant, and let launches find it. Called by the worker."""
         cache = self._cache
         try:
-            if cache.in_memory(call) is None and isinstance(cache.kernel, JITFunction):
-                compile_in_worker(KernelSpec.of_call(cache.kernel, call))
             _activate(call.device)
             variant = cache.add_variant(call)
         except synchronous(TilewrightError, OSError) as problem:
@@ -153,35 +150,50 @@ def _activate(device: str) -> None:
 
 
 class _Worker:
-    """A thread that makes variants, one after the other. The compiler runs in another process, so
-    that launches rarely wait for the interpreter's lock."""
+    """A thread that makes variants, one after the other. Only the front end of the compiler runs in
+    it, the rest in another process, so that launches rarely wait for the interpreter's lock."""
 
     def __init__(self) -> None:
+        self.process = WorkerProcess()
         self.work: SimpleQueue[Callable[[], None]] = SimpleQueue()
         threading.Thread(target=self._run, name="tilewright-misses", daemon=True).start()
 
     def _run(self) -> None:
-        while True:
-            self.work.get()()
+        with FarCompiler(self.process):
+            while True:
+                self.work.get()()
 
 
 _workers: dict[int, _Worker] = {}
 _lock = ForkLock()
 
 
-def prepare(kernel: JITFunction) -> None:
-    """Import what a miss of a kernel needs, and start the worker, before a launch does."""
-    if kernel.on_miss != "compile":
-        kernel.variant_cache.prepare_misses()
-    if kernel.on_miss == "generic":
-        add_work(start_worker)
+def prepare(spec: KernelSpec) -> None:
+    """Import what a miss needs, and start the worker, before a launch does. spec: any variant of
+    the kernel."""
+    mode = spec.kernel.on_miss
+    if mode != "compile":
+        spec.kernel.variant_cache.prepare_misses()
+    if mode == "generic":
+        add_work(worker_process().start)
+        spec.lower()  # imports the front end, which the worker thread needs
 
 
 def add_work(work: Callable[[], None]) -> None:
-    """Run a function in the worker of this process; a forked one starts its own."""
+    """Run a function in the worker."""
+    _worker().work.put(work)
+
+
+def worker_process() -> WorkerProcess:
+    """The process that compiles for the worker."""
+    return _worker().process
+
+
+def _worker() -> _Worker:
+    """The worker of this process; a forked one starts its own."""
     with _lock:
         worker = _workers.get(os.getpid())
         if worker is None:
             _workers.clear()
             worker = _workers[os.getpid()] = _Worker()
-    worker.work.put(work)
+    return worker

@@ -16,9 +16,11 @@ from tilewright.compiler import (
     StatedArgument,
     argument_text,
     compile_source,
+    frontend_options,
     parse_argument,
 )
 from tilewright.frontend.python import ArgSpec
+from tilewright.ir import Module
 from tilewright.runtime import BoundCall, JITFunction, KernelParam, Stated, driver
 from tilewright.support import errors
 from tilewright.support.data_class import dataclass
@@ -108,6 +110,14 @@ class KernelSpec:
             options = replace(options, may_overlap=True)
         source = self.kernel.variant_cache.source_of(call)
         return compile_source(source, backend, target or backend.target(), options)
+
+    def lower(self) -> Module:
+        """The front end's tile IR, for this machine. Errors: CompilationErrors."""
+        backend = driver.active.backend
+        call = self.call(backend)
+        options = self.kernel.variant_cache.options_of(call)
+        source = self.kernel.variant_cache.source_of(call)
+        return source.lower(frontend_options(backend, options, backend.target()))
 
     def compile_for_launches(self) -> CompiledKernel:
         """The variant as launches on the current device find it in memory; it is not loaded."""

@@ -14,7 +14,9 @@ from tilewright.compiler.compile import (
     options_of,
     rehearse,
 )
+from tilewright.compiler.compile_jobs import run_job
 from tilewright.compiler.compiled_kernel import CompiledKernel
+from tilewright.compiler.far_compiler import FarCompiler
 from tilewright.compiler.kernel_archive import export_kernels, import_kernels
 from tilewright.compiler.kernel_metadata import KernelMetadata
 from tilewright.compiler.kernel_store import (
@@ -56,6 +58,7 @@ __all__ = [
     "CompileTimes",
     "CompiledKernel",
     "Entry",
+    "FarCompiler",
     "IRSource",
     "KernelMetadata",
     "KernelSource",
@@ -84,6 +87,7 @@ __all__ = [
     "package_version",
     "parse_argument",
     "rehearse",
+    "run_job",
     "shared_store",
     "signature_text",
     "specialization_of",

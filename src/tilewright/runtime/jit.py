@@ -422,6 +422,7 @@ class JITFunction(FunctionText, DeviceFunction, DispatchedLaunches, KernelInterf
             overlaps=self.variant_cache.overlaps,
             clock=self.variant_cache.clock,
             bounds=self.variant_cache.bounds,
+            variants=cast("Any", self.variant_cache.by_key),
         )
 
     def prepared_launches(self, *parameters: str) -> PreparedLaunches:

@@ -16,7 +16,8 @@ import tilewright.language as tl
 from tests.unit.aot.kernels import scale
 from tests.unit.aot.test_variants import counted
 from tilewright.aot import KernelSpec
-from tilewright.aot.misses import LaunchMisses, add_work
+from tilewright.aot.misses import LaunchMisses, add_work, worker_process
+from tilewright.compiler.run_stages import Run
 from tilewright.runtime import BoundCall, JITFunction, RecordedLaunch
 from tilewright.support import (
     ListRecorder,
@@ -77,15 +78,35 @@ def test_launches_are_served_without_facts_until_the_variant_is_loaded(
     assert [event.served for event in events.of(VariantMissed)] == [True] * 4
 
 
-def test_the_worker_is_another_process(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_compiler_runs_in_another_process(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran, run = list[int](), Run.run
+
+    def counted_run(self: Run, *args: Any) -> Any:
+        ran.append(threading.get_ident())
+        return run(self, *args)
+
+    monkeypatch.setattr(Run, "run", counted_run)
     with settings().cache.scope(dir=tmp_path), counted(monkeypatch) as count:
         kernel = JITFunction(scale.fn, on_miss="generic")
         kernel[(1,)](X.copy(), 16, 2.0, BLOCK=64)
         wait(lambda: not pending(kernel))
-    # the variant without facts was not precompiled; the other one is read from the disk cache
-    assert len(count.compiled) == 1
-    assert len(count.read) == 1
-    assert count.read != [ME]
+    # the variant without facts was not precompiled; the other one came from the worker
+    assert count.of(ME) == (1, 0, 1)
+    assert len(count.compiled) == 2
+    assert ran == [ME]
+
+
+def test_a_worker_that_dies_is_replaced(tmp_path: Any) -> None:
+    with settings().cache.scope(dir=tmp_path):
+        kernel = new_scale("generic")
+        kernel[(2,)](X.copy(), 16, 2.0, BLOCK=32)
+        wait(lambda: not pending(kernel))
+        worker_process().stop()
+        served = kernel[(2,)](X.copy(), 8, 2.0, BLOCK=32)
+        wait(lambda: not pending(kernel))
+        assert kernel[(2,)](X.copy(), 8, 2.0, BLOCK=32).hash != served.hash
 
 
 def test_entries_of_native_dispatch_are_replaced(tmp_path: Any) -> None:
@@ -141,7 +162,7 @@ def test_a_variant_that_is_loaded_before_the_entry_exists_is_found(
 
         monkeypatch.setattr(kernel.variant_cache, "recorded", recorded)
         hashes = [kernel[(2,)](X.copy(), 16, 2.0, BLOCK=32).hash for _ in range(3)]
-    assert seen == [True, False, False]
+    assert seen == [True, False]
     assert hashes[0] != hashes[1] == hashes[2]
 
 
@@ -250,7 +271,7 @@ def test_a_variant_that_does_not_compile_leaves_the_other_one(tmp_path: Any) -> 
         only_one[(1,)](x, 2)
 
 
-def test_a_kernel_without_a_name_is_compiled_by_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_without_a_name_is_served_too(monkeypatch: pytest.MonkeyPatch) -> None:
     @tilewright.jit(on_miss="generic")
     def local(x, n, V: tl.constexpr):
         tl.store(x + n, V)
@@ -272,7 +293,7 @@ def test_a_worker_that_fails_is_reported_once(
     def fail(*_: object) -> None:
         raise OSError("no disk")
 
-    monkeypatch.setattr("tilewright.aot.misses.compile_in_worker", fail)
+    monkeypatch.setattr("tilewright.aot.misses._activate", fail)
     seen = list[str]()
     monkeypatch.setattr("warnings.warn_explicit", lambda text, *_: seen.append(text))
     for _ in range(5):

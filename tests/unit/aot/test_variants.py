@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -177,31 +178,30 @@ def test_threads_compile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 class FarExecutor(Executor):
-    """Does jobs at once, as text: as another machine does."""
+    """Runs jobs at once, and notes them."""
 
     def __init__(self) -> None:
         self.jobs: list[str] = []
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
-        from concurrent.futures import Future
-
         future: Future[Any] = Future()
         self.jobs.append(args[0])
-        future.set_result(fn(args[0]))
+        future.set_result(fn(*args, **kwargs))
         return future
 
 
 def test_other_executors_compile_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kernel = scale
-    kernel.variant_cache.kernels.made.clear()
-    far = FarExecutor()
-    with settings().cache.scope(dir=tmp_path / "here"), counted(monkeypatch) as count:
+    far, kernel = FarExecutor(), new_scale()
+    with settings().cache.scope(dir=tmp_path), counted(monkeypatch) as count:
         built = kernel.precompile(**DECLARED, BLOCK=8, executor=far)
+    # the first variant is compiled here, for its size
     assert len(far.jobs) == 4
+    assert all(json.loads(job)["name"] == "scale" for job in far.jobs)
     assert len(count.compiled) == 5
-    assert count.read == []
-    assert len(list((tmp_path / "here" / "kernels").iterdir())) == 5
-    assert all(kernel.kernel for kernel in built.kernels)
+    assert len(list((tmp_path / "kernels").iterdir())) == 5
+    with settings().cache.scope(dir=tmp_path / "other"):
+        again = new_scale().precompile(**DECLARED, BLOCK=8)
+    assert [k.kernel for k in again.kernels] == [k.kernel for k in built.kernels]
 
 
 def test_another_target_is_compiled_and_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -220,6 +220,7 @@ class Dispatcher:
     ) -> None:
         self._python = python
         self._find = find
+        self._variants = state.variants
         self._failures = 0
         rules = rules_of(params, by_value)
         flags = {param.name: rule.flags for param, rule in zip(params, rules, strict=True)}
@@ -252,17 +253,7 @@ class Dispatcher:
             return False
         self._table.add(descriptors, _learned(args, named, record))
         # the own variant may have been loaded before there was an entry to replace
-        return (
-            record.served is None
-            or self._is_current(record, args, named)
-            or self._add(descriptors, args, named)
-        )
-
-    def _is_current(
-        self, record: RecordedLaunch, args: tuple[object, ...], named: Mapping[str, object]
-    ) -> bool:
-        found = self._find(args, named)
-        return found is not None and found.variant is record.variant
+        return record.served not in self._variants or self._add(descriptors, args, named)
 
     def retain(self, variants: Collection[Variant]) -> None:
         """Drop the entries of other variants."""

@@ -128,8 +128,8 @@ class LaunchState:
 
     assigned: settings of compilation that the program has set; enter, exit: hooks around launches;
     before: those of this kernel; overlaps: the watch for arguments that overlap; clock: one 64-bit
-    number that counts launches; bounds: of declared integers, by parameter. With any setting or
-    hook, machine code leaves launches to Python.
+    number that counts launches; bounds: of declared integers, by parameter; variants: by launch
+    key. With any setting or hook, machine code leaves launches to Python.
     """
 
     assigned: Mapping[str, object]
@@ -139,6 +139,7 @@ class LaunchState:
     overlaps: OverlapWatch
     clock: array[int]
     bounds: Mapping[str, Bounds]
+    variants: Mapping[tuple[object, ...] | None, Variant]
 
 
 class NativeDispatch(Protocol):
