@@ -99,20 +99,33 @@ class StoredTimings:
     def add(self, configs: Iterable[Config], timing: Timing) -> None:
         """Store the timing of some configurations; if the file cannot be written, they are measured
         again next time."""
-        self.add_all(dict.fromkeys(configs, timing))
+        stored = self._write(dict.fromkeys(configs, timing))
+        if stored:
+            _publish(self._choice, _Writer.text(), stored)
 
     def add_all(self, timings: Mapping[Config, Timing]) -> None:
-        """Store several timings by one write."""
+        """Store the timings that all processes of a group have, by one write.
+
+        They are published under a hash of their content: with a name for each of n processes, n
+        readers would read n members each.
+        """
+        if self._write(timings):
+            rows = as_rows({text: timings[config] for config, text in self.texts(timings).items()})
+            members = {**self._choice.about, _TIMINGS: dict(sorted(rows.items()))}
+            digest = hashlib.sha256(repr(members).encode()).hexdigest()
+            _publish(self._choice, digest[:32], members)
+
+    def _write(self, timings: Mapping[Config, Timing]) -> dict[str, Any] | None:
+        """Add timings to the file of this process; its content, None if there is nothing to add."""
         named = {text: timings[config] for config, text in self.texts(timings).items()}
         if not named:
-            return
-        writer = _Writer.text()
-        name = f"{self._name}-{writer}"
+            return None
+        name = f"{self._name}-{_Writer.text()}"
         with _Writer.lock:  # another thread may add timings to the same file
             stored = {**self._read(name), **named}
             members = {**self._choice.about, _TIMINGS: as_rows(stored)}
             _DOCUMENTS.write(name, members)
-        _publish(self._choice, writer, members)
+        return members
 
     def _read(self, name: str) -> dict[str, Timing]:
         members = _DOCUMENTS.read(name)

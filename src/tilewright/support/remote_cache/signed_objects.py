@@ -2,7 +2,7 @@
 
     tilewright object 1\\n
     <sha256 of the body>\\n<HMAC-SHA256 of name and body, or 64 zeros>\\n
-    body: <length of the head, 8 bytes><head><blocks>
+    body: by zlib: <length of the head, 8 bytes><head><blocks>
     head: {"members": ..., "blocks": [[name, size], ...]}, JSON
 
 The signature covers the name, so that no object can replace another.
@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import zlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
@@ -23,7 +24,7 @@ _DIGITS = 64
 _UNSIGNED = b"0" * _DIGITS
 _LENGTH_BYTES = 8
 LARGEST = 256 << 20
-"""Maximum size of an object in bytes."""
+"""Maximum size of an object in bytes, also when it is decompressed."""
 
 
 class BadObject(ValueError):
@@ -48,7 +49,8 @@ class Signer:
         sizes = [[block, len(content)] for block, content in blocks.items()]
         head = json.dumps({"members": members, "blocks": sizes}).encode()
         length = len(head).to_bytes(_LENGTH_BYTES, "big")
-        body = b"".join([length, head, *blocks.values()])
+        # most of a kernel is text; level 1 is five times as fast as 6, for a tenth more bytes
+        body = zlib.compress(b"".join([length, head, *blocks.values()]), level=1)
         digest = hashlib.sha256(body).hexdigest().encode()
         return b"".join([_MAGIC, digest, b"\n", self._signature(name, body), b"\n", body])
 
@@ -69,8 +71,8 @@ class Signer:
         ):
             raise BadObject("it is not signed by the shared key")
         try:
-            return _parsed(body)
-        except synchronous(ValueError, KeyError, TypeError, RecursionError) as problem:
+            return _parsed(_decompressed(body))
+        except synchronous(ValueError, KeyError, TypeError, RecursionError, zlib.error) as problem:
             raise BadObject(f"it is malformed: {problem!r}") from None
 
     def _signature(self, name: str, body: bytes) -> bytes:
@@ -79,6 +81,14 @@ class Signer:
         # the length separates the name from the body
         signed = b"%d %s%s" % (len(name), name.encode(), body)
         return hmac.new(self._secret, signed, hashlib.sha256).hexdigest().encode()
+
+
+def _decompressed(body: bytes) -> bytes:
+    reader = zlib.decompressobj()
+    content = reader.decompress(body, LARGEST)
+    if not reader.eof:
+        raise ValueError("it is cut, or too large")
+    return content
 
 
 def _parsed(body: bytes) -> Unsealed:

@@ -85,6 +85,24 @@ def test_a_machine_uses_the_timings_of_another(tmp_path: Path) -> None:
     assert second.out[0] == 64
 
 
+def test_a_group_of_processes_publishes_one_object(tmp_path: Path) -> None:
+    remote, configs = f"file://{tmp_path}/remote", [Config({"BLOCK": 1}), Config({"BLOCK": 2})]
+    for number in range(3):
+        ordered = configs if number else configs[::-1]
+        with (
+            settings().cache.scope(dir=tmp_path / "a", remote=remote, remote_trust=True),
+            pytest.MonkeyPatch.context() as patch,
+        ):
+            patch.setattr(timing_store.Choice, "shared_name", lambda self: "kernel-1")
+            patch.setattr(timing_store._Writer, "text", lambda number=number: f"1-{number}")
+            StoredTimings(choice(), {}).add_all({c: [float(c.kwargs["BLOCK"])] for c in ordered})
+            tier = shared_tier(settings().cache)
+            assert tier is not None and tier.flush(60)
+            with settings().cache.scope(dir=tmp_path / "b"):
+                assert len(StoredTimings(choice(), {}).read(configs)) == 2
+    assert len([*(tmp_path / "remote/timings/kernel-1").iterdir()]) == 1
+
+
 def test_timings_without_trust_or_signature_are_not_used(tmp_path: Path) -> None:
     (tmp_path / "key").write_bytes(b"secret")
     remote = f"file://{tmp_path}/remote"

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from tilewright.support.remote_cache import BadObject, Signer
+from tilewright.support.remote_cache import BadObject, Signer, signed_objects
 
 MEMBERS = {"metadata": {"name": "k", "shape": [1, 2]}, "texts": ["ttir"]}
 BLOCKS = {"ttir": b"func", "obj": b"\x00\xff" * 20, "empty": b""}
@@ -52,3 +52,12 @@ def test_a_key_binds_the_content_to_its_name() -> None:
             reader.unsealed(name, content)
     with pytest.raises(BadObject, match="not signed"):
         signer.unsealed("a", Signer().sealed("a", MEMBERS, BLOCKS))
+
+
+def test_objects_are_compressed_and_bombs_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    signer = Signer()
+    content = signer.sealed("a", {}, {"ttir": b"func " * 10_000})
+    assert len(content) < 1000
+    monkeypatch.setattr(signed_objects, "LARGEST", 10_000)
+    with pytest.raises(BadObject, match="too large"):
+        signer.unsealed("a", content)
