@@ -8,7 +8,7 @@ compiled from there.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import field, fields
 from typing import Any, Protocol, Self
 
@@ -212,14 +212,15 @@ class DeviceMemory:
     device_of(address): the device whose memory an address is in ("cuda:0"), None if it is the
     host's; usable(address): whether kernels may use it, as they may pinned memory of the host;
     current() -> index of the current device and its current stream; stream_of(device) -> the
-    current stream of a device
+    current stream of a device; entered(stream) -> a block in which the device of a stream is the
+    current one, whose index it yields
     """
 
     device_of: Callable[[int], str | None]
     usable: Callable[[int], bool]
     current: Callable[[], tuple[int, int]]
     stream_of: Callable[[int], int]
-    entered: Callable[[int], AbstractContextManager[object]] = nullcontext
+    entered: Callable[[int], AbstractContextManager[int]] | None = None
 
 
 class PeerMemory(Protocol):

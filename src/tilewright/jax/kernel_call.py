@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from tilewright.jax.direct_launch import ALIGNED, DirectLaunch
 from tilewright.jax.ffi_targets import PLAN, registered
 from tilewright.jax.launch_plan import ArrayType, LaunchPlan
 from tilewright.runtime import JITFunction, MockTensor
-from tilewright.support import errors, import_late, user_boundary
-
-_ALIGNED = 16
-"""Bytes to which XLA aligns arrays, and of which launches make a fact."""
+from tilewright.support import errors, grid_for, import_late, user_boundary
 
 
 def call(kernel: Any, grid: object, out_shape: Any, /, *arguments: Any, **keywords: Any) -> Any:
@@ -84,7 +82,8 @@ def _outputs(kernel: Any, out_shape: Any, free: Sequence[str]) -> dict[str, Arra
 
 
 def _check(plan: LaunchPlan) -> None:
-    """Compile for the default device, to report errors where the program is traced."""
+    """Compile for the default device, to report errors where the program is traced, and to launch
+    that variant directly."""
     kernel = plan.kernel
     if not isinstance(kernel, JITFunction) or kernel.interpreted:
         return  # the configuration of others is not known before a launch
@@ -98,6 +97,10 @@ def _check(plan: LaunchPlan) -> None:
         name = run_time[position]
         if name in types and name not in plan.written:
             raise errors.ReadOnlyArray(name, kernel.__name__, _UPDATE.format(name=name))
+    grid = grid_for(plan.grid, kernel.bind(**stand_ins, **plan.values).named)
+    # of equal names, the output, which is the last, has the buffer
+    places = {name: place for place, name in enumerate(plan.parameters)}
+    plan.direct = DirectLaunch.of(kernel, compiled, grid, places, plan.values)
 
 
 _UPDATE = "JAX's arrays are immutable: give the result's shape as out_shape={{'{name}': ...}}"
@@ -113,7 +116,7 @@ def _ffi_call(plan: LaunchPlan) -> Any:
     }
     # one call launches for each element, where all elements are as aligned as the array
     types = (*plan.inputs, *plan.outputs)
-    at_once = all(type_.bytes % _ALIGNED == 0 for type_ in types)
+    at_once = all(type_.bytes % ALIGNED == 0 for type_ in types)
     shared = "broadcast_all" if aliases else "expand_dims"
     return jax.ffi.ffi_call(
         registered(),

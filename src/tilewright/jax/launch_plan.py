@@ -17,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from tilewright.backends import backend_named
 from tilewright.jax.call_frame import Buffer
+from tilewright.jax.direct_launch import DirectLaunch
 from tilewright.support import import_late
 from tilewright.support.data_class import dataclass
 
@@ -33,12 +34,13 @@ class ArrayType(NamedTuple):
         return prod(self.shape) * self.dtype.itemsize
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LaunchPlan:
     """A launch of `kernel`.
 
     inputs, outputs: the arrays of XLA; parameters: their names, inputs first; written: names of
-    those that the kernel may store to; values: the other arguments by name
+    those that the kernel may store to; values: the other arguments by name; direct: the launch of
+    the variant for aligned arrays, if it is known
     """
 
     kernel: Any
@@ -48,6 +50,7 @@ class LaunchPlan:
     parameters: Sequence[str]
     written: frozenset[str]
     values: Mapping[str, object]
+    direct: DirectLaunch | None = None
 
     known: ClassVar[dict[str, LaunchPlan]] = {}
 
@@ -65,16 +68,27 @@ class LaunchPlan:
 
         stream: of a GPU; None on a CPU
         """
-        types = (*self.inputs, *self.outputs)
-        batch = results[0].shape[: len(results[0].shape) - len(self.outputs[0].shape)]
-        buffers = [*arguments, *results]
-        strides = [_strides(b, t, len(batch)) for b, t in zip(buffers, types, strict=True)]
-        on_device = arguments[0] if stream is not None and arguments else results[0]
-        with _current_device(on_device.address, stream):
-            for index in product(*map(range, batch)):
-                offsets = (sum(i * s for i, s in zip(index, one, strict=True)) for one in strides)
-                addresses = [b.address + o for b, o in zip(buffers, offsets, strict=True)]
+        batch = self._addresses([*arguments, *results])
+        direct = self.direct
+        if direct is not None and direct.takes(batch, on_gpu=stream is not None):
+            direct.launch(batch, stream)
+            return
+        with _current_device(stream):
+            for addresses in batch:
                 self._launch_one(addresses, stream)
+
+    def _addresses(self, buffers: Sequence[Buffer]) -> list[list[int]]:
+        """The addresses for each element of the leading dimensions, which the last buffer has."""
+        types = (*self.inputs, *self.outputs)
+        shape = buffers[-1].shape
+        extents = shape[: len(shape) - len(types[-1].shape)]
+        if not extents:
+            return [[buffer.address for buffer in buffers]]
+        strides = [_strides(b, t, len(extents)) for b, t in zip(buffers, types, strict=True)]
+        return [
+            [b.address + _offset(index, own) for b, own in zip(buffers, strides, strict=True)]
+            for index in product(*map(range, extents))
+        ]
 
     def _launch_one(self, addresses: Sequence[int], stream: int | None) -> None:
         arrays: dict[str, object] = {}
@@ -85,6 +99,10 @@ class LaunchPlan:
         self.kernel[self.grid](**arrays, **self.values)
 
 
+def _offset(index: Sequence[int], strides: Sequence[int]) -> int:
+    return sum(i * stride for i, stride in zip(index, strides, strict=True))
+
+
 def _strides(buffer: Buffer, type_: ArrayType, dimensions: int) -> list[int]:
     """Bytes between the elements of the leading dimensions; 0 where all share one."""
     leading = buffer.shape[: len(buffer.shape) - len(type_.shape)]
@@ -93,9 +111,11 @@ def _strides(buffer: Buffer, type_: ArrayType, dimensions: int) -> list[int]:
     return [0 if extent == 1 else stride for extent, stride in zip(leading, strides, strict=True)]
 
 
-def _current_device(address: int, stream: int | None) -> AbstractContextManager[object]:
+def _current_device(stream: int | None) -> AbstractContextManager[object]:
     memory = None if stream is None else backend_named("cuda").memory
-    return nullcontext() if memory is None else memory.entered(address)
+    if memory is None or memory.entered is None or stream is None:
+        return nullcontext()
+    return memory.entered(stream)
 
 
 def _array(address: int, type_: ArrayType, writable: bool, stream: int | None) -> object:

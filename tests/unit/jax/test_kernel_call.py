@@ -14,7 +14,8 @@ import pytest
 import tilewright
 import tilewright.jax
 import tilewright.language as tl
-from tilewright.runtime import Config
+from tilewright.jax.launch_plan import LaunchPlan
+from tilewright.runtime import Config, launch_enter
 from tilewright.support import errors
 
 jax: Any = pytest.importorskip("jax")
@@ -79,6 +80,46 @@ def test_a_call_is_a_part_of_a_compiled_function() -> None:
     for _ in range(3):
         expected = (expected + 1) * 2
     assert chain(jnp.asarray(X), jnp.ones(N, jnp.float32)) == expected.sum()
+
+
+def test_compiled_calls_search_for_no_variant(monkeypatch: pytest.MonkeyPatch) -> None:
+    def search(self: object, *words: object) -> None:
+        raise AssertionError("searched for a variant")
+
+    monkeypatch.setattr(LaunchPlan, "_launch_one", search)
+    x, y = jnp.asarray(X), jnp.ones(N, jnp.float32)
+    assert np.array_equal(jax.jit(added)(x, y), X + 1)
+    assert np.array_equal(jax.vmap(added)(jnp.stack([x, y]), jnp.stack([y, y]))[0], X + 1)
+
+
+def test_hooks_see_launches() -> None:
+    seen: list[str] = []
+
+    def note(metadata: Any) -> None:
+        seen.append(metadata.get()["name"])
+
+    x, y = jnp.asarray(X), jnp.ones(N, jnp.float32)
+    compiled = jax.jit(added)
+    compiled(x, y).block_until_ready()
+    launch_enter.add(note)
+    try:
+        assert np.array_equal(compiled(x, y), X + 1)
+    finally:
+        launch_enter.remove(note)
+    assert seen == ["add"]
+
+
+def test_defaults_of_parameters() -> None:
+    @tilewright.jit
+    def scaled(x, out, factor=3.0, BLOCK: tl.constexpr = 4):
+        i = tl.arange(0, BLOCK)
+        tl.store(out + i, tl.load(x + i) * factor)
+
+    x = jnp.arange(4.0)
+    assert np.array_equal(tilewright.jax.call(scaled, 1, shape_of(x), x), 3 * np.arange(4.0))
+    assert np.array_equal(
+        tilewright.jax.call(scaled, 1, shape_of(x), x, factor=2), 2 * np.arange(4.0)
+    )
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int64", "bool", "float16", "bfloat16", "float8_e5m2"])

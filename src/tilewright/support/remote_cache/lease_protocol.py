@@ -24,6 +24,8 @@ _STALE_SECONDS = 0.2
 _FIRST_POLL, _LAST_POLL = 0.02, 0.5
 """Seconds between two looks, at first and at most."""
 _POLL_GROWTH = 1.5
+_LOAD = 5.0
+"""Least wait between two looks, in times of the time that a look takes."""
 
 _WORKING, _DONE, _FAILED = b"working", b"done", b"failed"
 
@@ -88,11 +90,13 @@ def _waited(
     changed: float = yield Step("clock")
     changes, poll = 0, _FIRST_POLL
     while True:
+        asked: float = yield Step("clock")
         state: bytes | None = yield Step("get", lease)
-        # in this order: the object is published before the lease is released
-        content = yield Step("get", entry)
-        if content is not None:
-            return content
+        # while its holder works there is no object, so a look takes one operation
+        if state is None or not state.startswith(_WORKING):
+            content = yield Step("get", entry)
+            if content is not None:
+                return content
         now: float = yield Step("clock")
         if state is not None and state.startswith(_FAILED) or now - start > LONGEST_WAIT:
             return None
@@ -100,7 +104,8 @@ def _waited(
             seen, changed, changes = state, now, changes + 1
         if now - changed > _patience(state, changes):
             return _EXPIRED
-        yield Step("sleep", seconds=poll * (0.5 + chance()))
+        # a server that takes long has too many clients: they wait in proportion
+        yield Step("sleep", seconds=max(poll, _LOAD * (now - asked)) * (0.5 + chance()))
         poll = min(poll * _POLL_GROWTH, _LAST_POLL)
 
 

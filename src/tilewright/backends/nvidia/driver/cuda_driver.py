@@ -294,6 +294,16 @@ class Driver:
         finally:
             self.value("cuCtxPopCurrent", self.api.cuCtxPopCurrent())
 
+    @contextmanager
+    def context_of(self, stream: int) -> Generator[None]:
+        """A block in which the device of a stream is this thread's current one."""
+        context = self.value("cuStreamGetCtx", self.api.cuStreamGetCtx(stream))
+        self.done("cuCtxPushCurrent", self.api.cuCtxPushCurrent(context))
+        try:
+            yield
+        finally:
+            self.value("cuCtxPopCurrent", self.api.cuCtxPopCurrent())
+
     def has_context(self) -> bool:
         """Whether this thread has a current device."""
         return int(self.value("cuCtxGetCurrent", self.api.cuCtxGetCurrent())) != 0

@@ -71,11 +71,10 @@ def _is_usable(address: int) -> bool:
 
 
 @contextmanager
-def _entered(address: int) -> Generator[None]:
-    api, memory = driver(), _pointer(address)
-    device = api.current_device() if memory is None else memory.device
-    with api.context(device):
-        yield
+def _entered(stream: int) -> Generator[int]:
+    api = driver()
+    with api.context_of(stream):
+        yield api.current_device()
 
 
 MEMORY = DeviceMemory(_device_of, _is_usable, device_and_stream, stream_of, _entered)
