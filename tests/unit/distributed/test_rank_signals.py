@@ -191,6 +191,28 @@ def test_two_emulated_gpus_add_up(name: str, monkeypatch: pytest.MonkeyPatch) ->
         np.testing.assert_array_equal(out, ranks[0][2] + ranks[1][2])
 
 
+@needs_ptxas
+@pytest.mark.parametrize("capability", [80, 90, 120])
+@pytest.mark.parametrize("dtype", ["fp32", "bf16"])
+@pytest.mark.parametrize(("name", "barriers"), [("one_shot_kernel", 1), ("two_shot_kernel", 2)])
+def test_all_reduces_are_assembled(
+    name: str, barriers: int, dtype: str, capability: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parents[3] / "examples" / "distributed")
+    script: Any = importlib.import_module("all_reduce")
+    kernel = compiled(
+        getattr(script, name), f"*{dtype}/16 *{dtype}/16 i32/16 *i64/16 *i32/16 *i64/16 i64",
+        capability, RANK=0, WORLD=2, LANES=2, BLOCK=4096, ROUND=4096, num_warps=8,
+    )  # fmt: skip
+    assert kernel.metadata.spills == 0
+    assert count(kernel, "st.release.sys.global.b32") == barriers
+    # The first look of each wait, and its loop.
+    assert count(kernel, "ld.acquire.sys.global.b32") == 2 * barriers
+    words = 4096 // 256 // (4 if dtype == "fp32" else 8)
+    assert count(kernel, "st.global.v4.b32") >= 2 * words
+    assert ".nc" not in kernel.asm["ptx"]
+
+
 @jit
 def hands_on(x, table, out, RANK: tl.constexpr):
     """Store a tile on a peer, and load the one that it has stored here."""
