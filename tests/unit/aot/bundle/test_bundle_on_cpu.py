@@ -80,7 +80,10 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", ["gcc", "clang", "zig cc"])
+ZIG = pytest.mark.dev("ziglang")
+
+
+@pytest.mark.parametrize("name", ["gcc", "clang", pytest.param("zig cc", marks=ZIG)])
 @pytest.mark.parametrize("standard", ["c99", "gnu2x"])
 def test_compiles_without_warnings(demo: Path, name: str, standard: str) -> None:
     command = [*compiler(name), f"-std={standard}", "-pedantic", "-Wall", "-Wextra", "-Werror"]
@@ -198,6 +201,7 @@ def test_values_on_each_level(level: str, tmp_path: Path) -> None:
     assert run_checked([str(program)]) == "0 0 3400 3400\n"
 
 
+@pytest.mark.dev("ziglang")
 def test_aarch64_under_qemu(demo: Path) -> None:
     zig = [*compiler("zig cc"), "-target", "aarch64-linux-musl", "-static"]
     program = compiled(demo, NUMBERS, bundles=["demo"], command=zig)

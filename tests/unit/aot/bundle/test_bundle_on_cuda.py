@@ -17,6 +17,7 @@ from tests.unit.aot.bundle.c_programs import (
     any_compiler,
     bundle_of,
     compiled,
+    compiler,
     run_checked,
 )
 from tilewright.support import errors
@@ -60,6 +61,31 @@ int main(void) {
     }
     int status = demo_tutorial_matmul(&queue, a + 2, a, a, 16, 16, 16, 16, 1, 16, 1, 16, 1);
     printf("%d %s\n", status, demo_error());
+    return 0;
+}
+"""
+
+
+THREADS = r"""
+#include "demo.h"
+#include <pthread.h>
+#include <stdio.h>
+
+static void *work(void *unused) {
+    static float x[8];
+    tilewright_queue queue = tilewright_cuda(NULL);
+    for (int n = 0; n < 50; n++)
+        if (demo_add(&queue, x, x, x, 1024 + n))
+            puts(demo_error());
+    return unused;
+}
+
+int main(void) {
+    pthread_t threads[8];
+    for (int i = 0; i < 8; i++)
+        pthread_create(&threads[i], NULL, work, NULL);
+    for (int i = 0; i < 8; i++)
+        pthread_join(threads[i], NULL);
     return 0;
 }
 """
@@ -155,6 +181,15 @@ def test_tensor_maps_are_encoded_once(driver: str, tmp_path: Path) -> None:
     assert re.match(
         r"4 tutorial_matmul: the pointer 'a_ptr' \(0x\w+\) is not a multiple", lines[-1]
     )
+
+
+def test_threads_load_a_module_once(driver: str, tmp_path: Path) -> None:
+    bundle_of("demo", add_specs(), "sm_90").write(tmp_path)
+    options = ("-fsanitize=thread", "-g")
+    path = compiled(tmp_path, THREADS, *options, bundles=["demo"], command=compiler("gcc"))
+    lines = run_checked([str(path)], LD_LIBRARY_PATH=driver).splitlines()
+    assert lines.count("load cubin") == 2  # of the variants
+    assert sum(line.startswith("launch add (") for line in lines) == len(lines) - 2 == 400
 
 
 def test_assertions_on_a_gpu_are_refused() -> None:
