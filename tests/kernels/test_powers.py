@@ -96,6 +96,17 @@ def test_exponents_with_more_bits_than_a_float(device: Device):
     assert_same(found, np.array([1, -1, 1, -1], np.float32))
 
 
+def test_small_integer_exponents_are_products(device: Device):
+    """The powers of one number that products of three factors round exactly, and their inverses."""
+    n = np.arange(-7, 8, dtype=np.int32)
+    found = apply(device, power, np.full(15, 3.0, np.float32), n)
+    assert found[7:].tolist() == [3.0**i for i in range(8)]
+    assert_near(found[:7], 3.0 ** n[:7].astype(WIDE), 1.0)
+    specials = np.array([np.nan, np.inf, -np.inf, -0.0, -0.0, 0.0], np.float32)
+    powers = apply(device, power, specials, np.array([0, -3, 3, 3, -3, -2], np.int32))
+    assert_same(powers, np.array([1, 0, -np.inf, -0.0, -np.inf, np.inf], np.float32))
+
+
 @jit
 def two_to_the(x):
     return libdevice.pow(2.0, x)

@@ -23,10 +23,19 @@ from tilewright.language.extra.libdevice.fp32_notation import (
     rounded_product,
 )
 from tilewright.language.extra.libdevice.whole_numbers import fmod, rint, trunc
-from tilewright.language.library_functions import Form, Operands, form, fp32_form, library_function
+from tilewright.language.library_functions import (
+    Form,
+    Operands,
+    form,
+    fp32_form,
+    library_function,
+    rarely,
+)
 from tilewright.language.tensors import tensor
 
 TWO_LOG2_E, TWO_LOG2_E_LOW = 2.885390043258667, 3.85192598225e-08
+MOST_FACTORS = 7
+"""The largest exponent that is not a literal for which a power is a product: it is within 4 ulp."""
 LARGEST = 1e30
 """An exponent that is as good as infinity: log2 of a number that is not 1 is above 2^-24."""
 
@@ -84,6 +93,20 @@ def integer_power(base: Operand, exponent: tensor) -> tensor:
     """x^n for a tensor of integers, which may have more bits than a number of fp32."""
     n = _within_int32(exponent)
     x, n = tl.broadcast(tl.cast(base, tl.float32), n)
+    beyond = (n > MOST_FACTORS) | (n < -MOST_FACTORS)
+    return rarely(beyond, _selected_product(x, n), _by_logarithm, x, n)
+
+
+def _selected_product(x: tensor, n: tensor) -> tensor:
+    """x^n for |n| <= MOST_FACTORS: the product of those of x, x^2 and x^4 that n contains."""
+    count, square = tl.abs(n), x * x
+    power = tl.where((count & 1) == 1, x, 1.0) * tl.where((count & 2) == 2, square, 1.0)
+    power = power * tl.where((count & 4) == 4, square * square, 1.0)
+    return tl.where(n < 0, 1.0 / power, power)
+
+
+def _by_logarithm(x: tensor, n: tensor) -> tensor:
+    """x^n for any int32."""
     high = n.to(tl.float32)
     # 2^31 as a float is no int32.
     low = tl.where(high < 2.0**31, n - high.to(tl.int32), -1).to(tl.float32)
