@@ -141,11 +141,13 @@ class Worker:
         try:
             _load(row.module)
             _thin_out(self._configurations)
-            tokens = min(shape.tokens, row.checked)
-            errors = self._errors(row.inputs(Shape(tokens, shape.divisor), self._device))
             self._inputs = row.inputs(shape, self._device)
             results = self._forward(self._given())
             self._weights = [self._torch.randn_like(r) for r in results if r.requires_grad]
+            # Autotuners choose at the first call: in the sizes that are timed.
+            self._call("backward")()
+            tokens = min(shape.tokens, row.checked)
+            errors = self._errors(row.inputs(Shape(tokens, shape.divisor), self._device))
         except Exception as problem:
             return {"failed": f"{type(problem).__name__}: {str(problem)[:300]}"}
         kernels = {key: each for key, each in _kernels().items() if key not in before}
