@@ -20,7 +20,7 @@ from tests.fuzz.make_memory import moved, own_part, plus, times
 from tests.fuzz.make_shapes import PRODUCTS, dot
 from tests.fuzz.program_dtypes import BOOL, FLOATS, NUMPY, Shape, Type
 from tests.fuzz.program_maker import Maker
-from tests.fuzz.program_tree import Barrier, Do, Expr, For, If, Let, Stmt, Store, var
+from tests.fuzz.program_tree import Barrier, Do, Expr, For, If, Let, Stmt, Store, While, var
 from tilewright.support.data_class import dataclass
 
 SMALL = (-3, 3)
@@ -80,12 +80,42 @@ def product_loop(m: Maker, arrays: list[Expr], depth: int = 0) -> None:
             extra(loop, arrays)
         for statement in loop.tail:
             m.emit(statement)
-    m.emit(For(loop.index.data[0], head, values, hints, body))
+    body = _in_branch(loop, body)
+    if not (m.chance(0.25) and _while_loop(loop, values, body)):
+        m.emit(For(loop.index.data[0], head, values, hints, body))
     m.known += loop.results
     for acc in loop.accumulators:
         result = m.let(m.unsigned_zero(acc))
         if m.chance(0.4):
             _to_memory(m, result)
+
+
+def _in_branch(loop: Loop, body: list[Stmt]) -> list[Stmt]:
+    """The body of a loop, sometimes in a branch around its loads."""
+    m = loop.m
+    if m.chance(0.85):
+        return body
+    m.program.features.add("product branch")
+    first = m.literal((loop.index.bounds or (0, 0))[0])
+    return [If((Expr(m.pick(("!=", "==")), (loop.index, first), Type(BOOL)),), body, [])]
+
+
+def _while_loop(loop: Loop, values: tuple[Expr, ...], body: list[Stmt]) -> bool:
+    """Emit a loop as a `while`, unless its index would wrap."""
+    m, index, name = loop.m, loop.index, loop.index.data[0]
+    step = values[2] if len(values) == 3 else m.literal(1)
+    start = values[0] if len(values) > 1 else m.literal(0)
+    size = step.bounds[0] if step.bounds else 0
+    low, high = index.bounds or (0, 0)
+    if not size or not -TOP <= min(low, high) + size <= max(low, high) + size <= TOP:
+        return False
+    m.program.features.add("product while")
+    m.emit(Let((name,), (Expr("add", (start, m.literal(0)), Type("int32")),)))
+    below = Expr("<" if size > 0 else ">", (index, values[min(1, len(values) - 1)]), Type(BOOL))
+    with m.inside(body):
+        m.assign(index, Expr("add", (index, step), Type("int32")))
+    m.emit(While((below,), body))
+    return True
 
 
 def _zeros(m: Maker, shape: Shape, dtype: str) -> Expr:

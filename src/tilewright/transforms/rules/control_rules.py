@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tilewright.ir import Rule, RuleContext, RuleSet, Value, rule
+from tilewright.ir import RuleContext, RuleSet, Value, rule
 from tilewright.ops import ForOp, IfOp, WhileOp
 from tilewright.transforms.region_slots import Loop, passes_through, remove_slots, views, yielded
+from tilewright.transforms.rules.counted_while import counted_while
 from tilewright.transforms.rules.exact_arithmetic import constant_of
 
 
@@ -58,5 +59,13 @@ def _is_unchanging(loop: Loop, slot: int) -> bool:
     return passes_through(loop, slot) and yielded(loop, slot) in same
 
 
-CONTROL = RuleSet(item for item in globals().values() if isinstance(item, Rule))
-"""All of the above, in this order."""
+CONTROL = RuleSet(
+    (
+        constant_branch,
+        loop_without_trip,
+        loop_with_one_trip,
+        unchanging_carried,
+        counted_while,
+    )
+)
+"""In the order in which they are tried."""

@@ -187,7 +187,7 @@ def waiting(x, y, n, step):
     while rest > 0:
         tl.store(y + rest * 8 + tl.arange(0, 8), tl.load(p))
         p += step
-        rest -= 2
+        rest -= step // 4
     tl.store(y + tl.arange(0, 8), tl.load(p))
 
 

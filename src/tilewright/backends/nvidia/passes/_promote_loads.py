@@ -39,6 +39,7 @@ from tilewright.analysis import (
     analyze_alignment,
     as_constant,
     constant,
+    integer_range,
     is_fence,
     quotient_of,
     strided_block,
@@ -55,7 +56,7 @@ from tilewright.backends.nvidia.schedule.schedule_loop import STORES, is_zero
 from tilewright.backends.nvidia.tensor_map_sources import load_map
 from tilewright.backends.nvidia.tensor_maps import MAP_ALIGNMENT
 from tilewright.ir import Builder, Function, Op, Rewriter, Value
-from tilewright.ir.types import DType, dtype_of, i32, i64, shape_of
+from tilewright.ir.types import DType, dtype_of, i32, i64, shape_of, u32
 from tilewright.ops import (
     MAX_DESCRIPTOR_RANK,
     ConstantOp,
@@ -258,7 +259,7 @@ class _LoadPromotion:
         if symbol is None or others or symbol.kind not in (Kind.ITERATION, Kind.TRIPS):
             return None
         loop = symbol.key
-        if not isinstance(loop, ForOp) or loop.upper.type is not i32 or factor <= 0:
+        if not isinstance(loop, ForOp) or factor <= 0 or not _ends_in_32_bits(loop):
             return None
         count, step = loop.upper.op, _constant(loop.step) or 0
         if step == 1 and symbol.kind is Kind.ITERATION and isinstance(count, DivOp):
@@ -371,6 +372,12 @@ class _LoadPromotion:
         if isinstance(number, int):
             return build.constant(number, type_)
         return build.cast(number, type_)
+
+
+def _ends_in_32_bits(loop: ForOp) -> bool:
+    """Whether the upper bound of a loop is at most that of i32, as that of a loop downwards."""
+    end = integer_range(loop.upper)
+    return end is not None and loop.upper.type in (i32, u32) and end.high <= i32.max_int
 
 
 def _ended(block: StridedBlock, shape: Sequence[int]) -> StridedBlock:

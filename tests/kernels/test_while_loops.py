@@ -1,15 +1,18 @@
-"""Matmuls in other loops than counted ones over K: stream-K, `while`, downwards, with branches."""
+"""`while` loops over a counter, and matmuls whose loops are other than counted ones over K."""
 
 from typing import Any
 
 import numpy as np
 import pytest
 
+import tilewright.language as tl
 from tests.corpus.users.gathered_matmuls import stream_k_matmul, while_persistent_matmul
 from tests.corpus.users.matmuls import downward_matmul, skipping_matmul, while_matmul
 from tests.kernels.devices import Device
+from tilewright import jit
 
 Array = np.ndarray[Any, Any]
+I32 = (-(2**31), 2**31 - 1)
 TILE: Any = {"BLOCK_M": 64, "BLOCK_N": 32, "BLOCK_K": 32}
 
 
@@ -66,3 +69,43 @@ def test_branches_around_loads(device: Device, rng: np.random.Generator, live: t
                **TILE)  # fmt: skip
     kept = np.repeat(np.array(live, np.float16), 32)
     np.testing.assert_array_equal(out, (a * kept) @ b)
+
+
+@jit
+def counted_while_kernel(out, first, bound, STEP: tl.constexpr, INCLUDED: tl.constexpr):
+    count = 0
+    k = first
+    if STEP > 0:
+        while k <= bound if INCLUDED else k < bound:
+            count += k % 7 + 1
+            k += STEP
+    else:
+        while k >= bound if INCLUDED else k > bound:
+            count += k % 7 + 1
+            k += STEP
+    tl.store(out, count)
+    tl.store(out + 1, k)
+
+
+WHILES = [
+    (0, 10, 1), (0, 10, 4), (10, 0, 4), (-5, 6, 3), (10, 0, -1), (10, -1, -4), (0, 10, -3),
+    (I32[1] - 20, I32[1], 4), (I32[1] - 20, I32[1] - 4, 3), (I32[0] + 19, I32[0], -4),
+    # It wraps, and ends thereafter.
+    (0, 2**31 - 2**28, 2**30 + 1), (1, 2**30, 3 * 2**29), (0, -(2**31) + 2**28, -(2**30) - 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("included", [False, True])
+@pytest.mark.parametrize("case", WHILES)
+def test_while_by_a_constant(device: Device, case: tuple[int, int, int], included: bool):
+    first, bound, step = case
+    count, trips, k = 0, 0, first
+    while (included and k == bound) or (k < bound if step > 0 else k > bound):
+        count += int(np.fmod(k, 7)) + 1
+        k = (k + step + 2**31) % 2**32 - 2**31
+        trips += 1
+        if trips > 1000:
+            pytest.skip("it does not end soon")
+    out = device.empty(2, np.int32)
+    device.run(counted_while_kernel, (1,), out, first, bound, STEP=step, INCLUDED=included)
+    assert out.tolist() == [count, k]
