@@ -91,6 +91,24 @@ def test_integer_division(device: Device, rng: np.random.Generator, name: str, d
     assert_same(apply(device, function, x, y), reference(x, y))
 
 
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int16, np.uint8], ids=str)
+@pytest.mark.parametrize("name", functions.DIVISION)
+def test_integer_division_next_to_multiples(
+    device: Device, rng: np.random.Generator, name: str, dtype: Any
+):
+    """Quotients are exact for the largest dividends and divisors, and one above and below
+    multiples, where a rounded quotient of floats would reach the next integer."""
+    function, reference = functions.DIVISION[name]
+    least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+    y = rng.integers(1, most, 333, dtype=dtype, endpoint=True)
+    y[:8] = [1, 2, 3, 7, most, most - 1, most // 2, most // 3]
+    multiple = most // y * y
+    x = np.concatenate([multiple, multiple - 1, np.minimum(multiple, most - 1) + 1, -multiple])
+    x[:2] = least, most
+    y = np.tile(y, 4)
+    assert_same(apply(device, function, x, y), reference(x, y))
+
+
 @jit
 def by_zero_kernel(x, out, n, zero, N: tl.constexpr):
     i = tl.arange(0, N)

@@ -87,6 +87,10 @@ def _divide(code: Code, op: Op, operands: list[Val]) -> Val:
     return divide_integers(code, kind, what, lhs, rhs)
 
 
+_EXACT_BITS = 32
+"""Of integers whose quotients are exact in doubles."""
+
+
 def divide_integers(
     code: Code, kind: DType, what: str, lhs: Val, rhs: Val, *, natural: bool = False
 ) -> Val:
@@ -111,16 +115,32 @@ def _guarded_division(code: Code, kind: DType, what: str, lhs: Val, rhs: Val, na
     one = constant(1, kind, lhs.width)
     is_zero = code.compare("icmp eq", rhs, constant(0, kind, lhs.width))
     if natural or not kind.is_signed:
-        instruction = f"{'s' if kind.is_signed else 'u'}{what}"
-        return code.binary(instruction, lhs, code.select(is_zero, one, rhs))
+        return _safe_division(code, kind, what, lhs, code.select(is_zero, one, rhs))
     is_minus = code.compare("icmp eq", rhs, constant(-1, kind, lhs.width))
     unsafe = code.binary("or", is_zero, is_minus)
-    quotient = code.binary(f"s{what}", lhs, code.select(unsafe, one, rhs))
+    quotient = _safe_division(code, kind, what, lhs, code.select(unsafe, one, rhs))
     # The remainder by 1, which replaced it, is 0 as that by -1 is.
     if what == "rem":
         return quotient
     negated = code.binary("sub", constant(0, kind, lhs.width), lhs)
     return code.select(is_minus, negated, quotient)
+
+
+def _safe_division(code: Code, kind: DType, what: str, lhs: Val, rhs: Val) -> Val:
+    """A "div" or "rem" that cannot trap.
+
+    x86 and NEON divide no vectors of integers, but those of doubles, whose quotients of 32-bit
+    integers are exact after truncation: 1 / rhs, the least distance of a quotient that is no
+    integer from the next one, is greater than its rounding error.
+    """
+    sign = "s" if kind.is_signed else "u"
+    if lhs.width == 1 or kind.bits > _EXACT_BITS:
+        return code.binary(f"{sign}{what}", lhs, rhs)
+    wide = [code.convert(f"{sign}itofp", value, "double") for value in (lhs, rhs)]
+    quotient = code.convert(f"fpto{sign}i", code.binary("fdiv", *wide), llvm_type(kind))
+    if what == "div":
+        return quotient
+    return code.binary("sub", lhs, code.binary("mul", quotient, rhs))
 
 
 @rule("arith.min", "arith.max")
