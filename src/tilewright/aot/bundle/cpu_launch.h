@@ -186,6 +186,9 @@ static int32_t tw_spin_pauses(void) {
     return microseconds < 1 ? PAUSES : (int32_t)(40.0 * PAUSES / microseconds) + 1;
 }
 
+// How long programs may wait for each other while none ends, and how often the pool looks.
+enum { TW_WAIT_SECONDS = 30, TW_LOOKS_A_SECOND = 20 };
+
 static int32_t tw_pool_is_ready;
 
 // Configure the pool; threads: 0: one for each CPU that the process may use. The lock is held.
@@ -196,6 +199,7 @@ static void tw_configure_pool(int32_t threads) {
     else
         pthread_atfork(NULL, NULL, tw_reset);
     tw_configure(threads ? threads : tw_usable_cpus(), tw_spin_pauses());
+    tw_limit_waits(TW_WAIT_SECONDS * TW_LOOKS_A_SECOND);
     __atomic_store_n(&tw_pool_is_ready, 1, __ATOMIC_RELEASE);
 }
 

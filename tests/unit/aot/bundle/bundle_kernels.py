@@ -56,6 +56,16 @@ def reserved(queue, double, int, match: tl.constexpr):
 
 
 @tilewright.jit
+def turns(flag, out, WAITED: tl.constexpr):
+    """A program waits for the one before it; for one that never runs, with WAITED."""
+    pid = tl.program_id(0)
+    while tl.atomic_add(flag, 0, sem="acquire") < pid + WAITED:
+        pass
+    tl.store(out + pid, pid)
+    tl.atomic_add(flag, 1, sem="release")
+
+
+@tilewright.jit
 def load(x):
     tl.store(x, 1.0)
 
@@ -106,6 +116,12 @@ def tutorial_spec() -> KernelSpec:
         {"num_warps": 8},
         "cdiv(M, BLOCK_M) * cdiv(N, BLOCK_N)",
     )
+
+
+def turns_specs() -> list[KernelSpec]:
+    """Programs that end, and programs that wait in vain."""
+    arguments = {"flag": "*i32", "out": "*i32"}
+    return [KernelSpec(turns, arguments, {"WAITED": n}) for n in (0, 1)]
 
 
 def reserved_specs() -> list[KernelSpec]:

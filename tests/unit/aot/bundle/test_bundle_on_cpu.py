@@ -14,6 +14,7 @@ from tests.unit.aot.bundle.bundle_kernels import (
     reserved_specs,
     scale_spec,
     softmax_spec,
+    turns_specs,
 )
 from tests.unit.aot.bundle.c_programs import bundle_of, compiled, compiler, run_checked
 from tilewright.aot import KernelSpec
@@ -227,6 +228,48 @@ int main(void) {
     assert lines[1].startswith("3 scale: no variant for 'n' = 99") and "equal to 100" in lines[1]
     assert lines[2].startswith("9 scale: an assertion failed in program (0, 0, 0)")
     assert "wide is positive" in lines[2]
+
+
+WAITS = r"""
+#include "demo.h"
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void) {
+    static int32_t flag, out[64];
+    int first = demo_turns(NULL, 4, 1, 1, &flag, out, 0);
+    printf("%d %d %d\n", demo_set_threads(4), first, demo_set_threads(2000));
+    flag = 0;
+    int second = demo_turns(NULL, 4, 1, 1, &flag, out, 0);
+    printf("%d %d\n", second, out[3]);
+    flag = 0;
+    printf("%d %s\n", demo_turns(NULL, 4, 1, 1, &flag, out, 1), demo_error());
+    fflush(stdout);
+    if (fork() == 0) { // the child has no workers, and starts new ones
+        flag = out[3] = 0;
+        int third = demo_turns(NULL, 4, 1, 1, &flag, out, 0);
+        _exit(third + out[3]);
+    }
+    int status;
+    wait(&status);
+    printf("%d\n", WEXITSTATUS(status));
+    return 0;
+}
+"""
+
+
+def test_programs_that_wait_and_forks(tmp_path: Path) -> None:
+    bundle = bundle_of("demo", turns_specs(), "x86-64-v3", "aarch64")
+    bundle.write(tmp_path)
+    source = tmp_path / "demo.c"
+    text = source.read_text()
+    assert "TW_WAIT_SECONDS = 30" in text
+    source.write_text(text.replace("TW_WAIT_SECONDS = 30", "TW_WAIT_SECONDS = 1"))
+    options = ("-D_DEFAULT_SOURCE",)
+    lines = run_checked([str(compiled(tmp_path, WAITS, *options, bundles=["demo"]))]).splitlines()
+    assert lines[0] in ("0 0 10", "0 10 10")  # the first needs a thread for each program
+    assert lines[1] == "0 3" and lines[3] == "3"
+    assert lines[2] == "11 turns: a program has waited for another one in vain"
 
 
 def test_names_that_c_reserves(tmp_path: Path) -> None:
