@@ -3,8 +3,9 @@
     python -m tests.unit.support.remote_cache.simulation --clients 10000 --variants 20
 
 Time is simulated. The server does one operation at a time, each `service` seconds, after `latency`
-seconds on the way. Objects that are written are visible `late` seconds later. Holders of leases
-stop with the probability `deaths`.
+seconds on the way; a kernel also takes the time of its bytes. A client that waits for an answer for
+longer than `PATIENCE` compiles alone from then on. Objects that are written are visible `late`
+seconds later. Holders of leases stop with the probability `deaths`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from tilewright.support.remote_cache.lease_protocol import (
     refreshed,
     released,
 )
+from tilewright.support.remote_cache.remote_tier import PATIENCE
 
 Client = Generator[Step, Any, None]
 
@@ -38,6 +40,8 @@ class Pool:
     compile: float = 0.3
     latency: float = 0.0005
     service: float = 0.00002
+    object: float = 0.0
+    bandwidth: float = 1.25e9
     late: float = 0.0
     deaths: float = 0.0
     spread: float = 1.0
@@ -46,6 +50,7 @@ class Pool:
     compiled: Counter[str] = field(default_factory=Counter[str])
     operations: Counter[str] = field(default_factory=Counter[str])
     longest_queue: float = 0.0
+    gave_up: int = 0
     finished: list[float] = field(default_factory=list[float])
 
     def run(self) -> None:
@@ -80,9 +85,17 @@ class Pool:
         else:
             start = max(self.now + self.latency, self._free)
             self.longest_queue = max(self.longest_queue, start - self.now - self.latency)
+            result = self._served(step, start)
             self._free = start + self.service
+            if isinstance(result, bytes) and step.name.startswith("kernels/"):
+                self._free += self.object / self.bandwidth
             self.operations[step.kind] += 1
-            self._add(self._free + self.latency, client, self._served(step, start))
+            end = self._free + self.latency
+            if end - self.now > PATIENCE and step.kind != "put":
+                self.gave_up += 1
+                self._start(self._alone(), self.now + PATIENCE)
+            else:
+                self._add(end, client, result)
 
     def _served(self, step: Step, time: float) -> bytes | bool | None:
         versions = self._objects.setdefault(step.name, [])
@@ -118,6 +131,11 @@ class Pool:
                 yield Step("put", outcome.name, released(outcome, published=True))
         self.finished.append(self.now)
 
+    def _alone(self) -> Client:
+        """A client for which the remote counts as down. It compiles everything, for simplicity."""
+        yield Step("sleep", seconds=self.compile * self.variants)
+        self.finished.append(self.now)
+
     def _beats(self, lease: Lease, working: list[bool]) -> Client:
         while working:
             lease = refreshed(lease)
@@ -133,6 +151,8 @@ def main() -> None:
     parser.add_argument("--compile", type=float, default=0.3, help="seconds of a compilation")
     parser.add_argument("--latency", type=float, default=0.0005, help="seconds, one way")
     parser.add_argument("--service", type=float, default=0.00002, help="seconds per operation")
+    parser.add_argument("--object", type=float, default=0.0, help="bytes of a kernel")
+    parser.add_argument("--bandwidth", type=float, default=1.25e9, help="bytes per second")
     parser.add_argument("--late", type=float, default=0.0, help="seconds until objects are seen")
     parser.add_argument("--deaths", type=float, default=0.0, help="probability of a holder's end")
     parser.add_argument("--spread", type=float, default=1.0, help="seconds in which clients start")
@@ -143,7 +163,8 @@ def main() -> None:
     print(
         f"{pool.clients} clients, {pool.variants} variants: {pool.compiled.total()} compilations, "
         f"last client at {last:.2f} s, {pool.operations.total()} operations "
-        f"({pool.operations.total() / last:,.0f}/s), longest queue {pool.longest_queue:.3f} s"
+        f"({pool.operations.total() / last:,.0f}/s), longest queue {pool.longest_queue:.3f} s, "
+        f"{pool.gave_up} clients gave up"
     )
 
 

@@ -24,6 +24,15 @@ def test_each_variant_is_compiled_once(pool: Pool) -> None:
     pool.run()
     assert pool.compiled == {str(variant): 1 for variant in range(pool.variants)}
     assert len(pool.finished) == pool.clients
+    assert pool.gave_up == 0
+
+
+def test_clients_of_a_saturated_server_compile_alone() -> None:
+    pool = Pool(1000, 2, service=0.002)
+    pool.run()
+    assert pool.gave_up > 100
+    assert len(pool.finished) == pool.clients
+    assert max(pool.finished) < 10
 
 
 def test_a_lost_holder_is_replaced_by_one_client() -> None:
