@@ -144,6 +144,21 @@ def test_entries_of_tuned_kernels_are_made_again(tmp_path: Any) -> None:
     assert first[0] not in later
 
 
+def test_trials_of_tuning_run_what_they_measure(tmp_path: Any) -> None:
+    with settings().cache.scope(dir=tmp_path):
+        kernel = new_scale("generic")
+        configs = [tilewright.Config({"BLOCK": 32}), tilewright.Config({"BLOCK": 64})]
+        tuned = tilewright.autotune(configs, key=[], rep=1, warmup=1)(kernel)
+        assert isinstance(tuned, tilewright.Autotuner)
+        events = ListRecorder()
+        with recording(events):
+            launched = tuned[(2,)](X.copy(), 16, 2.0)
+    assert events.of(VariantMissed) == []
+    block = tuned.best_config.kwargs["BLOCK"]
+    special = kernel.warmup("*fp32:16", "i32:16,>=0", "fp32", BLOCK=block)
+    assert launched.hash == special.hash
+
+
 def test_a_variant_that_is_loaded_before_the_entry_exists_is_found(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -244,6 +259,17 @@ def test_values_outside_of_declared_ranges_are_errors() -> None:
     arguments = {"x": "*fp32:16", "n": "i32:16,>=0", "factor": "fp32"}
     kernel.precompile([KernelSpec(kernel, arguments, {"BLOCK": 32})])
     kernel[(1,)](x, 1056, 2.0, BLOCK=32)
+
+
+def test_a_checked_kernel_compiles() -> None:
+    kernel = JITFunction(scale.fn, on_miss="generic", check="bounds")
+    x, events = X.copy(), ListRecorder()
+    with recording(events):
+        kernel[(1,)](x, 1, 2.0, BLOCK=32)
+    assert events.of(VariantMissed) == []
+    assert x[0] == 2
+    with pytest.raises(errors.OutOfBounds):
+        kernel[(129,)](X.copy(), 1 << 13, 2.0, BLOCK=32)
 
 
 def test_the_setting_is_for_the_process() -> None:

@@ -6,6 +6,7 @@ import warnings
 from array import array
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from operator import itemgetter
@@ -49,6 +50,9 @@ from tilewright.support.data_class import dataclass
 _record = function_late("tilewright.aot.recording:record_variant")
 
 _misses = function_late("tilewright.aot.misses:LaunchMisses")
+
+in_trial: ContextVar[bool] = ContextVar("tilewright_trial", default=False)
+"""Whether the autotuner measures the launches of this thread, which run their own variants."""
 
 Bounds = tuple[int, int]
 """Bounds of integers: low <= value < high."""
@@ -301,7 +305,8 @@ class VariantCache:
 
     def _new_variant(self, call: BoundCall) -> Variant:
         mode = self.on_miss or self._limits.on_miss
-        if mode == ON_MISS[0] or "check" in call.options:
+        # a checked launch is described by the launch key of its own variant
+        if mode == ON_MISS[0] or in_trial.get() or self._defaults.get("check"):
             return self.add_variant(call)
         return self.prepare_misses().variant(call, mode)
 

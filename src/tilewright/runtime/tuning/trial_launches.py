@@ -11,6 +11,7 @@ from typing import Any
 from tilewright import compiler
 from tilewright.backends import Backend
 from tilewright.compiler import CompiledKernel, options_of
+from tilewright.runtime.launch.variant_cache import in_trial
 from tilewright.runtime.tuning.kernel_wrapper import Launchable
 from tilewright.runtime.tuning.timing_store import Timing
 from tilewright.runtime.tuning.tuning_arguments import Bench, Hooks, call_hook_of, measured_by
@@ -152,11 +153,14 @@ class Trial:
         """Milliseconds at each of the QUANTILES; infinite for a configuration that cannot run."""
         if config in self.crashed:  # this process would crash as well
             return [float("inf")] * len(QUANTILES)
+        trial = in_trial.set(True)
         try:
             return measured_by(bench, partial(self._call, config), QUANTILES)
         except _CANNOT_RUN as problem:
             self.problem = problem
             return [float("inf")] * len(QUANTILES)
+        finally:
+            in_trial.reset(trial)
 
     def clean(self) -> None:
         """Zero arrays after the trials, since the actual launch must accumulate from zero."""
