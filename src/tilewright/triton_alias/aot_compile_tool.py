@@ -23,6 +23,7 @@ from tilewright.aot.bundle.build_bundle import build_bundle
 from tilewright.aot.bundle.planned_variants import planned_variant
 from tilewright.backends import default_backend
 from tilewright.support import TilewrightError, errors
+from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 
 __all__ = ["CompileArgs", "compile_kernel", "main"]
@@ -115,7 +116,7 @@ def main(words: Sequence[str] | None = None) -> int:
     chosen = CompileArgs(**vars(_parser().parse_args(words)))
     try:
         _, paths = compile_kernel(chosen)
-    except (TilewrightError, OSError) as problem:
+    except synchronous(TilewrightError, OSError) as problem:
         print(f"triton.tools.compile: {problem}", file=sys.stderr)
         return 1
     for path in paths:
@@ -201,7 +202,7 @@ def _number(text: str) -> int | float | None:
     for read in (int, float):
         try:
             return read(text)
-        except ValueError:
+        except synchronous(ValueError):
             continue
     return None
 

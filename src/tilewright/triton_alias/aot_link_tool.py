@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.support import TilewrightError, errors
+from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 from tilewright.triton_alias.aot_compile_tool import LINK_COMMENT
 
@@ -63,7 +64,7 @@ def main(words: Sequence[str] | None = None) -> int:
         header, source = linked(variants, chosen.prefix, [path.name for path in chosen.headers])
         chosen.out.with_suffix(".h").write_text(header, encoding="utf-8")
         chosen.out.with_suffix(".c").write_text(source, encoding="utf-8")
-    except (TilewrightError, OSError) as problem:
+    except synchronous(TilewrightError, OSError) as problem:
         print(f"triton.tools.link: {problem}", file=sys.stderr)
         return 1
     return 0
