@@ -161,9 +161,12 @@ def _atomic(match: re.Match[str], args: list[str]) -> Made:
     signed = {"s": "i", "u": "u", "b": "u"}
     dtype = np.dtype(_ATOMIC_TYPES.get(suffix) or f"{signed.get(suffix[0], 'u')}{size}")
     address, sources = args[1].strip("[]"), args[2:]
+    sets_flag = kind in ("cas", "exch") and bool(re.search(r"\.(release|acq_rel)\.", match[0]))
 
     def run(r: Registers) -> None:
         m = r.m
+        if sets_flag:
+            m.memory.check_released(m.threads[r.predicate])
         old_values = np.zeros(m.count, f"u{size}")
         places = r.get(address)
         operands = [r.get(s).astype(f"u{size}").view(dtype) for s in sources]
@@ -229,9 +232,11 @@ def _ordered_access(match: re.Match[str], args: list[str]) -> Made:
     """A load or store that, as an atomic, meets those of other threads without a barrier."""
     is_load, size = match["word"] == "ld", int(match["bits"]) // 8
     address, register = (args[1], args[0]) if is_load else (args[0], args[1])
-    place = address.strip("[]")
+    place, releases = address.strip("[]"), ".release." in match[0]
 
     def run(r: Registers) -> None:
+        if releases:
+            r.m.memory.check_released(r.m.threads[r.predicate])
         memory, active = r.m.memory, np.flatnonzero(r.predicate)
         places = r.get(place)[active]
         found = np.zeros(r.m.count, f"u{size}")

@@ -68,6 +68,8 @@ class Global:
         self.ranges = [_Range(first, end) for first, end in ranges or []]
         self.own: list[tuple[int, int]] = []
         self.clocks = Clocks(1)
+        self.latest = np.zeros(1, np.int32)
+        """The stamp of the latest access of each warp."""
 
     def _view(self, addresses: Array, size: int, what: str) -> tuple[Array, Array]:
         _check_alignment(addresses, size, what)
@@ -140,11 +142,28 @@ class Global:
         for part, places in self._places(addresses, size):
             part.by_engine[places] = True
 
+    def _note_latest(self, who: Array) -> None:
+        warps = np.unique(who >> 5)
+        if len(self.latest) != self.clocks.warps:
+            self.latest = np.zeros(self.clocks.warps, np.int32)
+        self.latest[warps] = self.clocks.stamp[warps]
+
+    def check_released(self, who: Array) -> None:
+        """These threads release: they must know that earlier accesses of other warps are over."""
+        if len(self.latest) != self.clocks.warps:
+            return
+        warps = np.arange(self.clocks.warps)
+        for warp in np.unique(who >> 5):
+            late = self.latest > self.clocks.seen[warp, : self.clocks.warps]
+            if np.count_nonzero(late & (warps != warp)):
+                raise EmulationError("a release before accesses of other warps, without a barrier")
+
     def _touch(
         self, addresses: Array, size: int, who: Array | None, what: str, changed: Array | None
     ) -> None:
         if who is None:
             return
+        self._note_latest(who)
         for part in self.ranges:
             here = (addresses >= part.first) & (addresses < part.end)
             if not np.count_nonzero(here):

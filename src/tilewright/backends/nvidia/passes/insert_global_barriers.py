@@ -374,11 +374,17 @@ def _releases(op: MemoryAccess) -> bool:
 
 def _is_by_others(earlier: MemoryAccess, release: MemoryAccess) -> bool:
     """Whether another thread than that of a release may have issued an access."""
-    if _is_tile(release) and not release.result.uses:
+    if _is_tile(release) and not release.result.uses and not _is_stored(release):
         # Tiles of additions are data, after which a flag follows: only stores matter to readers.
         return isinstance(earlier, StoreOp)
     # One thread issues scalar stores and atomics, and all of them scalar loads.
     return isinstance(earlier, LoadOp) or _is_tile(earlier) or _is_tile(release)
+
+
+def _is_stored(op: MemoryAccess) -> bool:
+    """Whether an atomic replaces what is in memory, as flags are set."""
+    is_swap = isinstance(op, AtomicOp) and op.kind in ("store", "xchg")
+    return is_swap or isinstance(op, AtomicCasOp)
 
 
 def _is_tile(op: MemoryAccess) -> bool:
