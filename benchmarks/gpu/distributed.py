@@ -383,6 +383,7 @@ def run_phases(run: Run, stop: Call) -> None:
             PHASES[name](run)
         except Exception as error:  # noqa: BLE001 -- reported, and the others are told by a timeout
             print(f"rank {run.rank}, {name}: {type(error).__name__}: {error}", flush=True)
+            write(run)
             raise
     write(run)
 

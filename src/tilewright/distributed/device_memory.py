@@ -100,8 +100,11 @@ def _symmetric(tensor: Any, ranks: Group) -> list[int] | None:
     is_symmetric = getattr(memory, "is_symm_mem_tensor", None)
     if is_symmetric is not None and not is_symmetric(tensor):
         return None
+    # The whole allocation: torch before 2.12 does not find it by an address inside.
+    torch: Any = import_late("torch")
+    whole = torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(tensor.untyped_storage())
     try:
-        found = memory.rendezvous(tensor, group)
+        found = memory.rendezvous(whole, group)
     except synchronous(RuntimeError):  # torch before 2.12 has no other test
         if is_symmetric is not None:
             raise
