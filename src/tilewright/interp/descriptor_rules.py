@@ -9,7 +9,7 @@ import numpy as np
 
 from tilewright.interp.concrete_value import ConcreteValue
 from tilewright.interp.numpy_dtypes import Array, as_array, numpy_dtype
-from tilewright.interp.program_state import Machine, atomic, load, machine_rule, store
+from tilewright.interp.program_state import Machine, atomic_update, load, machine_rule, store
 from tilewright.ir.types import TileType, i1
 from tilewright.ops import (
     DescriptorGatherOp,
@@ -44,8 +44,7 @@ def descriptor_store(machine: Machine, op: DescriptorStoreOp, inputs: Inputs) ->
 @machine_rule(DescriptorReduceOp)
 def descriptor_reduce(machine: Machine, op: DescriptorReduceOp, inputs: Inputs) -> tuple[()]:
     block = _block(inputs[0], inputs[2:], op.block_shape)
-    # the rule of atomics only reads the kind
-    atomic(machine, cast("Any", op), [block.pointers, inputs[1], block.inside])
+    atomic_update(machine, op.kind, "gpu", [block.pointers, inputs[1], block.inside])
     return ()
 
 

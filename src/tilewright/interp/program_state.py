@@ -145,18 +145,25 @@ def store(machine: Machine, op: StoreOp, inputs: Sequence[ConcreteValue]) -> tup
 @machine_rule(AtomicOp)
 def atomic(machine: Machine, op: AtomicOp, inputs: Sequence[ConcreteValue]) -> tuple[Array]:
     """Lanes of one address are updated in row-major order; masked-off lanes give 0."""
+    return atomic_update(machine, op.kind, op.scope, inputs)
+
+
+def atomic_update(
+    machine: Machine, kind: str, scope: str, inputs: Sequence[ConcreteValue]
+) -> tuple[Array]:
+    """The old elements at addresses that operands, where a mask holds, are combined with."""
     lanes = _Lanes(machine, inputs[0], inputs[2:3])
-    access = _access(f"atomic {op.kind}", inputs[0])
+    access = _access(f"atomic {kind}", inputs[0])
     if machine.checks is not None:
         machine.checks.check_operands(access.verb, inputs[0], inputs[2:3], inputs[1])
-    combine = _ATOMICS[op.kind]
+    combine = _ATOMICS[kind]
 
     def update(old: Array, operand: Array) -> Array:
         return combine(access.dtype, old, operand)
 
     operand = lanes.active(inputs[1].data)
-    old = _take_turns(lanes, access, op.scope, update, operand)
-    return (lanes.whole(access, operand if op.kind == "store" else old),)
+    old = _take_turns(lanes, access, scope, update, operand)
+    return (lanes.whole(access, operand if kind == "store" else old),)
 
 
 @machine_rule(AtomicCasOp)
