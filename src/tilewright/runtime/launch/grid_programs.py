@@ -121,6 +121,14 @@ class _Translation:
     def _store_fast(self, instruction: dis.Instruction) -> None:
         self.locals[instruction.argval] = self.stack.pop()
 
+    def _load_two(self, instruction: dis.Instruction) -> None:
+        self.stack += [self.locals[name] for name in instruction.argval]
+
+    def _store_and_load(self, instruction: dis.Instruction) -> None:
+        stored, loaded = instruction.argval
+        self.locals[stored] = self.stack.pop()
+        self.stack.append(self.locals[loaded])
+
     def _load_const(self, instruction: dis.Instruction) -> None:
         self.stack.append(_constant(instruction.argval))
 
@@ -219,6 +227,9 @@ class _Translation:
         "LOAD_FAST": _load_fast,
         "LOAD_FAST_BORROW": _load_fast,
         "STORE_FAST": _store_fast,
+        "LOAD_FAST_LOAD_FAST": _load_two,
+        "LOAD_FAST_BORROW_LOAD_FAST_BORROW": _load_two,
+        "STORE_FAST_LOAD_FAST": _store_and_load,
         "LOAD_CONST": _load_const,
         "LOAD_SMALL_INT": _load_const,
         "PUSH_NULL": _push_null,
