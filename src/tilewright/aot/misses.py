@@ -11,6 +11,7 @@ variant and replaced the entry of native dispatch.
 
 from __future__ import annotations
 
+import contextvars
 import os
 import sys
 import threading
@@ -129,13 +130,20 @@ class LaunchMisses:
         cache = self._cache
         try:
             _activate(call.device)
-            variant = cache.add_variant(call)
+            variant = self._made(call)
         except synchronous(TilewrightError, OSError) as problem:
             text = f"{call.kernel} stays without facts: {problem}"
             warnings.warn_explicit(text, TilewrightWarning, __file__, 0)
             return
         self._serving.pop(call.key, None)
         cache.replace_entries(call, variant)
+
+    def _made(self, call: BoundCall) -> Variant:
+        try:
+            return self._cache.add_variant(call)
+        except errors.OtherCompiler:
+            # a backend of this process alone, or new sources: the thread compiles
+            return contextvars.Context().run(self._cache.add_variant, call)
 
 
 def _activate(device: str) -> None:

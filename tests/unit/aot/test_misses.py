@@ -13,6 +13,7 @@ import pytest
 
 import tilewright
 import tilewright.language as tl
+from tests.kernels.devices import EmulatedNvidia
 from tests.unit.aot.kernels import scale
 from tests.unit.aot.test_variants import counted
 from tilewright.aot import KernelSpec
@@ -96,6 +97,19 @@ def test_the_compiler_runs_in_another_process(
     assert count.of(ME) == (1, 0, 1)
     assert len(count.compiled) == 2
     assert ran == [ME]
+
+
+def test_a_backend_of_this_process_alone_is_compiled_here(tmp_path: Any) -> None:
+    """The emulated GPU, which the worker does not have."""
+    kernel, device = JITFunction(scale.fn, on_miss="generic"), EmulatedNvidia()
+    x = device.array(np.ones(64, np.float32))
+    with settings().cache.scope(dir=tmp_path):
+        first = device.launch(kernel, (2,), x, 48, 2.0, BLOCK=32)
+        wait(lambda: not pending(kernel))
+        later = device.launch(kernel, (2,), x, 48, 2.0, BLOCK=32)
+    assert np.asarray(x).tolist() == [4.0] * 48 + [1.0] * 16
+    assert first.hash != later.hash
+    assert "i32" in first.src.signature["n"]
 
 
 def test_a_worker_that_dies_is_replaced(tmp_path: Any) -> None:
