@@ -255,8 +255,11 @@ class Compilation:
     def run(self) -> tuple[Entry, dict[str, Artifact]]:
         """Run all stages, perhaps elsewhere."""
         far = compile_elsewhere.get()
+        start = time.perf_counter_ns()
         entry = None if far is None else far(self)
         if entry is not None:
+            elapsed = (time.perf_counter_ns() - start) // 1000
+            self.times.lowering_stages = [("elsewhere", elapsed)]
             return entry, dict[str, Artifact](entry.artifacts)
         metadata = {**asdict(self.options), "hash": self.digest, "target": asdict(self.target)}
         metadata["inputs"] = self.inputs

@@ -111,7 +111,10 @@ def _text(found: Mapping[str, str]) -> str:
 
 
 def run_job(text: str) -> bytes:
-    """Do a job. An error of the compiler is a result as well, and raised where the job is from."""
+    """Do a job. An error of the compiler is a result as well, and raised where the job is from.
+
+    Other exceptions, such as MemoryError, are failures of this worker.
+    """
     job = json.loads(text)
     target = GPUTarget(**job["target"])
     try:
@@ -125,7 +128,7 @@ def run_job(text: str) -> bytes:
     try:
         with _as_there(job["settings"]):
             return sealed_kernel(_SIGNER, "", _compiled(job, backend, target))
-    except synchronous(Exception) as problem:
+    except TilewrightError as problem:
         return _SIGNER.sealed("", {_PROBLEM: f"{type(problem).__name__}: {problem}"}, {})
 
 

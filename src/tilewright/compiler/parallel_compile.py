@@ -76,17 +76,25 @@ def compile_many(
     """
     with user_boundary:
         calls = [partial(compile, *_arguments(job)) for job in jobs]
-        done: list[Any] = []
-        started = None if executor is None else start_compilations(calls, executor)
-        for call in calls if started is None else [future.result for future in started]:
+        if executor is None:
+            done = [_outcome(call) for call in calls]
+        else:
+            started = start_compilations(calls, executor)
             try:
-                done.append(call())
-            except synchronous(Exception) as problem:
-                done.append(problem)
+                done = [_outcome(future.result) for future in started]
+            finally:
+                started.cancel()  # after an exception of a signal handler
         problem = next((one for one in done if isinstance(one, Exception)), None)
         if problem is not None and not return_errors:
             raise problem
         return done
+
+
+def _outcome(call: Callable[[], T]) -> T | Exception:
+    try:
+        return call()
+    except synchronous(Exception) as problem:
+        return problem
 
 
 def _arguments(job: object) -> tuple[Any, ...]:

@@ -19,7 +19,7 @@ from tests.corpus.figures import source_of
 from tests.corpus.variants import HERE, READY_MADE, Variant
 from tests.unit.compiler.executors import EXECUTORS, Sabotaged, die, fail
 from tilewright.backends import GPUTarget
-from tilewright.compiler import ASTSource, compile_many, far_compiler
+from tilewright.compiler import ASTSource, compile_jobs, compile_many, far_compiler
 from tilewright.runtime import AsyncCompileMode, Config, autotune, jit
 from tilewright.support import TilewrightWarning, errors, settings
 
@@ -215,6 +215,26 @@ def test_results_that_are_none_are_not_taken(result: object) -> None:
     with ThreadPoolExecutor(1) as pool, pytest.warns(TilewrightWarning, match="TW516"):
         (kernel,) = compile_many([(source(), CPU)], Wrong())
     assert contents(kernel) == contents(tilewright.compile(source(), CPU))
+
+
+def test_a_worker_without_memory_is_a_failure_of_the_worker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Unlike an error of the kernel, which is raised here without a warning."""
+
+    class Full(Executor):
+        def submit(self, fn: Any, /, *args: Any, **words: Any) -> Any:
+            return pool.submit(fn, *args)
+
+    def no_memory(*_: object) -> Any:
+        raise MemoryError("planted")
+
+    here = contents(tilewright.compile(source(), CPU))
+    monkeypatch.setattr(compile_jobs, "_compiled", no_memory)
+    with ThreadPoolExecutor(1) as pool, pytest.warns(TilewrightWarning) as caught:
+        (kernel,) = compile_many([(source(), CPU)], Full())
+    assert contents(kernel) == here
+    assert "(MemoryError: planted); it is compiled here [TW516]" in str(caught[0].message)
 
 
 def test_settings_travel(spawned: Executor) -> None:
