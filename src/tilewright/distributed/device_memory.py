@@ -36,8 +36,9 @@ def memory_of(tensor: Any) -> Memory:
         return Memory(device.type, device.index or 0, tensor.data_ptr(), size, dtype)
     if not isinstance(tensor, np.ndarray) or not tensor.flags.c_contiguous:
         raise errors.UnsupportedArgument("tensor", "value that is not a contiguous array")
-    address = tensor.__array_interface__["data"][0]
-    return Memory("cpu", 0, address, tensor.nbytes, str(tensor.dtype))
+    array: Any = tensor
+    address = array.__array_interface__["data"][0]
+    return Memory("cpu", 0, address, array.nbytes, str(array.dtype))
 
 
 def table_of(addresses: tuple[int, ...], tensor: Any) -> Any:

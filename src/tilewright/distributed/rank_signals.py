@@ -12,6 +12,11 @@ replay them. A slot belongs to one program of each rank at a time: programs of e
 each other, in any order of slots.
 """
 
+# The values of tile code have no Python types.
+# pyright: reportMissingParameterType=false, reportUnknownParameterType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from typing import Any
