@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -36,7 +36,7 @@ def memory_of(tensor: Any) -> Memory:
         return Memory(device.type, device.index or 0, tensor.data_ptr(), size, dtype)
     if not isinstance(tensor, np.ndarray) or not tensor.flags.c_contiguous:
         raise errors.UnsupportedArgument("tensor", "value that is not a contiguous array")
-    array: Any = tensor
+    array = cast("Any", tensor)
     address = array.__array_interface__["data"][0]
     return Memory("cpu", 0, address, array.nbytes, str(array.dtype))
 

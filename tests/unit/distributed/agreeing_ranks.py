@@ -11,6 +11,7 @@ of a launch in seconds.
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import time
@@ -19,14 +20,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-import torch.distributed as dist
-
 import tilewright as tw
 import tilewright.language as tl
 from tilewright.runtime import do_bench
 from tilewright.support import settings
 
+torch: Any = importlib.import_module("torch")
+dist: Any = importlib.import_module("torch.distributed")
 CONFIGS = [
     tw.Config({"BLOCK": block}, num_warps=warps)
     for block in (32, 64, 128, 256, 512, 1024, 2048)
@@ -62,7 +62,7 @@ class Bench:
     def __call__(self, fn: Callable[[], object], *, quantiles: Sequence[float]) -> list[float]:
         self.calls += 1
         self.fail(self.failures.pop(self.now, ""))
-        times = do_bench(fn, warmup=1, rep=3, quantiles=quantiles)
+        times: Any = do_bench(fn, warmup=1, rep=3, quantiles=quantiles)
         return [ms * self.slowness for ms in times]
 
     def fail(self, kind: str) -> None:
