@@ -63,7 +63,9 @@ class LaunchMisses:
     def variant(self, call: BoundCall, mode: str) -> Variant:
         """The variant to run. Errors: MissingVariant, and those of compiling."""
         cache = self._cache
-        kernel = cache.in_memory(call)
+        # in memory by other arguments: the worker finds that out
+        is_miss = mode == "generic" and not cache.is_warm(call)
+        kernel = None if is_miss else cache.in_memory(call)
         if call.outside and call.bounds:
             return self._outside(call, mode, kernel)
         if kernel is not None and (mode != "generic" or kernel.is_loaded):

@@ -165,6 +165,15 @@ class TupleKey(tuple[object, ...]):
 Key = Spec | int | None | Constant | TupleKey
 
 
+def on_any_device(key: Key) -> Key:
+    """A part of a launch key without the device of arrays, and whether they are read-only."""
+    if isinstance(key, Spec):
+        return spec(key.type, key.divisor, sign=key.sign)
+    if isinstance(key, TupleKey):
+        return type(key)((key.kind, *map(on_any_device, key.items)))
+    return key
+
+
 def run_time_pairs(keys: Sequence[Key], items: Sequence[Any]) -> Iterator[tuple[Spec, Any]]:
     """The run-time arguments, tuples flattened, each with its item of `items`."""
     for key, item in zip(keys, items, strict=True):

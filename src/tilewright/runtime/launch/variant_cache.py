@@ -25,7 +25,14 @@ from tilewright.compiler import (
 )
 from tilewright.frontend.python import Dependencies, KernelSignature, dependencies
 from tilewright.language import DeviceFunction
-from tilewright.runtime.arguments.key_rules import MOCK, Key, Spec, TupleKey, run_time_pairs
+from tilewright.runtime.arguments.key_rules import (
+    MOCK,
+    Key,
+    Spec,
+    TupleKey,
+    on_any_device,
+    run_time_pairs,
+)
 from tilewright.runtime.launch.bound_call import BoundCall
 from tilewright.runtime.launch.compile_hooks import CompileSkipped, Variation
 from tilewright.runtime.launch.launch_options import IR_OVERRIDE
@@ -257,6 +264,7 @@ class VariantCache:
         self._dependencies: Dependencies | None = None
         self._own_globals: UsedGlobals | None = None
         self._declared = set[str]()
+        self._warm = set[tuple[object, ...]]()
         self.bounds: dict[str, Bounds] = {}
         self.on_miss: str | None = None
         self.misses: Misses | None = None
@@ -300,6 +308,7 @@ class VariantCache:
     def compiled(self, call: BoundCall) -> CompiledKernel:
         """The kernel that a launch needs; it is not loaded."""
         kernel = self._compiled(call, is_warmup=True)
+        self._warm.add(_warm_key(call))
         self._evict(kernel)
         return kernel
 
@@ -321,6 +330,10 @@ class VariantCache:
         if variant is not None:
             return RecordedLaunch(call, variant)
         return None if self.misses is None else self.misses.recorded(call)
+
+    def is_warm(self, call: BoundCall) -> bool:
+        """Whether the kernel of a launch was compiled before, by arguments like these; quickly."""
+        return _warm_key(call) in self._warm
 
     def in_memory(self, call: BoundCall) -> CompiledKernel | None:
         """The kernel that a launch needs, if it is compiled; it may not be loaded."""
@@ -500,6 +513,12 @@ class VariantCache:
         if recorder is not None:
             recorder.record(VariantAdded(call.kernel, difference(now, self.seen)))
         self.seen.append(now)
+
+
+def _warm_key(call: BoundCall) -> tuple[object, ...]:
+    """The launch key, of arrays on any device."""
+    count = len(call.keys)
+    return (*map(on_any_device, call.keys), *call.key[count : count + len(call.keywords)])
 
 
 def _checking(kernel: str, backend: Backend, options: CommonOptions, check: str) -> CommonOptions:
