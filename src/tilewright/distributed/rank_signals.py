@@ -12,11 +12,6 @@ replay them. A slot belongs to one program of each rank at a time: programs of e
 each other, in any order of slots.
 """
 
-# The values of tile code have no Python types.
-# pyright: reportMissingParameterType=false, reportUnknownParameterType=false
-# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
-# pyright: reportUnknownVariableType=false
-
 from __future__ import annotations
 
 from typing import Any
@@ -96,19 +91,19 @@ def _int32(device: object) -> Any:
 
 
 @jit
-def last_epoch(pad, slot):
+def last_epoch(pad: Any, slot: Any):
     """The epoch of a slot at the start of a kernel: the number of its barriers so far."""
     return tl.load(pad + (slot + 1) * _PAD)
 
 
 @jit
-def keep_epoch(pad, slot, epoch):
+def keep_epoch(pad: Any, slot: Any, epoch: Any):
     """Store the epoch of a slot for the next launch; every kernel does so after its barriers."""
     tl.store(pad + (slot + 1) * _PAD, epoch)
 
 
 @jit
-def signal(table, slot, rank, epoch, WORLD: tl.constexpr, LANES: tl.constexpr):  # noqa: N803
+def signal(table: Any, slot: Any, rank: Any, epoch: Any, WORLD: tl.constexpr, LANES: tl.constexpr):  # noqa: N803
     """Signal an epoch of a slot to all ranks, after all earlier accesses of this program.
 
     LANES: WORLD rounded up to a power of two."""
@@ -119,7 +114,9 @@ def signal(table, slot, rank, epoch, WORLD: tl.constexpr, LANES: tl.constexpr): 
 
 
 @jit
-def wait(pad, slot, epoch, timeout_ns, WORLD: tl.constexpr, LANES: tl.constexpr):  # noqa: N803
+def wait(
+    pad: Any, slot: Any, epoch: Any, timeout_ns: Any, WORLD: tl.constexpr, LANES: tl.constexpr
+):  # noqa: N803
     """Wait until all ranks have signalled an epoch of a slot.
 
     After a timeout it returns as well, as do all later waits; word 0 of the pad is then 1 + the
@@ -141,7 +138,7 @@ def wait(pad, slot, epoch, timeout_ns, WORLD: tl.constexpr, LANES: tl.constexpr)
 
 
 @jit
-def barrier(pad, table, slot, rank, epoch, timeout_ns,
+def barrier(pad: Any, table: Any, slot: Any, rank: Any, epoch: Any, timeout_ns: Any,
             WORLD: tl.constexpr, LANES: tl.constexpr):  # fmt: skip  # noqa: N803
     """Wait for the programs of a slot on all ranks, which have reached an epoch.
 
@@ -152,7 +149,7 @@ def barrier(pad, table, slot, rank, epoch, timeout_ns,
 
 @jit
 def barrier_kernel(
-    pad, table, slot, timeout_ns,
+    pad: Any, table: Any, slot: Any, timeout_ns: Any,
     RANK: tl.constexpr, WORLD: tl.constexpr, LANES: tl.constexpr,  # noqa: N803
 ):  # fmt: skip
     """A barrier of all ranks, by one program."""
