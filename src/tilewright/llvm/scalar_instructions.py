@@ -88,7 +88,7 @@ def _divide(code: Code, op: Op, operands: list[Val]) -> Val:
 
 
 _EXACT_BITS = 32
-"""Of integers whose quotients are exact in doubles."""
+"""The most bits of integers whose quotients are exact in doubles."""
 
 
 def divide_integers(
