@@ -15,7 +15,7 @@ from dataclasses import field
 from functools import partial
 
 from tilewright.aot.misses import prepare
-from tilewright.aot.spec import KernelSpec
+from tilewright.aot.spec import KernelSpec, current_device
 from tilewright.aot.variants import generic_of
 from tilewright.backends import GPUTarget
 from tilewright.compiler import (
@@ -100,7 +100,7 @@ def _compiled(
     terminal: object,
 ) -> list[CompiledKernel]:
     """The first variant is compiled here: its size gives that of all."""
-    first = _compiled_here(specs[0], target)
+    first = _compiled_here(specs[0], target, current_device())
     total = stored_bytes(first) * len(specs)
     names = ", ".join(dict.fromkeys(spec.kernel.__name__ for spec in specs))
     print(f"tilewright: {names}: {len(specs)} variants, about {_size(total)}", file=sys.stderr)
@@ -112,7 +112,9 @@ def _compiled(
 def _all_compiled(
     specs: Sequence[KernelSpec], executor: Executor | None, target: GPUTarget | None, step: Step
 ) -> list[CompiledKernel]:
-    calls = [partial(_compiled_here, spec, target) for spec in specs]
+    # of this thread: threads of an executor have another one
+    device = current_device()
+    calls = [partial(_compiled_here, spec, target, device) for spec in specs]
     if executor is not None:
         calls = [future.result for future in start_compilations(calls, executor)]
     kernels = list[CompiledKernel]()
@@ -122,8 +124,8 @@ def _all_compiled(
     return kernels
 
 
-def _compiled_here(spec: KernelSpec, target: GPUTarget | None) -> CompiledKernel:
-    return spec.compile_for_launches() if target is None else spec.compile(target)
+def _compiled_here(spec: KernelSpec, target: GPUTarget | None, device: str) -> CompiledKernel:
+    return spec.compile_for_launches(device) if target is None else spec.compile(target)
 
 
 def _check_count(specs: Sequence[KernelSpec], yes: bool) -> None:

@@ -119,10 +119,13 @@ class KernelSpec:
         source = self.kernel.variant_cache.source_of(call)
         return source.lower(frontend_options(backend, options, backend.target()))
 
-    def compile_for_launches(self) -> CompiledKernel:
-        """The variant as launches on the current device find it in memory; it is not loaded."""
+    def compile_for_launches(self, device: str | None = None) -> CompiledKernel:
+        """The variant as launches on a device find it in memory; it is not loaded.
+
+        device: as arrays name it; default: the current one of this thread
+        """
         backend = driver.active.backend
-        call = self.call(backend).on(backend, _current_device(backend))
+        call = self.call(backend).on(backend, current_device() if device is None else device)
         kernel = self.kernel.variant_cache.compiled(call)
         if self.options.get(OVERLAP) and kernel.in_order is not None:
             return kernel.in_order()
@@ -140,8 +143,10 @@ class KernelSpec:
         return self.call(driver.active.backend).signature.args
 
 
-def _current_device(backend: Backend) -> str:
-    """The current device, as arrays have it; each device has its own loaded kernels."""
+def current_device() -> str:
+    """The current device of this thread, as arrays name it; each device has its own loaded
+    kernels."""
+    backend = driver.active.backend
     if backend.memory is None or not backend.available():
         return ""
     index, _ = backend.memory.current()

@@ -17,7 +17,7 @@ import pytest
 import tilewright
 import tilewright.language as tl
 from tests.unit.aot.kernels import plain, scale, shifted
-from tilewright.aot import KernelSpec, Precompiled
+from tilewright.aot import KernelSpec, Precompiled, compile_variants
 from tilewright.backends import GPUTarget
 from tilewright.runtime import JITFunction
 from tilewright.support import errors, kernel_hooks, settings
@@ -177,6 +177,27 @@ def test_threads_compile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         assert count.compiled.count(threading.get_ident()) == 1
 
 
+def test_threads_compile_for_the_device_of_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads of an executor have a current device of their own."""
+    caller = threading.get_ident()
+
+    def by_thread() -> str:
+        return "" if threading.get_ident() == caller else "cuda:7"
+
+    devices = list[str]()
+
+    def noted(self: KernelSpec, device: str | None = None) -> Any:
+        devices.append(by_thread() if device is None else device)
+        return compile_(self, "")
+
+    compile_ = KernelSpec.compile_for_launches
+    monkeypatch.setattr(compile_variants, "current_device", by_thread)
+    monkeypatch.setattr(KernelSpec, "compile_for_launches", noted)
+    with ThreadPoolExecutor(2) as pool:
+        new_scale().precompile(**DECLARED, BLOCK=16, executor=pool)
+    assert devices == [""] * 5
+
+
 class FarExecutor(Executor):
     """Runs jobs at once, and notes them."""
 
@@ -226,7 +247,8 @@ def test_overlapping_arguments_are_declared_as_an_option(monkeypatch: pytest.Mon
 def test_each_device_has_its_own_variants(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = JITFunction(scale.fn)
     for index in (0, 1):
-        monkeypatch.setattr("tilewright.aot.spec._current_device", lambda _, i=index: f"cuda:{i}")
+        name = "tilewright.aot.compile_variants.current_device"
+        monkeypatch.setattr(name, lambda i=index: f"cuda:{i}")
         kernel.precompile(x="*fp32:16", n=16, factor=2.0, BLOCK=16)
     assert len(kernel.variant_cache.kernels.made) == 4
 
