@@ -27,6 +27,7 @@ from tilewright.support.data_class import dataclass
 from tilewright.support.disk_cache import (
     INDEX,
     MEGABYTE,
+    Documents,
     OpenFolder,
     cache_folder,
     in_cache_folder,
@@ -48,6 +49,7 @@ _SOURCES = (".py", ".lark", ".ll")
 """Suffixes of the package's files that affect compilation."""
 APART = ("aot", "eager", "interp", "kernels", "testing", "tools", "triton_alias")
 """Packages, apart from other backends, that do not affect compilation: not part of a key."""
+_CONTENTS = Documents("native")
 _TRIES = 3
 """Attempts to read an entry that another process replaces."""
 
@@ -222,7 +224,17 @@ def package_version(backend: str = "") -> str:
 
 @cache
 def package_content(backend: str = "") -> str:
-    """`package_version` by the contents of the files: equal on all machines, but slower."""
+    """`package_version` by the contents of the files: equal on all machines, but slower, so it is
+    kept on disk."""
+    name = f"content-{package_version(backend)[:32]}"
+    known = _CONTENTS.read(name)
+    if known is None:
+        known = {"sha256_of_content": _content_hash(backend)}
+        _CONTENTS.write(name, known)
+    return str(known["sha256_of_content"])
+
+
+def _content_hash(backend: str) -> str:
     root, apart = _root_and_apart(backend)
     digest = hashlib.sha256()
     for path in sorted(entry.path for entry in _source_files(root, apart)):

@@ -64,6 +64,32 @@ def test_one_machine_compiles_and_the_others_pull(machines: list[Machine]) -> No
             assert not machine.compile()[1]
 
 
+def test_file_systems_of_fsspec_share(tmp_path: Path) -> None:
+    pytest.importorskip("fsspec")
+    url = f"memory:/{tmp_path}"
+    assert Machine(tmp_path / "a", url).compile()[1]
+    assert not Machine(tmp_path / "b", url).compile()[1]
+
+
+def test_redis_servers_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    redis = pytest.importorskip("redis")
+    fakeredis = pytest.importorskip("fakeredis")
+    server = fakeredis.FakeServer()
+    monkeypatch.setattr(
+        redis.Redis, "from_url", lambda url, **words: fakeredis.FakeRedis(server=server)
+    )
+    url = f"redis://{tmp_path.name}:1/0"
+    assert Machine(tmp_path / "a", url).compile()[1]
+    assert not Machine(tmp_path / "b", url).compile()[1]
+
+
+def test_a_package_that_is_missing_costs_nothing_but_a_warning(tmp_path: Path) -> None:
+    machine = Machine(tmp_path / "a", f"nosuchscheme://{tmp_path.name}/x")
+    with pytest.warns(TilewrightWarning, match="kernels are compiled here"):
+        for block in range(12):
+            machine.compile(16 << block)
+
+
 def test_a_damaged_object_is_refused_compiled_and_replaced(
     machines: list[Machine], tmp_path: Path
 ) -> None:
