@@ -62,7 +62,7 @@ class _Answer:
     def run(self, call: Callable[[], Any]) -> None:
         try:
             self.value = call()
-        except Exception as problem:  # of a storage: any
+        except synchronous(Exception) as problem:  # of a storage: any
             self.problem = problem
         self.done.set()
 
@@ -234,7 +234,7 @@ class RemoteTier:
     def _write(self, write: Callable[[Storage], object], size: int) -> None:
         try:
             write(self._opened())
-        except Exception as problem:
+        except synchronous(Exception) as problem:
             self.warn(f"cannot write to the remote cache {self.url}: {problem!r}")
         with self._lock:
             self._waiting -= size
