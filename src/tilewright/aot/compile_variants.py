@@ -69,7 +69,7 @@ def precompile(
     `rich.console.Console` for the progress. Errors: TooManyVariants, and those of compiling.
     """
     wanted = list(specs)
-    generic = _unique(map(generic_of, wanted))
+    generic = [spec for spec in _unique(map(generic_of, wanted)) if _lowers(spec)]
     ordered = _unique([*generic, *wanted])
     kernels = list[CompiledKernel]()
     if ordered:
@@ -77,10 +77,22 @@ def precompile(
         kernels = _compiled(ordered, executor, target, terminal)
     if target is None:
         load_once(kernels)
+        for spec in generic:
+            if spec.kernel.on_miss == "generic":
+                spec.add_variant()
         for kernel, spec in {spec.kernel: spec for spec in ordered}.items():
             kernel.variant_cache.declare(bounds_of(s for s in wanted if s.kernel is kernel))
             prepare(spec)
     return Precompiled(tuple(ordered), tuple(kernels), len(generic), _groups(ordered, kernels))
+
+
+def _lowers(spec: KernelSpec) -> bool:
+    """Whether a variant without facts exists: not if an integer has to be a constant."""
+    try:
+        spec.lower()
+    except errors.CompilationError:
+        return False
+    return True
 
 
 def load_once(kernels: Sequence[CompiledKernel]) -> None:

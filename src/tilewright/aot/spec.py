@@ -21,7 +21,7 @@ from tilewright.compiler import (
 )
 from tilewright.frontend.python import ArgSpec
 from tilewright.ir import Module
-from tilewright.runtime import BoundCall, JITFunction, KernelParam, Stated, driver
+from tilewright.runtime import BoundCall, JITFunction, KernelParam, Stated, driver, placed_call
 from tilewright.support import errors
 from tilewright.support.data_class import dataclass
 
@@ -130,6 +130,12 @@ class KernelSpec:
         if self.options.get(OVERLAP) and kernel.in_order is not None:
             return kernel.in_order()
         return kernel
+
+    def add_variant(self) -> None:
+        """Make the variant of launches with arrays on the current device, which find it at once."""
+        backend = driver.active.backend
+        placed = placed_call(self.call(backend), current_device() or backend.target().backend)
+        self.kernel.variant_cache.add_variant(placed)
 
     @property
     def launch_key(self) -> tuple[object, ...]:

@@ -36,7 +36,7 @@ from tilewright.runtime.jit import InterpretedFunction, JITFunction, jit
 from tilewright.runtime.kernel_interface import KernelInterface
 from tilewright.runtime.launch.bound_call import BoundCall, argument_spec
 from tilewright.runtime.launch.compile_hooks import JitFunctionInfo
-from tilewright.runtime.launch.generic_call import detached_call, generic_call
+from tilewright.runtime.launch.generic_call import detached_call, generic_call, placed_call
 from tilewright.runtime.launch.recompile_log import difference
 from tilewright.runtime.launch.variant_cache import RecordedLaunch, Variant, VariantCache
 from tilewright.runtime.launch_hooks import (
@@ -125,6 +125,7 @@ __all__ = [
     "launch_enter",
     "mocked",
     "launch_exit",
+    "placed_call",
     "profiled_launches",
     "next_power_of_2",
     "register_clock",

@@ -60,6 +60,8 @@ def test_launches_are_served_without_facts_until_the_variant_is_loaded(
     with settings().cache.scope(dir=tmp_path):
         kernel = new_scale("generic")
         generic = kernel.warmup("*fp32", "i32", "fp32", BLOCK=32)
+        (ready,) = kernel.variant_cache.by_key.values()
+        assert ready.kernel is generic
         events = ListRecorder()
         with counted(monkeypatch) as count, recording(events):
             used = set[str]()
@@ -305,6 +307,7 @@ def test_a_variant_that_does_not_compile_leaves_the_other_one(tmp_path: Any) -> 
         tl.store(x + tl.arange(0, 4 * n), 1.0)  # a constant only if n is 1
 
     x = np.zeros(8, "f")
+    assert only_one.precompile(x=x, n=1).generic == 0
     only_one[(1,)](x, 1)
     assert x.tolist() == [1] * 4 + [0] * 4
     with pytest.raises(errors.CompilationError):

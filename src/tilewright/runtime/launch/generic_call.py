@@ -41,6 +41,21 @@ def detached_call(call: BoundCall) -> BoundCall:
     return detached
 
 
+def placed_call(call: BoundCall, device: str) -> BoundCall:
+    """The same launch of stated arguments, as with arrays on a device."""
+
+    def placed(key: Key) -> Key:
+        if isinstance(key, Spec):
+            return key if key.device == "" else spec(key.type, key.divisor, device, sign=key.sign)
+        if isinstance(key, TupleKey):
+            return type(key)((key.kind, *map(placed, key.items)))
+        return key
+
+    other = replace(call).on(call.backend, device)
+    vars(other)["_specialized"] = [*map(placed, call.keys)], call.values
+    return other
+
+
 def _without_facts(rule: KeyRule) -> KeyRule:
     def key(value: Any) -> Handled:
         found, passed = rule.key(value)
