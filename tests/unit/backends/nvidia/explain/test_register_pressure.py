@@ -1,5 +1,7 @@
 """Explanations name the tiles that hold registers, by the model that passes use."""
 
+from typing import Any
+
 import tilewright.language as tl
 from tilewright import jit
 from tilewright.backends import GPUTarget, StageContext, backend_named
@@ -32,12 +34,12 @@ def waits(x, y, n):
     tl.store(y + 4096 + at, large)
 
 
-def laid_out(kernel: object) -> Function:
+def laid_out(kernel: Any) -> Function:
     """A kernel with the layouts of 4 warps, in which a tile of 4,096 takes 32 registers."""
     backend, target = backend_named("cuda"), GPUTarget("cuda", 90, 32)
     options = options_of(backend, {"num_warps": 4})
     source = ASTSource(kernel, {"x": "*fp32", "y": "*fp32", "n": "i32"}, {})
-    made = source.lower(frontend_options(backend, options, target))
+    made: Any = source.lower(frontend_options(backend, options, target))
     context = StageContext(target, options, {"name": ""})
     for stage in backend.stages[:2]:
         made = stage.run(made, context)
