@@ -22,6 +22,7 @@ from tilewright.distributed import device_memory
 from tilewright.distributed.rank_groups import Group, group_of
 from tilewright.distributed.shared_arrays import mapped_segment, segment_of
 from tilewright.support import errors
+from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 
 Offer = dict[str, Any]
@@ -148,7 +149,7 @@ def _mapped(ranks: Group, peer: int, offers: list[Offer]) -> tuple[int, object]:
     fd, size, offset = offer["file"]
     try:
         memory = mapped_segment(offer["pid"], fd, size)
-    except OSError as error:
+    except synchronous(OSError) as error:
         problem = f"process {offer['pid']} has no such memory: {error.strerror}"
         raise errors.UnmappedPeer(ranks.rank, peer, problem) from None
     start = np.frombuffer(memory, np.uint8).__array_interface__["data"][0]

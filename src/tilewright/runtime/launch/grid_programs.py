@@ -28,6 +28,7 @@ from tilewright.runtime.launch.native_dispatch_structures import (
     GridStep,
 )
 from tilewright.runtime.launch.native_memory import Memory
+from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
 
 _OPERATORS = {"+": "add", "-": "subtract", "*": "multiply", "//": "divide", "%": "remainder"}
@@ -278,7 +279,7 @@ def grid_program(grid: FunctionType, memory: Memory) -> GridProgram:
         (parameter,) = _parameters(grid.__code__)
         translation = _Translation(grid, {parameter: _Arguments()}, [])
         return _program(grid, translation.result(), translation.checks, memory)
-    except (_Untranslatable, KeyError, ValueError, IndexError, StopIteration):
+    except synchronous(_Untranslatable, KeyError, ValueError, IndexError, StopIteration):
         return GridProgram(code=memory.object(grid.__code__))
 
 
