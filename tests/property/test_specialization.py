@@ -116,7 +116,9 @@ def test_words_unite_no_two_keys(place: int) -> None:
     """Arguments with the same words have the same key, and machine code describes most."""
     keys: dict[bytes, object] = {}
     left = []
-    for sample in SAMPLES:
+    # an array is no constexpr
+    arrays_too = KERNEL.arg_names[place] != "constant"
+    for sample in (one for one in SAMPLES if arrays_too or not isinstance(one, np.ndarray)):
         args: list[object] = [2, 2, 2, 2]
         args[place] = sample
         words = words_of(*args)

@@ -96,7 +96,7 @@ def test_processes_share_a_file(tmp_path: Path) -> None:
 
     def run(_: int) -> int:
         program = [sys.executable, "-c", PROGRAM]
-        return subprocess.run(program, env=environment, timeout=100, check=False).returncode
+        return subprocess.run(program, env=environment, check=False).returncode
 
     with ThreadPoolExecutor() as pool:
         assert list(pool.map(run, range(2))) == [0, 0]
