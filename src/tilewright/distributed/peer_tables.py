@@ -145,7 +145,8 @@ def _mapped(ranks: Group, peer: int, offers: list[Offer]) -> tuple[int, object]:
     if offer["kind"] != "cpu":
         return device_memory.mapped(ranks, peer, own, offer)
     if offer["pid"] == own["pid"]:
-        return offer["address"], None
+        segment = segment_of(offer["address"])
+        return offer["address"], segment and segment.memory()
     fd, size, offset = offer["file"]
     try:
         memory = mapped_segment(offer["pid"], fd, size)

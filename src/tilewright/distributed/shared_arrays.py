@@ -25,11 +25,13 @@ from tilewright.support.data_class import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A mapped file in memory. start: its address; fd: its descriptor in this process"""
+    """A mapped file in memory. start: its address; fd: its descriptor in this process; memory:
+    what keeps it mapped"""
 
     start: int
     size: int
     fd: int
+    memory: weakref.ref[mmap.mmap]
 
 
 _segments: list[Segment] = []
@@ -84,7 +86,7 @@ def _new_segment(size: int, group: Group) -> mmap.mmap:
     os.ftruncate(fd, size)
     memory = mmap.mmap(fd, size)
     start = np.frombuffer(memory, np.uint8).__array_interface__["data"][0]
-    segment = Segment(start, size, fd)
+    segment = Segment(start, size, fd, weakref.ref(memory))
     _segments.append(segment)
     _segments.sort(key=lambda segment: segment.start)
     weakref.finalize(memory, _forget, segment)

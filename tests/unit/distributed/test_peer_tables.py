@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 
@@ -40,8 +43,9 @@ def test_an_ended_process_has_no_memory(tmp_path: Path) -> None:
         from tilewright.distributed import shared_arrays
         x = zeros(4, "float32", group)
         if rank == 1:
+            mapped = shared_arrays._segments[0]
             shared_arrays._segments[0] = shared_arrays.Segment(
-                shared_arrays._segments[0].start, 16, 4000)
+                mapped.start, 16, 4000, mapped.memory)
         peers(x, group)
         """,
         2,
@@ -49,3 +53,25 @@ def test_an_ended_process_has_no_memory(tmp_path: Path) -> None:
     assert len(set(printed)) == 1
     assert "rank 0 cannot access the tensor of rank 1: process" in printed[0]
     assert "has no such memory: No such file or directory" in printed[0]
+
+
+def test_the_memory_of_a_thread_that_ended_stays_mapped() -> None:
+    ended = Event()
+
+    def other(group: ThreadGroup) -> None:
+        shared = zeros(1 << 20, "int32", group)
+        shared[:] = 7
+        peers(shared, group)
+
+    def reader(group: ThreadGroup) -> int:
+        found = peers(zeros(1 << 20, "int32", group), group)
+        assert ended.wait(30)
+        return int(found.view(1).sum())
+
+    first, second = ThreadGroup.ranks(2)
+    with ThreadPoolExecutor(2) as pool:
+        read = pool.submit(reader, first)
+        pool.submit(other, second).result()
+        gc.collect()
+        ended.set()
+        assert read.result() == 7 << 20
