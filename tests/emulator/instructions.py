@@ -161,7 +161,10 @@ def _atomic(match: re.Match[str], args: list[str]) -> Made:
     signed = {"s": "i", "u": "u", "b": "u"}
     dtype = np.dtype(_ATOMIC_TYPES.get(suffix) or f"{signed.get(suffix[0], 'u')}{size}")
     address, sources = args[1].strip("[]"), args[2:]
-    sets_flag = kind in ("cas", "exch") and bool(re.search(r"\.(release|acq_rel)\.", match[0]))
+    # A swap of 16 bits is one try of an update: other warps' tries of it are no earlier accesses.
+    is_try = kind == "cas" and suffix == "b16"
+    releases = bool(re.search(r"\.(release|acq_rel)\.", match[0]))
+    sets_flag = kind in ("cas", "exch") and releases and not is_try
 
     def run(r: Registers) -> None:
         m = r.m
@@ -549,7 +552,9 @@ _VECTOR = r"(?:\.v(?P<count>\d))?\.[bufs](?P<bits>\d+)"
 
 INSTRUCTIONS: list[tuple[str, Callable[[re.Match[str], list[str]], Made]]] = [
     (
-        r"(?P<word>ld|st)\.(?:relaxed|acquire|release)\.(?:cta|gpu|sys)\.global\.b(?P<bits>\d+)",
+        # volatile is relaxed (PTX ISA, "Memory Consistency Model")
+        r"(?P<word>ld|st)\.(?:volatile|(?:relaxed|acquire|release)\.(?:cta|gpu|sys))"
+        r"\.global\.b(?P<bits>\d+)",
         _ordered_access,
     ),
     (rf"ld{_HINTS}\.(?P<space>global|shared){_HINTS}{_VECTOR}", _load),

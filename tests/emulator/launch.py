@@ -193,5 +193,6 @@ def emulated_backend(name: str, capability: int) -> Backend:
         load=Emulated,
         available=lambda: True,
         target=lambda: GPUTarget("cuda", capability, 32),
+        device_name=lambda: f"emulated sm_{capability}",
         artifacts={},
     )

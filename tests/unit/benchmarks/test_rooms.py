@@ -4,7 +4,7 @@ import grimp
 import pytest
 
 ROOMS = {"cpu", "gpu", "torch", "compile_time"}
-SHARED = {"harness", "checks", "event_clock", "worker_process", "keep_results"}
+SHARED = {"harness", "checks", "event_clock", "worker_process", "keep_results", "serving"}
 LAYERS = (ROOMS, {"compared_rows"}, SHARED, {"triton_twins"}, {"kernels"})
 
 
