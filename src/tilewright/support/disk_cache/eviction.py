@@ -44,8 +44,8 @@ class Eviction:
         """Whether the latest scan is too old. The stamp is renewed, so only one caller scans."""
         stamp = self.root / STAMP
         with suppress(OSError):
-            # a negative age means that the clock was set back; a scan renews the stamp
-            if 0 <= time.time() - stamp.stat().st_mtime < _SCAN_SECONDS:
+            # far in the future, the clock was set back: a scan renews the stamp
+            if -_SKEW_SECONDS <= time.time() - stamp.stat().st_mtime < _SCAN_SECONDS:
                 return False
         with suppress(OSError):
             # before the scan, so that other processes which write during it do not scan as well
