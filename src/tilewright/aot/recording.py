@@ -13,7 +13,6 @@ import os
 import tempfile
 import warnings
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from tilewright.aot.spec import KernelSpec
@@ -43,12 +42,7 @@ class Recording:
         self._kernel.add_pre_run_hook(self._note)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Write the file, if there is one. Errors: OSError, InvalidSpec."""
         self._kernel.pre_run_hooks.remove(self._note)
         if self._path is not None:
@@ -58,11 +52,6 @@ class Recording:
         call = self._kernel.bind(*args, **keywords)
         if call.key not in self._found:
             self._found[call.key] = KernelSpec.of_call(self._kernel, call)
-
-
-def record_launches(kernel: JITFunction, path: str | Path | None) -> Recording:
-    """A block that records the launches of a kernel."""
-    return Recording(kernel, path)
 
 
 _written: set[tuple[Path, str]] = set()

@@ -16,7 +16,7 @@ from concurrent.futures import Executor, Future
 from typing import IO, Any, cast
 
 from tilewright.compiler import run_job
-from tilewright.support import ForkLock, environment_with
+from tilewright.support import ForkLock, environment_of_python
 from tilewright.support.asynchronous_exceptions import suppress, synchronous
 
 _SERVE = "from tilewright.aot.worker_process import serve; serve()"
@@ -69,12 +69,11 @@ class WorkerProcess(Executor):
             # the pipes of a forked process are those of its parent
             if owner == os.getpid() and process.poll() is None:
                 return process
-        folders = os.pathsep.join(filter(None, sys.path))
         process = subprocess.Popen(
             [sys.executable, "-c", _SERVE],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**environment_with(), "PYTHONPATH": folders},
+            env=environment_of_python(),
         )
         self._running = os.getpid(), process
         atexit.register(self.stop)

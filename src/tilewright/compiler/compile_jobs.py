@@ -81,7 +81,7 @@ def job_text(work: Compilation) -> str:
         _VERSIONS: versions(work.backend, work.target),
         "target": asdict(work.target),
         "options": asdict(work.options),
-        "settings": _settings_in_key(),
+        "settings": settings().in_key(),
         "facts": facts,
         "name": source.name,
         "source": ir.print_module(module, locations=True),
@@ -186,15 +186,6 @@ def _frozen(value: object) -> Any:
     return tuple(map(_frozen, cast("list[object]", value))) if isinstance(value, list) else value
 
 
-def _settings_in_key() -> dict[str, dict[str, Any]]:
-    """The settings that change generated code."""
-    return {
-        name: {one.name: getattr(group, one.name) for one in group.all() if one.in_key}
-        for name, group in settings().groups()
-        if any(one.in_key for one in group.all())
-    }
-
-
 @contextmanager
 def _as_there(wanted: Mapping[str, Mapping[str, Any]]) -> Generator[None]:
     """A block with the settings of a job, for one thread at a time: settings are those of all."""
@@ -209,7 +200,3 @@ def main() -> None:
     """Do the job of the standard input: in a process that a crash of the compiler ends alone."""
     result = run_job(sys.stdin.buffer.read().decode())
     sys.stdout.buffer.write(result)
-
-
-if __name__ == "__main__":
-    main()

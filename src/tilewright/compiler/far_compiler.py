@@ -9,12 +9,10 @@ kernel that crashes the compiler ends that process, not this one.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import warnings
 from concurrent.futures import Executor, ThreadPoolExecutor
-from types import TracebackType
 from typing import Self
 
 from tilewright.compiler.compile import Compilation, compile_elsewhere
@@ -23,7 +21,7 @@ from tilewright.compiler.kernel_store import Entry
 from tilewright.support import (
     TilewrightError,
     TilewrightWarning,
-    environment_with,
+    environment_of_python,
     errors,
     kernel_hooks,
     usable_cpus,
@@ -46,12 +44,7 @@ class FarCompiler:
         self._before = compile_elsewhere.set(self)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         compile_elsewhere.reset(self._before)
 
     def __call__(self, work: Compilation) -> Entry | None:
@@ -89,10 +82,9 @@ def _entry(result: Entry | Failed) -> Entry | None:
 
 
 def _compiled_by_child(work: Compilation, job: str) -> Entry | None:
-    environment = {**environment_with(), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     done = subprocess.run(
         [sys.executable, "-c", _CHILD],
-        input=job.encode(), capture_output=True, env=environment, check=False,
+        input=job.encode(), capture_output=True, env=environment_of_python(), check=False,
     )  # fmt: skip
     try:
         return _entry(read_result(work, done.stdout))

@@ -9,7 +9,7 @@ from typing import Any
 from tilewright.runtime.launch.variant_cache import VariantCache
 from tilewright.support import ON_MISS, errors, function_late, settings, user_boundary
 
-_record = function_late("tilewright.aot.recording:record_launches")
+_record = function_late("tilewright.aot.recording:Recording")
 _variants = function_late("tilewright.aot.variants:variants_of")
 _precompile = function_late("tilewright.aot.compile_variants:precompile")
 

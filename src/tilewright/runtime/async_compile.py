@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from concurrent.futures import Executor, Future
 from contextvars import ContextVar
-from types import TracebackType
 from typing import Any, Self
 
 from tilewright import compiler
@@ -87,12 +86,7 @@ class AsyncCompileMode:
         active_mode.set(self)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _kind: object, error: object, _traceback: object) -> None:
         """Wait for all kernels."""
         active_mode.set(None)
         for kernel in self.future_kernels.values():

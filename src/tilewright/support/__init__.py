@@ -50,6 +50,7 @@ from .settings_table import (
     ON_MISS,
     Settings,
     environment_flag,
+    environment_of_python,
     environment_text,
     environment_with,
     set_environment,

@@ -10,6 +10,7 @@ that change generated code are part of `Settings.cache_key`.
 """
 
 import os
+import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -166,6 +167,11 @@ def environment_flag(variable: str, default: bool | None = False) -> bool | None
 def environment_with(**defaults: str) -> dict[str, str]:
     """The environment for a new process, with variables for settings that are not set."""
     return {**defaults, **os.environ}
+
+
+def environment_of_python() -> dict[str, str]:
+    """The environment for a new process of this Python, which finds the modules of this one."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
 def set_environment(variable: str, text: str | None) -> None:
@@ -518,13 +524,19 @@ class Settings:
         """Name and object of each group."""
         return iter(vars(self).items())
 
+    def in_key(self) -> dict[str, dict[str, object]]:
+        """The values of all settings that change generated code, by group and name."""
+        return {
+            name: {one.name: getattr(group, one.name) for one in group.all() if one.in_key}
+            for name, group in self.groups()
+        }
+
     def cache_key(self) -> str:
         """The values of all settings that change generated code, as one line of text."""
         return ";".join(
-            f"{name}.{setting.name}={getattr(group, setting.name)}"
-            for name, group in self.groups()
-            for setting in group.all()
-            if setting.in_key
+            f"{group}.{name}={value}"
+            for group, values in self.in_key().items()
+            for name, value in values.items()
         )
 
 
