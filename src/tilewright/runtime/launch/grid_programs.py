@@ -9,7 +9,6 @@ instruction, and any Python version with others, leaves the function to Python.
 
 from __future__ import annotations
 
-import builtins
 import dis
 import inspect
 import sys
@@ -153,7 +152,7 @@ class _Translation:
         holder: Any = self.fn.__globals__
         if name not in holder:
             self.checks.append(("in_dict", holder, name, _ABSENT))
-            holder = vars(builtins)
+            holder = self.fn.__builtins__
         self._load_item(holder, name)
 
     def _load_attribute(self, instruction: dis.Instruction) -> None:

@@ -126,6 +126,16 @@ def test_a_builtin_function_that_is_hidden_by_a_global(monkeypatch: pytest.Monke
     assert out.tolist() == [4, 1, 1]
 
 
+def test_builtin_functions_are_those_of_the_grid_function() -> None:
+    names: dict[str, Any] = {"__builtins__": {"max": lambda a, b: a + b}}
+    exec("grid = lambda meta: (max(meta['n'], 2),)", names)
+    assert launched(names["grid"], 3) == [5, 1, 1]
+    names["__builtins__"]["max"] = min
+    out = np.zeros(3, np.int32)
+    programs[names["grid"]](out, 3)
+    assert out.tolist() == [2, 1, 1]
+
+
 def called_with_effect(meta: dict[str, Any]) -> tuple[int, ...]:
     EFFECTS.append(meta["n"])
     return (1,)
