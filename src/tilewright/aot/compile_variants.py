@@ -22,7 +22,7 @@ from tilewright.compiler import (
     CompiledKernel,
     StatedArgument,
     shared_store,
-    start_compilations,
+    started_calls,
 )
 from tilewright.ir.types import DType
 from tilewright.runtime import Step, step_bar
@@ -127,12 +127,11 @@ def _all_compiled(
     # of this thread: threads of an executor have another one
     device = current_device()
     calls = [partial(_compiled_here, spec, target, device) for spec in specs]
-    if executor is not None:
-        calls = [future.result for future in start_compilations(calls, executor)]
     kernels = list[CompiledKernel]()
-    for spec, result in zip(specs, calls, strict=True):
-        step(spec.kernel.__name__)
-        kernels.append(result())
+    with started_calls(calls, executor) as results:
+        for spec, result in zip(specs, results, strict=True):
+            step(spec.kernel.__name__)
+            kernels.append(result())
     return kernels
 
 

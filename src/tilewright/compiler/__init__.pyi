@@ -26,7 +26,12 @@ from tilewright.compiler.kernel_store import (
     package_version,
     shared_store,
 )
-from tilewright.compiler.parallel_compile import Started, compile_many, start_compilations
+from tilewright.compiler.parallel_compile import (
+    Started,
+    compile_many,
+    start_compilations,
+    started_calls,
+)
 from tilewright.compiler.sources import (
     NON_NEGATIVE,
     ASTSource,
@@ -92,6 +97,7 @@ __all__ = [
     "signature_text",
     "specialization_of",
     "start_compilations",
+    "started_calls",
     "stored_arguments",
     "type_named",
 ]

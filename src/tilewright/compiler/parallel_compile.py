@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -58,6 +59,22 @@ def _submitted(pool: Executor, call: Callable[[], T]) -> Future[T]:
     return pool.submit(contextvars.copy_context().run, call)
 
 
+@contextmanager
+def started_calls(
+    calls: Sequence[Callable[[], T]], executor: Executor | None
+) -> Generator[Sequence[Callable[[], T]]]:
+    """A block with functions that return the results of calls. None makes the calls in this
+    thread. At the end of the block those that have not started are given up."""
+    if executor is None:
+        yield calls
+        return
+    started = start_compilations(calls, executor)
+    try:
+        yield [future.result for future in started]
+    finally:
+        started.cancel()  # after an error, or an exception of a signal handler
+
+
 def compile_many(
     jobs: Iterable[CompileJob], executor: Executor | None = None, *, return_errors: bool = False
 ) -> list[Any]:
@@ -76,14 +93,8 @@ def compile_many(
     """
     with user_boundary:
         calls = [partial(compile, *_arguments(job)) for job in jobs]
-        if executor is None:
-            done = [_outcome(call) for call in calls]
-        else:
-            started = start_compilations(calls, executor)
-            try:
-                done = [_outcome(future.result) for future in started]
-            finally:
-                started.cancel()  # after an exception of a signal handler
+        with started_calls(calls, executor) as results:
+            done = [_outcome(result) for result in results]
         problem = next((one for one in done if isinstance(one, Exception)), None)
         if problem is not None and not return_errors:
             raise problem

@@ -198,6 +198,25 @@ def test_threads_compile_for_the_device_of_the_caller(monkeypatch: pytest.Monkey
     assert devices == [""] * 5
 
 
+def test_an_error_gives_up_variants_that_have_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried, is_over, compile_ = list[str](), threading.Event(), KernelSpec.compile_for_launches
+
+    def compiled(self: KernelSpec, device: str | None = None) -> Any:
+        tried.append(self.arguments.get("n", ""))
+        if len(tried) == 2:
+            raise errors.CompilerCrashed("scale", "planted")
+        if len(tried) > 2:
+            assert is_over.wait(60)
+        return compile_(self, device)
+
+    monkeypatch.setattr(KernelSpec, "compile_for_launches", compiled)
+    with ThreadPoolExecutor(1) as pool:
+        with pytest.raises(errors.CompilerCrashed, match="planted"):
+            new_scale().precompile(**DECLARED, BLOCK=[16, 32], executor=pool)
+        is_over.set()
+    assert len(tried) <= 3
+
+
 class FarExecutor(Executor):
     """Runs jobs at once, and notes them."""
 
