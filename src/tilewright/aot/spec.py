@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import Any
 
-from tilewright.backends import Backend, GPUTarget, backend_named
+from tilewright.backends import Backend, CommonOptions, GPUTarget, backend_named
 from tilewright.compiler import (
     CompiledKernel,
     KernelSource,
@@ -94,30 +94,26 @@ class KernelSpec:
                 args.append(given.pop(param.name))
         return self.kernel.bind(*args, **given, **keywords).on(backend)
 
-    def source(self) -> KernelSource:
-        """The source for `tilewright.compile`, as a launch has it."""
-        return self.kernel.variant_cache.source_of(self.call(driver.active.backend))
-
     def compile(self, target: GPUTarget | None = None) -> CompiledKernel:
         """The compiled variant, through the disk cache. target: default this machine.
 
         Errors: those of `tilewright.compile`.
         """
         backend = driver.active.backend if target is None else backend_named(target.backend)
-        call = self.call(backend)
-        options = self.kernel.variant_cache.options_of(call)
+        source, options = self._source(backend)
         if self.options.get(OVERLAP):
             options = replace(options, may_overlap=True)
-        source = self.kernel.variant_cache.source_of(call)
         return compile_source(source, backend, target or backend.target(), options)
 
     def lower(self) -> Module:
         """The front end's tile IR, for this machine. Errors: CompilationErrors."""
         backend = driver.active.backend
-        call = self.call(backend)
-        options = self.kernel.variant_cache.options_of(call)
-        source = self.kernel.variant_cache.source_of(call)
+        source, options = self._source(backend)
         return source.lower(frontend_options(backend, options, backend.target()))
+
+    def _source(self, backend: Backend) -> tuple[KernelSource, CommonOptions]:
+        call, cache = self.call(backend), self.kernel.variant_cache
+        return cache.source_of(call), cache.options_of(call)
 
     def compile_for_launches(self, device: str | None = None) -> CompiledKernel:
         """The variant as launches on a device find it in memory; it is not loaded.

@@ -138,15 +138,8 @@ def _of_text(param: KernelParam, text: str) -> Iterator[Alternative]:
     stated = parse_argument(text, param.name)
     if isinstance(stated.type, PointerType) and stated.divisor == 1:
         yield Alternative(f"{text}:16", True)
-    type_ = stated.type
-    if stated.is_constant or not isinstance(type_, DType) or not type_.is_integer or type_.is_bool:
-        yield Alternative(text, True)
-        return
-    low = type_.min_int if stated.low is None else stated.low
-    high = type_.max_int + 1 if stated.high is None else stated.high
-    first = -(-low // stated.divisor) * stated.divisor
-    for found in _of_range(param, range(first, high, stated.divisor)):
-        yield Alternative(found, True)
+    found = [text] if stated.integers is None else _of_range(param, stated.integers)
+    yield from (Alternative(one, True) for one in found)
 
 
 def _of_range(param: KernelParam, values: range) -> list[str]:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 from tilewright.compiler.type_names import (
     DescriptorType,
@@ -67,6 +67,15 @@ class StatedArgument:
         """Whether a signed integer is 0 or more."""
         signed = isinstance(self.type, DType) and self.type.is_integer and self.type.is_signed
         return signed and self.low is not None and self.low >= 0
+
+    @property
+    def integers(self) -> range | None:
+        """The values that have the facts of an integer; None for a constant or another type."""
+        if self.is_constant or not _is_integer(self.type):
+            return None
+        low = self.type.min_int if self.low is None else self.low
+        high = self.type.max_int + 1 if self.high is None else self.high
+        return range(-(-low // self.divisor) * self.divisor, high, self.divisor)
 
     def spec(self, name: str) -> ArgSpec:
         """The argument as the front end describes it."""
@@ -215,13 +224,16 @@ def _with_facts(type_: Kind, facts: str | None, name: str, text: str) -> StatedA
             raise errors.InvalidArgumentText(name, text, problem)
         else:
             low, high = _bounded(type_, bound, (low, high), name, text)
-    return _nonempty(StatedArgument(type_, divisor, low, high), name, text)
+    stated = StatedArgument(type_, divisor, low, high)
+    if stated.integers is not None and not stated.integers:
+        raise errors.InvalidArgumentText(name, text, "has no value: its range is empty")
+    return stated
 
 
 def _divisor(type_: Kind, divisor: int, before: int, name: str, text: str) -> int:
     if before > 1:
         raise errors.InvalidArgumentText(name, text, "has two divisors")
-    if isinstance(type_, DType) and (not type_.is_integer or type_.is_bool):
+    if isinstance(type_, DType) and not _is_integer(type_):
         problem = f"has a divisor, which {name_of_type(type_)} cannot have"
         raise errors.InvalidArgumentText(name, text, problem)
     if isinstance(type_, DescriptorType) and divisor != _LINE:
@@ -241,7 +253,7 @@ def _bounded(
     text: str,
 ) -> tuple[int | None, int | None]:
     """Bounds with another one."""
-    if not isinstance(type_, DType) or not type_.is_integer or type_.is_bool:
+    if not _is_integer(type_):
         raise errors.InvalidArgumentText(name, text, "has a bound, which only integers may have")
     (low, high), (sign, number) = before, (bound[1], int(bound[2]))
     limit = number + (sign in (">", "<="))
@@ -258,11 +270,6 @@ def _check_inside(type_: DType, number: int, name: str, text: str) -> None:
         raise errors.InvalidArgumentText(name, text, problem)
 
 
-def _nonempty(stated: StatedArgument, name: str, text: str) -> StatedArgument:
-    """The argument, if any value has its facts."""
-    if isinstance(stated.type, DType) and stated.type.is_integer and not stated.type.is_bool:
-        low = stated.type.min_int if stated.low is None else stated.low
-        high = stated.type.max_int + 1 if stated.high is None else stated.high
-        if -(-low // stated.divisor) * stated.divisor >= high:
-            raise errors.InvalidArgumentText(name, text, "has no value: its range is empty")
-    return stated
+def _is_integer(type_: Kind) -> TypeGuard[DType]:
+    """Whether values have divisors and bounds."""
+    return isinstance(type_, DType) and type_.is_integer and not type_.is_bool
