@@ -1,7 +1,7 @@
 """Compiled kernels as a file: exported from the disk cache of one machine, imported into another's.
 
     kernels.tar
-      kernels/<key>      an object of a remote cache (`remote_kernels`), sealed or signed likewise
+      kernels/<key>      an object of a remote cache (`remote_kernels`), sealed or signed as there
 
 Nothing is unpacked to a path of the archive, and nothing is unpickled.
 """

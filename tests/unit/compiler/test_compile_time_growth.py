@@ -16,7 +16,7 @@ from tilewright.support import collection_paused
 
 FEW = 80
 MOST_GROWTH = 2.2
-"""Of the calls, where the number of accesses is doubled."""
+"""Ratio of the calls after the number of accesses is doubled."""
 
 
 @jit
