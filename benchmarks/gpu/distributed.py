@@ -200,7 +200,7 @@ def check_errors(run: Run) -> None:
             lambda: peers(zeros(16 + run.rank, t.float32, run.group, run.device), run.group),
             "TW603",
         ),
-        "a wrong rank": (lambda: peers(own, run.group).view(run.world), "TW601"),
+        "a wrong rank": (lambda: peers(own, run.group).view(run.world), "TW607"),
         "an absent rank": (alone, "TW605" if run.rank == 0 else ""),
         "memory that is not shared": (lambda: peers(t.zeros(16), run.group), "TW604"),
     }

@@ -17,7 +17,7 @@ class RankError(TilewrightError, RuntimeError):
 class WrongRank(RankError, ValueError):
     """A rank outside its group, or one that two processes have."""
 
-    code = "TW601"
+    code = "TW607"
     template = "rank {rank} {problem}"
     hint_template = "each process of a group has a rank of its own, from 0 to its size - 1"
 
