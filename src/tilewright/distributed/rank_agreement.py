@@ -23,7 +23,7 @@ from typing import Any, Self
 
 from tilewright.distributed.combine_timings import Part, best_number, ratios_by_kind
 from tilewright.distributed.message_board import MessageBoard, Store, UnreachableError
-from tilewright.distributed.rank_groups import FolderGroup, ThreadGroup
+from tilewright.distributed.rank_groups import group_of, torch_group
 from tilewright.runtime import SharedChoice, SharedTuning, Turn, together
 from tilewright.support import ForkLock, TilewrightError, TilewrightWarning, errors, import_late
 
@@ -60,18 +60,12 @@ def agree(group: Any = None, *, timeout: float = TIMEOUT_SECONDS) -> Agreement:
     The agreement ends by `close`, or as a `with` block. Errors: NoGroup, WrongRank, InvalidOption
     if an agreement is active.
     """
-    if isinstance(group, FolderGroup | ThreadGroup):
+    ranks = group_of(group)
+    process_group = torch_group(ranks)
+    if process_group is None:
         found = type(group).__name__
         raise errors.InvalidOption("group", "a process group of torch.distributed", found)
-    group = getattr(group, "process_group", group)
-    distributed: Any = import_late("torch.distributed")
-    if not distributed.is_available() or not distributed.is_initialized():
-        raise errors.NoGroup
-    group = distributed.group.WORLD if group is None else group
-    rank = distributed.get_rank(group)
-    if rank < 0:
-        raise errors.WrongRank(distributed.get_rank(), "is not a member of this group")
-    return Agreement(_store_of(group), rank, distributed.get_world_size(group), timeout)
+    return Agreement(_store_of(process_group), ranks.rank, ranks.size, timeout)
 
 
 def _store_of(group: Any) -> Store:

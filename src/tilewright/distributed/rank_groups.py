@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from tilewright.support import errors, import_late
 from tilewright.support.data_class import dataclass
@@ -150,9 +150,9 @@ class _TorchGroup:
 
     def __init__(self, group: Any) -> None:
         self._distributed: Any = import_late("torch.distributed")
-        self.process_group = group
-        self.rank: int = self._distributed.get_rank(group)
-        self.size: int = self._distributed.get_world_size(group)
+        self.process_group = self._distributed.group.WORLD if group is None else group
+        self.rank: int = self._distributed.get_rank(self.process_group)
+        self.size: int = self._distributed.get_world_size(self.process_group)
         if self.rank < 0:
             raise errors.WrongRank(self._distributed.get_rank(), "is not a member of this group")
 
@@ -167,12 +167,12 @@ def group_of(group: object = None) -> Group:
     """A `Group` for a process group of torch.distributed, None for its default one; a `Group`
     itself.
 
-    Raises WrongRank if this process is not a member, RankError without a default group.
+    Raises WrongRank if this process is not a member, NoGroup without an initialized torch.
     """
     if isinstance(group, Group) and hasattr(group, "exchange"):
         return group
-    torch = sys.modules.get("torch.distributed")
-    if group is None and not (torch is not None and cast("Any", torch).is_initialized()):
+    torch: Any = sys.modules.get("torch.distributed")
+    if torch is None or not (torch.is_available() and torch.is_initialized()):
         raise errors.NoGroup
     return _TorchGroup(group)
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tilewright.distributed import FolderGroup, Group, ThreadGroup, group_of, peers
+from tilewright.distributed.rank_groups import torch_group
 from tilewright.support import errors
 
 
@@ -86,3 +89,21 @@ def test_without_a_group_there_are_no_peers() -> None:
     for call in (group_of, lambda: peers([])):
         with pytest.raises(errors.NoGroup, match="there is no group of ranks"):
             call()
+
+
+def test_the_default_group_of_torch_is_a_process_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Symmetric memory is that of a process group, so the default one is no None."""
+    world = object()
+    torch = SimpleNamespace(
+        is_available=lambda: True,
+        is_initialized=lambda: True,
+        group=SimpleNamespace(WORLD=world),
+        get_rank=lambda group: {world: 1}[group],
+        get_world_size=lambda group: {world: 2}[group],
+    )
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(distributed=torch))
+    monkeypatch.setitem(sys.modules, "torch.distributed", torch)
+    group = group_of()
+    assert torch_group(group) is world and torch_group(group_of(group)) is world
+    assert (group.rank, group.size) == (1, 2)
+    assert torch_group(ThreadGroup.ranks(1)[0]) is None
