@@ -74,6 +74,12 @@ def copy(out: Any, address: int) -> None:
         _driver(memory.kind).copy(memory.address, address, memory.size, memory.device)
 
 
+_WITHOUT_HANDLES = (
+    "expandable segments of torch have no handles of CUDA IPC, nor has symmetric memory, which "
+    "peers access by a process group of torch"
+)
+
+
 def _driver(kind: str) -> PeerMemory:
     access = backend_named(kind).peer_memory
     assert access is not None, "the tensor is on this kind of device"
@@ -84,12 +90,11 @@ def offered(memory: Memory, tensor: Any, ranks: Group) -> dict[str, Any]:
     """The offer of a tensor of a GPU."""
     symmetric = _symmetric(tensor, ranks)
     if symmetric is not None:
-        offset = memory.address - symmetric[ranks.rank]
-        return {"symmetric": [address + offset for address in symmetric]}
+        return {"symmetric": symmetric, "offset": memory.address - symmetric[ranks.rank]}
     try:
         return {"handle": _driver(memory.kind).export(memory.address, memory.device)}
-    except errors.BackendError as error:
-        return {"handle": None, "refused": error.message}  # ranks that are threads need none
+    except errors.BackendError as error:  # ranks that are threads need no handle
+        return {"handle": None, "refused": f"{error.message}; {_WITHOUT_HANDLES}"}
 
 
 def _symmetric(tensor: Any, ranks: Group) -> list[int] | None:
@@ -101,7 +106,7 @@ def _symmetric(tensor: Any, ranks: Group) -> list[int] | None:
     is_symmetric = getattr(memory, "is_symm_mem_tensor", None)
     if is_symmetric is not None and not is_symmetric(tensor):
         return None
-    # The whole allocation: torch before 2.12 does not find it by an address inside.
+    # The whole allocation: some versions of torch find it by its first address only.
     torch: Any = import_late("torch")
     whole = torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(tensor.untyped_storage())
     try:
@@ -118,7 +123,7 @@ def mapped(
 ) -> tuple[int, object]:
     """Address of the memory of a peer, and what keeps it mapped. Raises UnmappedPeer."""
     if "symmetric" in own:
-        return own["symmetric"][peer], None
+        return own["symmetric"][peer] + offer["offset"], None
     driver = _driver(offer["kind"])
     try:
         if offer["pid"] == own["pid"]:

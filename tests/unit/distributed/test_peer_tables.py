@@ -6,11 +6,15 @@ import gc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
+from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 from tests.unit.distributed.rank_processes import run_ranks
-from tilewright.distributed import ThreadGroup, peers, zeros
+from tilewright.backends.nvidia.driver.cuda_errors import CudaCallFailed
+from tilewright.distributed import Group, ThreadGroup, device_memory, peers, zeros
+from tilewright.support import errors
 
 
 def test_processes_map_the_memory_of_all_ranks(tmp_path: Path) -> None:
@@ -75,3 +79,45 @@ def test_the_memory_of_a_thread_that_ended_stays_mapped() -> None:
         gc.collect()
         ended.set()
         assert read.result() == 7 << 20
+
+
+class GpuTensor:
+    """A stand-in for 64 bytes of a GPU's memory."""
+
+    def __init__(self, device: int, address: int) -> None:
+        self.device, self.dtype = SimpleNamespace(type="cuda", index=device), "torch.int32"
+        self.data_ptr, self.is_contiguous = lambda: address, lambda: True
+        self.numel, self.element_size = lambda: 16, lambda: 4
+
+
+def test_ranks_find_tensors_at_other_places_of_symmetric_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def symmetric(_tensor: object, ranks: Group) -> list[int]:
+        return [[0x1000, 0x2000], [0x3000, 0x4000]][ranks.rank]
+
+    monkeypatch.setattr(device_memory, "_symmetric", symmetric)
+    monkeypatch.setattr(device_memory, "table_of", lambda found, _: np.array(found))
+    ranks = ThreadGroup.ranks(2, 10)
+    tensors = GpuTensor(0, 0x1000 + 64), GpuTensor(1, 0x4000 + 256)
+    with ThreadPoolExecutor(2) as pool:
+        found = [peers.addresses for peers in pool.map(peers, tensors, ranks)]
+    assert found == [(0x1000 + 64, 0x2000 + 256), (0x3000 + 64, 0x4000 + 256)]
+
+
+def test_memory_without_handles_is_named_with_its_remedy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def export(_address: int, _device: int) -> str:
+        raise CudaCallFailed("cuIpcGetMemHandle", 1, "CUDA_ERROR_INVALID_VALUE", "invalid argument")
+
+    monkeypatch.setattr(device_memory, "_driver", lambda _kind: SimpleNamespace(export=export))
+    (group,) = ThreadGroup.ranks(1)
+    tensor = GpuTensor(0, 0x1000)
+    offer = device_memory.offered(device_memory.memory_of(tensor), tensor, group)
+    own, other = ({"kind": "cuda", "pid": pid, **offer} for pid in (1, 2))
+    with pytest.raises(errors.UnmappedPeer) as caught:
+        device_memory.mapped(group, 1, own, other)
+    assert "cuIpcGetMemHandle" in str(caught.value)
+    assert "expandable segments of torch have no handles of CUDA IPC" in str(caught.value)
+    assert "allocate it by tilewright.distributed.zeros" in str(caught.value)
