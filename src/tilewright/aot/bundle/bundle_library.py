@@ -35,7 +35,8 @@ def build_library(folder: Path, name: str, kind: str) -> Path:
         return library
     compiler = _compiler()
     if kind == "so":
-        needed = ("-fPIC", "-shared", "-lpthread", "-ldl", "-lm")
+        # the threads of the pool run code of the library also after a dlclose
+        needed = ("-fPIC", "-shared", "-Wl,-z,nodelete", "-lpthread", "-ldl", "-lm")
         _run(name, [*compiler, *_OPTIONS, str(source), "-o", str(library), *needed])
         return library
     obj = folder / f"{name}.o"

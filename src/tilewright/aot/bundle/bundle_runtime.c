@@ -72,14 +72,12 @@ typedef struct {
 
 // Code of a variant for GPUs.
 typedef struct {
-    int32_t capability; // 10 * major + minor
-    int32_t exact;      // 1: runs on this capability only; 2: PTX, for this one and later ones
+    int32_t least, most; // compute capabilities that it serves, 10 * major + minor
     const uint64_t *image;
     const char *symbol;
     uint32_t threads, shared, cluster;
-    uint32_t
-        resident;   // most blocks of a multiprocessor, which run several programs each; 0: no limit
-    uint32_t pairs; // 1: these blocks are clusters of two
+    uint32_t resident; // blocks of a multiprocessor, each of several programs; 0: no limit
+    uint32_t pairs;    // 1: these blocks are clusters of two
     uint32_t cooperative, dependent;
     int32_t map_count;
     const tw_map *maps;
@@ -105,7 +103,8 @@ typedef struct {
     const tw_cpu_code *cpu; // the least level first
     int32_t cpu_count;
     int32_t cuda_count;
-    const tw_cuda_code *cuda; // the least capability first
+    const tw_cuda_code *cuda; // the best for a GPU first
+    const char *capabilities; // "sm_80 sm_90 ...", for messages
     tw_loaded *loaded;        // of TW_CONTEXTS entries
 } tw_variant;
 
@@ -117,32 +116,16 @@ typedef struct {
     const tw_variant *variants; // those with the most facts first
 } tw_kernel;
 
-// --- failures
-// -------------------------------------------------------------------------------------
+// --- failures ------------------------------------------------------------------------------------
 
 static __thread char tw_text[TW_TEXT_BYTES];
 
-#if defined(__GNUC__)
-__attribute__((format(printf, 2, 3)))
-#endif
-static int tw_fail(int code, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static int tw_fail(int code, const char *format, ...) {
     va_list values;
     va_start(values, format);
     vsnprintf(tw_text, sizeof tw_text, format, values);
     va_end(values);
     return code;
-}
-
-// Append to the sentence of a failure.
-#if defined(__GNUC__)
-__attribute__((format(printf, 1, 2)))
-#endif
-static void tw_append(const char *format, ...) {
-    size_t length = strlen(tw_text);
-    va_list values;
-    va_start(values, format);
-    vsnprintf(tw_text + length, sizeof tw_text - length, format, values);
-    va_end(values);
 }
 
 // A lock that needs no initialization; what it guards takes milliseconds, once.
@@ -155,21 +138,13 @@ static void tw_acquire(void) {
 
 static void tw_release(void) { __atomic_store_n(&tw_lock, 0, __ATOMIC_RELEASE); }
 
-// --- variants
-// -------------------------------------------------------------------------------------
+// --- variants ------------------------------------------------------------------------------------
 
-static bool tw_holds(const tw_fact *fact, const uint64_t *args) {
-    uint64_t bits = args[fact->argument];
-    switch (fact->kind) {
-    case TW_MULTIPLE:
-        return (int64_t)bits % fact->value == 0;
-    case TW_EQUAL:
-        return (int64_t)bits == fact->value;
-    case TW_AT_LEAST:
-        return (int64_t)bits >= fact->value;
-    default:
-        return (int64_t)bits <= fact->value;
-    }
+static bool tw_holds(const tw_fact *fact, int64_t value) {
+    return fact->kind == TW_MULTIPLE   ? value % fact->value == 0
+           : fact->kind == TW_EQUAL    ? value == fact->value
+           : fact->kind == TW_AT_LEAST ? value >= fact->value
+                                       : value <= fact->value;
 }
 
 // The first fact of a variant that does not hold; null if all do. without_alignment: pass over the
@@ -179,7 +154,7 @@ static const tw_fact *tw_broken(const tw_kernel *kernel, const tw_variant *varia
     for (int32_t i = 0; i < variant->fact_count; i++) {
         const tw_fact *fact = variant->facts + i;
         bool pointer = kernel->kinds[fact->argument] == 'P';
-        if (!tw_holds(fact, args) && !(pointer && without_alignment))
+        if (!tw_holds(fact, (int64_t)args[fact->argument]) && !(pointer && without_alignment))
             return fact;
     }
     return NULL;
@@ -207,17 +182,17 @@ static int tw_no_variant(const tw_kernel *kernel, const uint64_t *args) {
 
 // Whether a grid can be launched: else a failure.
 static int tw_check_grid(const tw_kernel *kernel, const int64_t *grid) {
-    for (int i = 0; i < 3; i++)
-        if (grid[i] < 0 || grid[i] > INT32_MAX) {
-            if (grid[i] == TW_INVALID)
-                return tw_fail(TILEWRIGHT_BAD_GRID,
-                               "%s: the grid divides by zero or overflows for these arguments",
-                               kernel->name);
+    for (int i = 0; i < 3; i++) {
+        if (grid[i] == TW_INVALID)
+            return tw_fail(TILEWRIGHT_BAD_GRID,
+                           "%s: the grid divides by zero or overflows for these arguments",
+                           kernel->name);
+        if (grid[i] < 0 || grid[i] > INT32_MAX)
             return tw_fail(
                 TILEWRIGHT_BAD_GRID,
                 "%s: the grid (%lld, %lld, %lld) has a size that is not from 0 to 2**31 - 1",
                 kernel->name, (long long)grid[0], (long long)grid[1], (long long)grid[2]);
-        }
+    }
     return TILEWRIGHT_OK;
 }
 
@@ -228,27 +203,20 @@ static int tw_check_grid(const tw_kernel *kernel, const int64_t *grid) {
 #include "cuda_launch.h"
 #endif
 
-// --- calls
-// ----------------------------------------------------------------------------------------
+// --- calls ---------------------------------------------------------------------------------------
 
-static const tilewright_queue *tw_queue_of(const tilewright_queue *queue) {
-    static const tilewright_queue pool_of_bundle = {TILEWRIGHT_ABI, TILEWRIGHT_CPU, 0,   -1,
-                                                    NULL,           NULL,           NULL};
-    return queue ? queue : &pool_of_bundle;
-}
-
-static int tw_check_version(const char *name, const tilewright_queue *queue) {
-    if (queue->abi == TILEWRIGHT_ABI)
+// Check the version of a queue; a null one becomes that of the bundle's thread pool.
+static int tw_check_queue(const char *name, const tilewright_queue **queue) {
+    static const tilewright_queue of_pool = {TILEWRIGHT_ABI, TILEWRIGHT_CPU, 0,   -1,
+                                             NULL,           NULL,           NULL};
+    if (!*queue)
+        *queue = &of_pool;
+    if ((*queue)->abi == TILEWRIGHT_ABI)
         return TILEWRIGHT_OK;
     return tw_fail(TILEWRIGHT_WRONG_VERSION,
                    "%s: the program has version %u of the bundle's header, the library version %d; "
                    "compile the program again",
-                   name, queue->abi, TILEWRIGHT_ABI);
-}
-
-// Whether a variant has code for the kind of device of a queue.
-static bool tw_has_code(const tw_variant *variant, const tilewright_queue *queue) {
-    return queue->kind == TILEWRIGHT_CUDA ? variant->cuda_count != 0 : variant->cpu_count != 0;
+                   name, (*queue)->abi, TILEWRIGHT_ABI);
 }
 
 // Launch a variant on the kind of device of the queue.
@@ -268,80 +236,72 @@ static int tw_run_variant(const tw_kernel *kernel, const tw_variant *variant,
 }
 
 // Launch a kernel. args: a word for each argument
-static int tw_run(const tw_kernel *kernel, const tilewright_queue *queue_, uint64_t *args,
+static int tw_run(const tw_kernel *kernel, const tilewright_queue *queue, uint64_t *args,
                   const int64_t *grid) {
-    const tilewright_queue *queue = tw_queue_of(queue_);
-    int result = tw_check_version(kernel->name, queue);
+    int result = tw_check_queue(kernel->name, &queue);
     if (!result)
         result = tw_check_grid(kernel, grid);
     if (result)
         return result;
-    for (int32_t i = 0; i < kernel->variant_count; i++) {
-        const tw_variant *variant = kernel->variants + i;
-        if (!tw_broken(kernel, variant, args, false) &&
-            (tw_has_code(variant, queue) || i == kernel->variant_count - 1))
-            return tw_run_variant(kernel, variant, queue, args, grid);
-    }
+    for (int32_t i = 0; i < kernel->variant_count; i++)
+        if (!tw_broken(kernel, kernel->variants + i, args, false))
+            return tw_run_variant(kernel, kernel->variants + i, queue, args, grid);
     return tw_no_variant(kernel, args);
 }
 
-// --- what generated functions call
-// ----------------------------------------------------------------
+// --- what generated functions call ---------------------------------------------------------------
 
-static inline uint64_t tw_f32_bits(float number) {
-    uint32_t bits;
-    memcpy(&bits, &number, sizeof bits);
-    return bits;
+#define tw_f32_bits(number_)                                                                       \
+    (((union {                                                                                     \
+         float number;                                                                             \
+         uint32_t bits;                                                                            \
+     }){number_})                                                                                  \
+         .bits)
+#define tw_f64_bits(number_)                                                                       \
+    (((union {                                                                                     \
+         double number;                                                                            \
+         uint64_t bits;                                                                            \
+     }){number_})                                                                                  \
+         .bits)
+
+// Load a variant for the device of a queue.
+static int tw_load(const tw_kernel *kernel, const tw_variant *variant,
+                   const tilewright_queue *queue) {
+    uint64_t args[TW_WORDS] = {0};
+    const int64_t empty[3] = {0, 0, 0}; // a grid that only loads
+    return tw_run_variant(kernel, variant, queue, args, empty);
 }
 
-static inline uint64_t tw_f64_bits(double number) {
-    uint64_t bits;
-    memcpy(&bits, &number, sizeof bits);
-    return bits;
-}
-
-// Load all variants for the device of a queue.
-static int tw_load(const tw_kernel *const *kernels, int32_t count, const tilewright_queue *queue_) {
-    const tilewright_queue *queue = tw_queue_of(queue_);
-    int result = tw_check_version(TW_NAME, queue);
-    for (int32_t i = 0; !result && i < count; i++)
-        for (int32_t j = 0; !result && j < kernels[i]->variant_count; j++) {
-            if (!tw_has_code(kernels[i]->variants + j, queue))
-                continue;
-            uint64_t args[TW_WORDS] = {0};
-            const int64_t grid[3] = {0, 0, 0}; // an empty grid only loads
-            result = tw_run_variant(kernels[i], kernels[i]->variants + j, queue, args, grid);
-        }
-    return result;
-}
-
-// Unload all variants from the current context of CUDA.
-static int tw_unload(const tw_kernel *const *kernels, int32_t count,
-                     const tilewright_queue *queue_) {
-    const tilewright_queue *queue = tw_queue_of(queue_);
-    int result = tw_check_version(TW_NAME, queue);
+// Unload a variant from the current context of CUDA.
+static int tw_unload(const tw_kernel *kernel, const tw_variant *variant,
+                     const tilewright_queue *queue) {
 #if TW_HAS_CUDA
-    void *context;
-    if (!result && queue->kind == TILEWRIGHT_CUDA)
-        result = tw_need_driver();
-    if (!result && queue->kind == TILEWRIGHT_CUDA)
-        result = tw_need_context(kernels[0], queue, &context);
-    for (int32_t i = 0; !result && queue->kind == TILEWRIGHT_CUDA && i < count; i++)
-        for (int32_t j = 0; !result && j < kernels[i]->variant_count; j++)
-            if (kernels[i]->variants[j].cuda_count)
-                result = tw_unload_code(kernels[i], kernels[i]->variants + j, context);
-#else
-    (void)kernels, (void)count;
+    if (queue->kind == TILEWRIGHT_CUDA)
+        return tw_unload_code(kernel, variant, queue);
 #endif
+    (void)kernel, (void)variant, (void)queue;
+    return TILEWRIGHT_OK;
+}
+
+// Call tw_load or tw_unload for all variants, up to the first failure.
+static int tw_for_all(const tw_kernel *const *kernels, int32_t count, const tilewright_queue *queue,
+                      int (*action)(const tw_kernel *, const tw_variant *,
+                                    const tilewright_queue *)) {
+    int result = tw_check_queue(TW_NAME, &queue);
+    for (int32_t i = 0; i < count; i++)
+        for (int32_t j = 0; !result && j < kernels[i]->variant_count; j++)
+            result = action(kernels[i], kernels[i]->variants + j, queue);
     return result;
 }
 
-// Set the number of threads of the pool; those that run end.
+// Set the number of threads of the pool, whose workers exit.
 static int tw_set_threads(int32_t threads) {
-#if TW_HAS_CPU
+#if TW_HAS_POOL
     return tw_set_pool_threads(threads);
 #else
-    (void)threads;
-    return tw_fail(TILEWRIGHT_WRONG_DEVICE, TW_NAME ": the bundle has no code for this CPU");
+    return tw_fail(TW_HAS_CPU ? TILEWRIGHT_TOO_FEW_THREADS : TILEWRIGHT_WRONG_DEVICE,
+                   TW_NAME ": the bundle has no thread pool on this system, so not %d threads: use "
+                           "the queue's `threads` and `parallel`",
+                   threads);
 #endif
 }

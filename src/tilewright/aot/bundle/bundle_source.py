@@ -11,6 +11,8 @@ from tilewright.aot.bundle.bundle_kernel import BundleKernel, BundleVariant, is_
 from tilewright.aot.bundle.bundle_targets import CPU_LEVELS, MACROS, architecture_of
 from tilewright.aot.bundle.cuda_tables import (
     CudaCode,
+    by_preference,
+    capabilities,
     cuda_codes,
     cuda_row,
     map_row,
@@ -56,10 +58,11 @@ def _head(bundle: str, kernels: Sequence[BundleKernel], about: str, windows: boo
     yield f'#include "{bundle}.h"'
     yield "#if !defined(_WIN32)\n#include <dlfcn.h>\n#endif"
     yield from (f"#include <{name}.h>" for name in _HEADERS)
-    yield f"#define TW_FUNCTION(name) {bundle}_##name"
     yield f'#define TW_NAME "{bundle}"'
-    yield f"#define TW_WORDS {max(len(kernel.names) for kernel in kernels)}"
+    yield f"#define TW_WORDS {max(1, *(len(kernel.names) for kernel in kernels))}"
     yield f"#define TW_MAPS {_most_maps(kernels)}"
+    levels = dict.fromkeys(str(target.arch) for target in codes if target.backend == "cpu")
+    yield f'#define TW_CPU_LEVELS "{" ".join(levels)}"'
     yield f"#define TW_HAS_CUDA {int(any(t.backend == 'cuda' for t in codes))}"
     yield f"#if defined(__linux__) && defined(__ELF__) && ({tests or 0})"
     yield "#define TW_HAS_POOL 1\n#else\n#define TW_HAS_POOL 0\n#endif"
@@ -186,7 +189,7 @@ class _Tables:
         if not codes:
             return
         rows: list[str] = []
-        for code in codes:
+        for code in by_preference(codes):
             image, lines = self._image(code)
             yield from lines
             maps, table = tensor_maps(code.kernel), "NULL"
@@ -195,6 +198,7 @@ class _Tables:
                 yield _array("tw_map", table, [map_row(plain, places) for plain in maps])
             rows.append(cuda_row(code, image, table, len(maps)))
         yield _array("tw_cuda_code", f"{name}_cuda", rows)
+        yield f'static const char {name}_capabilities[] = "{capabilities(codes)}";'
         yield f"static tw_loaded {name}_loaded[TW_CONTEXTS];"
 
     def _image(self, code: CudaCode) -> tuple[str, list[str]]:
@@ -238,7 +242,8 @@ def _variant_row(name: str, kernel: BundleKernel, variant: BundleVariant) -> Ite
     yield f'    {{"{text}", {facts}, {len(variant.passed)}, {name}_passed,'
     yield f"     TW_CPU_CODE({name}_cpu)," if "cpu" in backends else "     NULL, 0,"
     count = f"(int32_t)(sizeof {name}_cuda / sizeof *{name}_cuda)"
-    cuda = f"{count}, {name}_cuda, {name}_loaded" if "cuda" in backends else "0, NULL, NULL"
+    cuda = f"{count}, {name}_cuda, {name}_capabilities, {name}_loaded"
+    cuda = cuda if "cuda" in backends else "0, NULL, NULL, NULL"
     yield f"     {cuda}}},"
 
 
@@ -267,7 +272,7 @@ def _functions(bundle: str, kernels: Sequence[BundleKernel]) -> Iterator[str]:
     yield f"static const tw_kernel *const all_kernels[] = {{{listed}}};"
     for action in ("load", "unload"):
         yield f"\nint {bundle}_{action}(const tilewright_queue *queue) {{"
-        yield f"    return tw_{action}(all_kernels, {len(kernels)}, queue);"
+        yield f"    return tw_for_all(all_kernels, {len(kernels)}, queue, tw_{action});"
         yield "}\n"
     yield f"int {bundle}_set_threads(int32_t threads) {{ return tw_set_threads(threads); }}"
     for kernel in kernels:

@@ -15,12 +15,6 @@ static const char *const tw_level_names[] = {"none",      "x86-64",        "x86-
                                              "x86-64-v4", "x86-64-v4-amx", "aarch64"};
 
 #if defined(__x86_64__)
-static uint64_t tw_extended_state(void) { // XCR0
-    uint32_t low, high;
-    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-    return (uint64_t)high << 32 | low;
-}
-
 // Whether the system lets this process use AMX's tiles.
 static bool tw_may_use_tiles(void) {
 #if defined(__linux__)
@@ -32,36 +26,42 @@ static bool tw_may_use_tiles(void) {
 #endif
 }
 
-// The highest level of this CPU (System V ABI, AMD64 supplement, 3.1.1; Intel's manual, CPUID).
+// Words of CPUID that state features: the leaf and register; and XCR0, which the system has set.
+enum { TW_1C, TW_7B, TW_7C, TW_7D, TW_71A, TW_80000001C, TW_XCR0, TW_FEATURE_WORDS };
+
+// Bits that levels require (System V ABI, AMD64 supplement, 3.1.1; Intel's manual, CPUID).
+static const struct {
+    int32_t level, word;
+    uint32_t bits;
+} tw_required[] = {
+    {TW_X86_64_V2, TW_1C, 1 << 0 | 1 << 9 | 1 << 13 | 1 << 19 | 1 << 20 | 1 << 23},
+    {TW_X86_64_V2, TW_80000001C, 1 << 0},
+    {TW_X86_64_V3, TW_1C, 1 << 12 | 1 << 22 | 1 << 27 | 1 << 28 | 1 << 29},
+    {TW_X86_64_V3, TW_7B, 1 << 3 | 1 << 5 | 1 << 8},
+    {TW_X86_64_V3, TW_80000001C, 1 << 5},
+    {TW_X86_64_V3, TW_XCR0, 0x6},
+    {TW_X86_64_V4, TW_7B, 1u << 16 | 1u << 17 | 1u << 28 | 1u << 30 | 1u << 31},
+    {TW_X86_64_V4, TW_XCR0, 0xe0},
+    {TW_X86_64_AMX, TW_7C, 1 << 11},
+    {TW_X86_64_AMX, TW_7D, 1 << 22 | 1 << 24 | 1 << 25},
+    {TW_X86_64_AMX, TW_71A, 1 << 5},
+    {TW_X86_64_AMX, TW_XCR0, 3 << 17},
+};
+
+// The highest level of this CPU.
 static int32_t tw_detect_level(void) {
-    enum { V2_1C = 1 << 0 | 1 << 9 | 1 << 13 | 1 << 19 | 1 << 20 | 1 << 23 };
-    enum { V3_1C = 1 << 12 | 1 << 22 | 1 << 27 | 1 << 28 | 1 << 29 };
-    enum { V3_7B = 1 << 3 | 1 << 5 | 1 << 8 };
-    const uint32_t v4_7b = 1u << 16 | 1u << 17 | 1u << 28 | 1u << 30 | 1u << 31;
-    const uint32_t amx_7d = 1u << 22 | 1u << 24 | 1u << 25;
-    uint32_t a, b, c, d, leaf1c, leaf7b = 0, leaf7c = 0, leaf7d = 0, bf16 = 0, extended = 0;
-    __cpuid(0, a, b, c, d);
-    const uint32_t last = a;
-    __cpuid(1, a, b, leaf1c, d);
-    if (last >= 7) {
-        __cpuid_count(7, 0, a, leaf7b, leaf7c, leaf7d);
-        if (a >= 1)
-            __cpuid_count(7, 1, bf16, b, c, d);
-    }
-    __cpuid(0x80000000, a, b, c, d);
-    if (a >= 0x80000001)
-        __cpuid(0x80000001, a, b, extended, d);
-    if ((leaf1c & V2_1C) != V2_1C || !(extended & 1))
-        return TW_X86_64;
-    bool v3 = (leaf1c & V3_1C) == V3_1C && (leaf7b & V3_7B) == V3_7B && (extended & 1 << 5);
-    uint64_t state = v3 ? tw_extended_state() : 0;
-    if (!v3 || (state & 6) != 6)
-        return TW_X86_64_V2;
-    if ((leaf7b & v4_7b) != v4_7b || (state & 0xe0) != 0xe0)
-        return TW_X86_64_V3;
-    bool amx = (leaf7d & amx_7d) == amx_7d && (state & 3 << 17) == 3 << 17;
-    bool vnni_bf16 = (leaf7c & 1 << 11) && (bf16 & 1 << 5);
-    return amx && vnni_bf16 && tw_may_use_tiles() ? TW_X86_64_AMX : TW_X86_64_V4;
+    enum { OSXSAVE = 1 << 27 };
+    uint32_t word[TW_FEATURE_WORDS] = {0}, a, b, c, d;
+    __get_cpuid(1, &a, &b, word + TW_1C, &d);
+    if (__get_cpuid_count(7, 0, &a, word + TW_7B, word + TW_7C, word + TW_7D) && a >= 1)
+        __get_cpuid_count(7, 1, word + TW_71A, &b, &c, &d);
+    __get_cpuid(0x80000001, &a, &b, word + TW_80000001C, &d);
+    if (word[TW_1C] & OSXSAVE)
+        __asm__ volatile("xgetbv" : "=a"(word[TW_XCR0]), "=d"(d) : "c"(0));
+    for (size_t i = 0; i < sizeof tw_required / sizeof *tw_required; i++)
+        if ((word[tw_required[i].word] & tw_required[i].bits) != tw_required[i].bits)
+            return tw_required[i].level - 1;
+    return tw_may_use_tiles() ? TW_X86_64_AMX : TW_X86_64_V4;
 }
 #else
 static int32_t tw_detect_level(void) { return TW_AARCH64; }
@@ -78,24 +78,23 @@ static int32_t tw_level(void) {
 }
 
 // The first failed assertion of a launch.
-enum { TW_NO_FAILURE, TW_WRITING, TW_FAILED };
-static struct {
-    int32_t state;
-    const char *text;
-    int32_t program[3];
+typedef struct {
+    const char *text; // JSON: ["message", [location ...]]
+    int32_t failed, program[3];
 } tw_failure;
 
-// A function that kernels call: keep the first failure.
+static tw_failure tw_pool_failure;           // of the pool's launch, which holds pool.launching
+static __thread tw_failure *tw_part_failure; // while this thread runs a part for a caller
+
+// A function that kernels call: keep the first failure of the launch.
 static void tw_console_fail(const char *text, int32_t kind, int64_t bits, int32_t i, int32_t j,
                             int32_t k, int32_t x, int32_t y, int32_t z) {
-    int32_t none = TW_NO_FAILURE;
+    tw_failure *failure = tw_part_failure ? tw_part_failure : &tw_pool_failure;
     (void)kind, (void)bits, (void)i, (void)j, (void)k;
-    if (!__atomic_compare_exchange_n(&tw_failure.state, &none, TW_WRITING, false, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_RELAXED))
+    if (__atomic_exchange_n(&failure->failed, 1, __ATOMIC_RELAXED))
         return;
-    tw_failure.text = text;
-    tw_failure.program[0] = x, tw_failure.program[1] = y, tw_failure.program[2] = z;
-    __atomic_store_n(&tw_failure.state, TW_FAILED, __ATOMIC_RELEASE);
+    failure->text = text;
+    failure->program[0] = x, failure->program[1] = y, failure->program[2] = z;
 }
 
 // For failed assertions, and for prints, which no bundle has.
@@ -103,16 +102,12 @@ static void (*const tw_console[2])(const char *, int32_t, int64_t, int32_t, int3
                                    int32_t, int32_t, int32_t) = {tw_console_fail, tw_console_fail};
 
 // The result of a finished launch.
-static int tw_finished(const tw_kernel *kernel) {
-    if (__atomic_load_n(&tw_failure.state, __ATOMIC_ACQUIRE) != TW_FAILED)
+static int tw_finished(const tw_kernel *kernel, const tw_failure *failure) {
+    if (!failure->failed)
         return TILEWRIGHT_OK;
-    // JSON: ["message", [location ...]]
-    int code =
-        tw_fail(TILEWRIGHT_ASSERTION_FAILED, "%s: an assertion failed in program (%d, %d, %d): %s",
-                kernel->name, tw_failure.program[0], tw_failure.program[1], tw_failure.program[2],
-                tw_failure.text);
-    __atomic_store_n(&tw_failure.state, TW_NO_FAILURE, __ATOMIC_RELEASE);
-    return code;
+    return tw_fail(TILEWRIGHT_ASSERTION_FAILED,
+                   "%s: an assertion failed in program (%d, %d, %d): %s", kernel->name,
+                   failure->program[0], failure->program[1], failure->program[2], failure->text);
 }
 
 // A launch that is cut into parts of consecutive programs.
@@ -123,6 +118,7 @@ typedef struct {
     int32_t parts, no_memory;
     int32_t grid[3];
     int32_t poll;
+    tw_failure failure;
 } tw_job;
 
 // Run part `index` of a launch, with scratch of its own.
@@ -131,18 +127,17 @@ static void tw_run_part(void *job_, int32_t index) {
     int64_t whole = job->total / job->parts, rest = job->total % job->parts;
     int64_t begin = whole * index + (index < rest ? index : rest);
     int64_t end = begin + whole + (index < rest);
-    if (begin == end)
-        return;
-    char *scratch = NULL;
-    if (job->code->scratch) {
-        scratch = malloc((size_t)job->code->scratch + 64);
-        if (!scratch) {
-            __atomic_store_n(&job->no_memory, 1, __ATOMIC_RELAXED);
-            return;
-        }
+    size_t bytes = begin < end ? (size_t)job->code->scratch : 0;
+    char *scratch = bytes ? malloc(bytes + 64) : NULL;
+    if (bytes && !scratch)
+        __atomic_store_n(&job->no_memory, 1, __ATOMIC_RELAXED);
+    else if (begin < end) {
+        char *aligned = scratch ? scratch + (64 - (uintptr_t)scratch % 64) : NULL;
+        tw_failure *outer = tw_part_failure; // a part may run within another one's wait
+        tw_part_failure = &job->failure;
+        job->code->code(job->words, begin, end, job->grid, aligned, &job->poll);
+        tw_part_failure = outer;
     }
-    char *aligned = scratch ? scratch + (64 - (uintptr_t)scratch % 64) : NULL;
-    job->code->code(job->words, begin, end, job->grid, aligned, &job->poll);
     free(scratch);
 }
 
@@ -150,23 +145,24 @@ static void tw_run_part(void *job_, int32_t index) {
 static int tw_run_on_callers(const tw_kernel *kernel, const tw_cpu_code *code,
                              const tilewright_queue *queue, const uint64_t *words,
                              const int32_t *grid, int64_t total) {
-    tw_job job = {code, words, total, queue->threads, 0, {grid[0], grid[1], grid[2]}, 0};
+    int32_t parts = queue->threads < 1 ? 1 : queue->threads;
+    tw_job job = {code, words, total, parts, 0, {grid[0], grid[1], grid[2]}, 0, {NULL, 0, {0}}};
     if (code->together && total > 1)
         return tw_fail(TILEWRIGHT_TOO_FEW_THREADS,
                        "%s: its programs wait for each other; use the thread pool (threads = 0)",
                        kernel->name);
-    if (job.parts == 1)
-        tw_run_part(&job, 0);
-    else if (queue->parallel)
-        queue->parallel(queue->context, tw_run_part, &job, job.parts);
-    else
+    if (parts > 1 && !queue->parallel)
         return tw_fail(TILEWRIGHT_TOO_FEW_THREADS,
                        "%s: threads is %d, but the queue has no function `parallel`", kernel->name,
-                       queue->threads);
+                       parts);
+    if (parts > 1)
+        queue->parallel(queue->context, tw_run_part, &job, parts);
+    else
+        tw_run_part(&job, 0);
     if (job.no_memory)
         return tw_fail(TILEWRIGHT_NO_MEMORY, "%s: no memory for %lld bytes of scratch",
                        kernel->name, (long long)code->scratch);
-    return tw_finished(kernel);
+    return tw_finished(kernel, &job.failure);
 }
 
 #if TW_HAS_POOL
@@ -191,13 +187,19 @@ enum { TW_WAIT_SECONDS = 30, TW_LOOKS_A_SECOND = 20 };
 
 static int32_t tw_pool_is_ready;
 
+// The child of a fork has this thread only; another one may have held the lock.
+static void tw_reset_child(void) {
+    tw_reset();
+    tw_release();
+}
+
 // Configure the pool; threads: 0: one for each CPU that the process may use. The lock is held.
 static void tw_configure_pool(int32_t threads) {
     extern int pthread_atfork(void (*before)(void), void (*parent)(void), void (*child)(void));
     if (tw_pool_is_ready)
         tw_stop();
     else
-        pthread_atfork(NULL, NULL, tw_reset);
+        pthread_atfork(NULL, NULL, tw_reset_child);
     tw_configure(threads ? threads : tw_usable_cpus(), tw_spin_pauses());
     tw_limit_waits(TW_WAIT_SECONDS * TW_LOOKS_A_SECOND);
     __atomic_store_n(&tw_pool_is_ready, 1, __ATOMIC_RELEASE);
@@ -222,6 +224,19 @@ static void tw_prepare_pool(void) {
     tw_release();
 }
 
+// tw_launch of the pool, which also takes the failure of the launch before the next one starts.
+static int32_t tw_launch_and_take(const KernelRecord *record, const uint64_t *words,
+                                  const int32_t *grid, int64_t scratch, tw_failure *failure) {
+    if (is_nested())
+        return STATUS_NESTED;
+    pthread_mutex_lock(&pool.launching);
+    tw_pool_failure.failed = 0;
+    int32_t status = launch_locked(record, words, grid[0], grid[1], grid[2], scratch);
+    *failure = tw_pool_failure;
+    pthread_mutex_unlock(&pool.launching);
+    return status;
+}
+
 // Run a grid on the bundle's thread pool.
 static int tw_run_on_pool(const tw_kernel *kernel, const tw_cpu_code *code, const uint64_t *words,
                           const int32_t *grid, int64_t total) {
@@ -232,9 +247,10 @@ static int tw_run_on_pool(const tw_kernel *kernel, const tw_cpu_code *code, cons
                        kernel->name, (long long)total, pool.threads);
     KernelRecord record = {
         (void *)(uintptr_t)code->code, kernel->name, 0, NULL, "", code->alone, code->waits};
-    switch (tw_launch(&record, words, grid[0], grid[1], grid[2], code->scratch)) {
+    tw_failure failure;
+    switch (tw_launch_and_take(&record, words, grid, code->scratch, &failure)) {
     case STATUS_DONE:
-        return tw_finished(kernel);
+        return tw_finished(kernel, &failure);
     case STATUS_NO_MEMORY:
         return tw_fail(TILEWRIGHT_NO_MEMORY, "%s: no memory for %lld bytes of scratch per thread",
                        kernel->name, (long long)code->scratch);
@@ -247,14 +263,6 @@ static int tw_run_on_pool(const tw_kernel *kernel, const tw_cpu_code *code, cons
     }
 }
 
-#else // no threads of its own
-
-static int tw_set_pool_threads(int32_t threads) {
-    return tw_fail(TILEWRIGHT_TOO_FEW_THREADS,
-                   TW_NAME ": a bundle has no thread pool on this system, so not %d threads: use "
-                           "the queue's `threads` and `parallel`",
-                   threads);
-}
 #endif
 
 // The best code of a variant for this CPU; null without any.
@@ -266,22 +274,14 @@ static const tw_cpu_code *tw_cpu_code_of(const tw_variant *variant) {
     return NULL;
 }
 
-static int tw_no_cpu_code(const tw_kernel *kernel, const tw_variant *variant) {
-    tw_fail(TILEWRIGHT_WRONG_DEVICE, "%s: this CPU has the level %s, and the bundle has code for",
-            kernel->name, tw_level_names[tw_level()]);
-    for (int32_t i = 0; i < variant->cpu_count; i++)
-        tw_append(" %s", tw_level_names[variant->cpu[i].level]);
-    if (variant->cpu_count == 0)
-        tw_append(" no CPU like it");
-    return TILEWRIGHT_WRONG_DEVICE;
-}
-
 // Launch a variant on this CPU.
 static int tw_run_cpu(const tw_kernel *kernel, const tw_variant *variant,
                       const tilewright_queue *queue, const uint64_t *args, const int64_t *sizes) {
     const tw_cpu_code *code = tw_cpu_code_of(variant);
     if (!code)
-        return tw_no_cpu_code(kernel, variant);
+        return tw_fail(TILEWRIGHT_WRONG_DEVICE,
+                       "%s: this CPU has the level %s, and the bundle has code for " TW_CPU_LEVELS,
+                       kernel->name, tw_level_names[tw_level()]);
     uint64_t words[TW_WORDS + 1];
     for (int32_t i = 0; i < variant->passed_count; i++)
         words[i] = args[variant->passed[i]];
@@ -297,7 +297,5 @@ static int tw_run_cpu(const tw_kernel *kernel, const tw_variant *variant,
     if (queue->threads <= 0)
         return tw_run_on_pool(kernel, code, words, grid, total);
 #endif
-    tilewright_queue callers = *queue;
-    callers.threads = callers.threads < 1 ? 1 : callers.threads;
-    return tw_run_on_callers(kernel, code, &callers, words, grid, total);
+    return tw_run_on_callers(kernel, code, queue, words, grid, total);
 }

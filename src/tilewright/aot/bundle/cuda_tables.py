@@ -73,7 +73,19 @@ def cuda_row(code: CudaCode, image: str, maps: str, map_count: int) -> str:
     )
     shape = ", ".join(map(str, numbers))
     name = code.kernel.name
-    return f'{{{code.capability}, {code.kind}, {image}, "{name}", {shape}, {maps}}}'
+    same_major = code.capability // 10 * 10 + 9
+    most = {ANY: same_major, EXACT: code.capability, PTX: "INT32_MAX"}[code.kind]
+    return f'{{{code.capability}, {most}, {image}, "{name}", {shape}, {maps}}}'
+
+
+def by_preference(codes: Sequence[CudaCode]) -> list[CudaCode]:
+    """Code in the order in which a GPU takes the first that it runs: PTX last."""
+    return sorted(codes, key=lambda code: (code.kind == PTX, -code.capability))
+
+
+def capabilities(codes: Sequence[CudaCode]) -> str:
+    """The GPUs of code for a message: "sm_80 sm_90 sm_90 and later"."""
+    return " ".join(f"sm_{c.capability}{' and later' * (c.kind == PTX)}" for c in codes)
 
 
 def tensor_maps(kernel: CompiledKernel) -> Sequence[Any]:

@@ -9,17 +9,19 @@ from pathlib import Path
 from tilewright import backends, native
 
 _INCLUDE = re.compile(r'^#include "([\w/]+\.h)"\n', re.MULTILINE)
+_EXPORTED = re.compile(r"^(?=\w+ \*?tw_\w+\()", re.MULTILINE)
 _ATTRIBUTE = re.compile(r"\[\[gnu::(format\([^)]*\))\]\]")
 
 
 def thread_pool_sources() -> str:
     """The house's thread pool (backends/cpu/driver/thread_pool.c) without Python's header.
 
-    Attributes are written as GCC's, which compilers of C99 accept.
+    Its functions are static, since a program may link several bundles. Attributes are written as
+    GCC's, which compilers of C99 accept.
     """
     folder = Path(backends.__file__ or "").with_name("cpu") / "driver"
     text = inlined(folder / "thread_pool.c", [Path(native.__file__ or "").parent], ("cpython.h",))
-    return _ATTRIBUTE.sub(r"__attribute__((\1))", text)
+    return _ATTRIBUTE.sub(r"__attribute__((\1))", _EXPORTED.sub("static ", text))
 
 
 def inlined(source: Path, folders: Sequence[Path] = (), left_out: Sequence[str] = ()) -> str:

@@ -1,5 +1,5 @@
-// Before the thread pool's sources in a bundle: C23's words for a compiler of C99, names that
-// belong to one bundle, and the definitions that Python makes when it loads the pool
+// Before the thread pool's sources in a bundle: C23's words for a compiler of C99, and the
+// definitions that Python makes when it loads the pool
 // (backends/cpu/driver/thread_pool_program.py).
 
 #pragma GCC diagnostic push
@@ -42,17 +42,3 @@ static const int64_t sigaction_flags_at = 136, fault_address_at = 16;
 // Every signal but faults and SIGPROF: all others are for the program's own threads.
 static const char blocked_signals[128]
     __attribute__((aligned(16))) = {7, -5, -1, -69, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
-
-// Names of this bundle: a program may link several.
-#define tw_launch TW_FUNCTION(pool_launch)
-#define tw_launch_packed TW_FUNCTION(pool_launch_packed)
-#define tw_start TW_FUNCTION(pool_start)
-#define tw_configure TW_FUNCTION(pool_configure)
-#define tw_stop TW_FUNCTION(pool_stop)
-#define tw_reset TW_FUNCTION(pool_reset)
-#define tw_pause TW_FUNCTION(pool_pause)
-#define tw_workers TW_FUNCTION(pool_workers)
-#define tw_raised TW_FUNCTION(pool_raised)
-#define tw_report_crashes TW_FUNCTION(pool_report_crashes)
-#define tw_limit_waits TW_FUNCTION(pool_limit_waits)
-#define tw_waited TW_FUNCTION(pool_waited)

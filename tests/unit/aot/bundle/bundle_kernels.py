@@ -71,6 +71,11 @@ def load(x):
 
 
 @tilewright.jit
+def nothing():
+    pass
+
+
+@tilewright.jit
 def printing(x):
     tl.device_print("x", tl.load(x))
 
@@ -103,7 +108,9 @@ def scale_spec(**options: object) -> KernelSpec:
     return KernelSpec(scale, arguments, {"BLOCK": 128}, options, "1")
 
 
-def tutorial_spec() -> KernelSpec:
+def tutorial_spec(
+    grid: str | None = "cdiv(M, BLOCK_M) * cdiv(N, BLOCK_N)",
+) -> KernelSpec:
     """The matmul of the tutorials: TMA and persistent blocks on sm_90."""
     pointers = dict.fromkeys(("a_ptr", "b_ptr", "c_ptr"), "*fp16:16")
     sizes = dict.fromkeys(("M", "N", "K", "stride_am", "stride_bk", "stride_cm"), "i32:16,>=0")
@@ -114,7 +121,7 @@ def tutorial_spec() -> KernelSpec:
         {**pointers, **sizes, **ones},
         constants,
         {"num_warps": 8},
-        "cdiv(M, BLOCK_M) * cdiv(N, BLOCK_N)",
+        grid,
     )
 
 

@@ -1,5 +1,6 @@
 // A library in the place of CUDA's driver: prints each launch. The variables of the environment are
-// FAKE_CAPABILITY (90), and FAKE_FAIL, the name of a function that returns 999.
+// FAKE_CAPABILITY (90), and FAKE_FAIL, the name of a function that returns 999. With OLD_DRIVER, it
+// lacks the functions of CUDA 11.8 and later.
 
 #include <stdint.h>
 #include <stdio.h>
@@ -70,7 +71,7 @@ int cuModuleUnload(void *module) {
 
 int cuModuleGetFunction(void **function, void *module, const char *name) {
     *function = (void *)name;
-    return module == NULL;
+    return module ? status("cuModuleGetFunction") : 1;
 }
 
 int cuFuncSetAttribute(void *function, int attribute, int value) {
@@ -87,6 +88,24 @@ int cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned 
     return status("cuLaunchKernel");
 }
 
+int cuMemAlloc_v2(uint64_t *address, size_t bytes) {
+    printf("allocate\n");
+    *address = (uint64_t)(uintptr_t)aligned_alloc(128, bytes);
+    return 0;
+}
+
+int cuMemFree_v2(uint64_t address) {
+    printf("free\n");
+    free((void *)(uintptr_t)address);
+    return 0;
+}
+
+int cuMemsetD8_v2(uint64_t address, unsigned char value, size_t bytes) {
+    memset((void *)(uintptr_t)address, value, bytes);
+    return status("cuMemsetD8_v2");
+}
+
+#ifndef OLD_DRIVER
 struct config {
     unsigned grid[3], block[3], shared;
     void *stream;
@@ -104,16 +123,6 @@ int cuLaunchKernelEx(const struct config *config, void *function, void **params,
     return status("cuLaunchKernelEx");
 }
 
-int cuMemAlloc_v2(uint64_t *address, size_t bytes) {
-    *address = (uint64_t)(uintptr_t)calloc(1, bytes);
-    return 0;
-}
-
-int cuMemsetD8_v2(uint64_t address, unsigned char value, size_t bytes) {
-    memset((void *)(uintptr_t)address, value, bytes);
-    return 0;
-}
-
 int cuTensorMapEncodeTiled(void *map, int element, unsigned rank, void *base, const uint64_t *dims,
                            const uint64_t *strides, const unsigned *box, const unsigned *steps,
                            int interleave, int swizzle, int promotion, int fill) {
@@ -124,3 +133,4 @@ int cuTensorMapEncodeTiled(void *map, int element, unsigned rank, void *base, co
     return (uintptr_t)base % 16 || (uintptr_t)map % 64 || steps[0] != 1 || interleave ||
            promotion != 2 || fill;
 }
+#endif

@@ -80,6 +80,30 @@ def test_shared_and_static(folder: Path) -> None:
     assert run_checked([str(folder / "run")]) == "0 0 2\n"
 
 
+def test_workers_outlive_dlclose(folder: Path) -> None:
+    out = build(folder, "--library", "so")
+    (folder / "program.c").write_text(r"""
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(int count, char **values) {
+    static float x[100000];
+    void *library = dlopen(values[count - 1], RTLD_NOW);
+    int (*set_threads)(int32_t), (*call)(void *, float *, int);
+    *(void **)&set_threads = dlsym(library, "numbers_set_threads");
+    *(void **)&call = dlsym(library, "numbers_double");
+    int status = set_threads(4) + call(NULL, x, 100000);
+    dlclose(library);
+    usleep(20000); // the workers fall asleep, in the library's code
+    printf("%d\n", status);
+    return 0;
+}
+""")
+    run_checked([*any_compiler(), str(folder / "program.c"), "-o", str(folder / "run"), "-ldl"])
+    assert run_checked([str(folder / "run"), str(out / "libnumbers.so")]) == "0\n"
+
+
 @pytest.mark.dev("ziglang")
 def test_dll_under_wine(folder: Path) -> None:
     zig = [*compiler("zig cc"), "-target", "x86_64-windows-gnu"]

@@ -10,6 +10,7 @@ from tests.unit.aot.bundle.bundle_kernels import (
     add_specs,
     load,
     matmul_specs,
+    nothing,
     printing,
     reserved_specs,
     scale_spec,
@@ -141,6 +142,7 @@ int main(void) {
     printf("%d %s\n", demo_softmax(&cpu, 1, 1, 1, a, a + 8, -1), demo_error());
     printf("%d %s\n", demo_matmul(&cpu, a, a, a, 1, 1, 1, 48), demo_error());
     printf("%d %s\n", demo_matmul(&cpu, a, a, a, 1, 1, 1, 0), demo_error());
+    printf("%d %s\n", demo_load(&cuda), demo_error());
     return 0;
 }
 """
@@ -149,13 +151,14 @@ int main(void) {
 def test_failures_are_codes_and_sentences(demo: Path) -> None:
     program = compiled(demo, FAILURES, bundles=["demo"])
     lines = run_checked([str(program)]).splitlines()
-    assert [int(line.partition(" ")[0]) for line in lines] == [0, 4, 1, 2, 10, 5, 3, 3, 5]
-    misaligned, version, device, threads, grid, missing, choice, zero = lines[1:]
+    assert [int(line.partition(" ")[0]) for line in lines] == [0, 4, 1, 2, 10, 5, 3, 3, 5, 2]
+    misaligned, version, device, threads, grid, missing, choice, zero, load_ = lines[1:]
     assert "add: the pointer 'x' (0x" in misaligned and "multiple of 4 bytes" in misaligned
     assert version.endswith(
         "add: the program has version 7 of the bundle's header, the library version 1; compile the "
         "program again"
     )
+    assert device.partition(" ")[2] == load_.partition(" ")[2]
     assert device.endswith("add: the bundle has no code for CUDA on this system")
     assert threads.endswith("add: threads is 2, but the queue has no function `parallel`")
     assert grid.endswith("(1, -1, 1) has a size that is not from 0 to 2**31 - 1")
@@ -228,6 +231,53 @@ int main(void) {
     assert lines[1].startswith("3 scale: no variant for 'n' = 99") and "equal to 100" in lines[1]
     assert lines[2].startswith("9 scale: an assertion failed in program (0, 0, 0)")
     assert "wide is positive" in lines[2]
+
+
+ASSERTIONS = r"""
+#include "demo.h"
+#include <pthread.h>
+#include <stdio.h>
+
+// Whether each launch reports its own assertion, and no other one's.
+static void *work(void *thread) {
+    size_t wrong = 0;
+    float x[128] = {0};
+    tilewright_queue queue = tilewright_cpu();
+    queue.threads = (int)(size_t)thread / 2 % 2;
+    double wide = (size_t)thread % 2 ? 2.0 : -2.0;
+    int expected = wide > 0 ? TILEWRIGHT_OK : TILEWRIGHT_ASSERTION_FAILED;
+    for (int i = 0; i < 2000; i++)
+        wrong += demo_scale(&queue, x, 0.5f, wide, 100) != expected;
+    return (void *)wrong;
+}
+
+int main(void) {
+    pthread_t threads[8];
+    size_t wrong = 0;
+    for (size_t i = 0; i < 8; i++)
+        pthread_create(&threads[i], NULL, work, (void *)i);
+    for (int i = 0; i < 8; i++) {
+        void *result;
+        pthread_join(threads[i], &result);
+        wrong += (size_t)result;
+    }
+    printf("%zu wrong\n", wrong);
+    return 0;
+}
+"""
+
+
+def test_threads_report_their_own_assertions(tmp_path: Path) -> None:
+    bundle_of("demo", [scale_spec(debug=True)], "x86-64-v3", "aarch64").write(tmp_path)
+    program = compiled(tmp_path, ASSERTIONS, bundles=["demo"])
+    assert run_checked([str(program)]) == "0 wrong\n"
+
+
+def test_a_kernel_without_arguments(tmp_path: Path) -> None:
+    bundle_of("demo", [KernelSpec(nothing, {}, grid="1")], "x86-64-v3", "aarch64").write(tmp_path)
+    source = '#include "demo.h"\nint main(void) { return demo_nothing(NULL); }\n'
+    program = compiled(tmp_path, source, "-pedantic", bundles=["demo"])
+    assert run_checked([str(program)]) == ""
 
 
 WAITS = r"""

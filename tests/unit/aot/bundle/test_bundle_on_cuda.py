@@ -10,6 +10,7 @@ import pytest
 from tests.unit.aot.bundle.bundle_kernels import (
     add_specs,
     scale_spec,
+    softmax,
     softmax_spec,
     tutorial_spec,
 )
@@ -20,6 +21,7 @@ from tests.unit.aot.bundle.c_programs import (
     compiler,
     run_checked,
 )
+from tilewright.aot import KernelSpec
 from tilewright.support import errors
 
 PROGRAM = r"""
@@ -65,6 +67,24 @@ int main(void) {
 }
 """
 
+
+EMPTY = r"""
+#include "demo.h"
+#include <stdio.h>
+int main(void) {
+    _Alignas(4096) static char a[4096];
+    tilewright_queue queue = tilewright_cuda(NULL);
+    for (int i = 0; i < 4; i++) {
+        int status = demo_tutorial_matmul(&queue, 1, 1, 1, a, a, a, 0, 512, 256, 256, 1, 512, 1,
+                                          512, 1);
+        if (status)
+            printf("%d %s\n", status, demo_error());
+        if (i % 2)
+            demo_unload(&queue);
+    }
+    return 0;
+}
+"""
 
 THREADS = r"""
 #include "demo.h"
@@ -181,6 +201,55 @@ def test_tensor_maps_are_encoded_once(driver: str, tmp_path: Path) -> None:
     assert re.match(
         r"4 tutorial_matmul: the pointer 'a_ptr' \(0x\w+\) is not a multiple", lines[-1]
     )
+
+
+def test_arrays_without_elements(driver: str, tmp_path: Path) -> None:
+    bundle_of("demo", [tutorial_spec(grid=None)], "sm_90").write(tmp_path)
+    path = str(compiled(tmp_path, EMPTY, bundles=["demo"]))
+    lines = run_checked([path], LD_LIBRARY_PATH=driver).splitlines()
+    assert sum(line.startswith("launch") for line in lines) == 4
+    # memory of its own per loaded module
+    memory = [line for line in lines if line in ("load cubin", "allocate", "free", "unload")]
+    assert memory == ["load cubin", "allocate", "free", "unload"] * 2
+    shapes = {line.partition("dims ")[2] for line in lines if "dims 1 1" in line}
+    assert shapes == {"1 1, stride 16, box 64 128, swizzle 3"}  # a
+    # memory that could not be cleared is not taken by the next launch
+    lines = run_checked([path], LD_LIBRARY_PATH=driver, FAKE_FAIL="cuMemsetD8_v2").splitlines()
+    assert not any(line.startswith("launch") for line in lines)
+    assert lines.count("allocate") == lines.count("free") == 4
+
+
+def test_a_module_without_its_function_is_unloaded(program: str, driver: str) -> None:
+    variables = {"LD_LIBRARY_PATH": driver, "FAKE_FAIL": "cuModuleGetFunction"}
+    lines = run_checked([program], **variables).splitlines()
+    assert lines.count("load cubin") == lines.count("unload") == 4
+    assert lines[2].startswith("7 add: cuModuleGetFunction returned 999")
+
+
+def test_drivers_before_cuda_12(tmp_path: Path) -> None:
+    source = Path(__file__).with_name("fake_cuda.c")
+    command = [*any_compiler(), "-shared", "-fPIC", "-DOLD_DRIVER", str(source)]
+    run_checked([*command, "-o", str(tmp_path / "libcuda.so.1")])
+    arguments = {"x": "*fp16", "out": "*fp16", "columns": "i32:>=0"}
+    dependent = KernelSpec(softmax, arguments, {"BLOCK": 1024}, {"launch_pdl": True}, "1")
+    bundle_of("demo", [dependent, tutorial_spec()], "sm_90").write(tmp_path)
+    text = r"""
+#include "demo.h"
+#include <stdio.h>
+int main(void) {
+    _Alignas(16) static char a[16];
+    tilewright_queue queue = tilewright_cuda(NULL);
+    printf("%d %s\n", demo_softmax(&queue, a, a, 1), demo_error());
+    printf("%d %s\n", demo_tutorial_matmul(&queue, a, a, a, 16, 16, 16, 16, 1, 16, 1, 16, 1),
+           demo_error());
+    return 0;
+}
+"""
+    path = compiled(tmp_path, text, bundles=["demo"])
+    lines = run_checked([str(path)], LD_LIBRARY_PATH=str(tmp_path)).splitlines()
+    sentence = "6 CUDA's driver (libcuda.so.1) has no function "
+    failures = [line for line in lines if line.startswith("6")]
+    assert failures == [f"{sentence}cuLaunchKernelEx", f"{sentence}cuTensorMapEncodeTiled"]
 
 
 def test_threads_load_a_module_once(driver: str, tmp_path: Path) -> None:
