@@ -98,9 +98,9 @@ LOOPS = [
     Loop(
         two_sums,
         10,
-        # nothing writes sums between the two products; warps exchange each result among themselves
-        (("wgmma.fence", 1), ("bar.sync", 3)),
-        # each of the two behind the loop would wait for all products
+        # nothing writes accumulators between the two dots
+        (("wgmma.fence", 1),),
+        # each of the two after the loop would wait for all dots
         (("wgmma.wait_group", 1), ("wgmma.wait_group", 2)),
     ),
     # the first fences are those of what is written before the loop, an operand and the zeros of the
