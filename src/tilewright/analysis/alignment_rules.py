@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from math import gcd, prod
 from typing import cast
 
@@ -77,9 +78,11 @@ _RULES: dict[type[Op], Rule] = {}
 def analyze_alignment(function: Function) -> dict[Value, Alignment]:
     """The facts of every value of a function, from those of its arguments."""
     promised = promised_non_negative(function)
+    # The fixpoints of loops visit an op several times.
+    related = cache(partial(_related_sign, promised))
 
     def transfer(op: Op, operands: Facts) -> Facts:
-        facts = _transfer(op, operands, promised)
+        facts = _transfer(op, operands, related)
         if promised.isdisjoint(op.results):
             return facts
         return [replace(fact, sign=Sign.NON_NEGATIVE) for fact in facts]
@@ -104,19 +107,19 @@ def _loop_index(op: ForOp, bounds: Facts) -> Alignment:
     return bounded(op.index.type, Alignment((1,), (multiple,), (1,)), lower.sign)
 
 
-def _transfer(op: Op, operands: Facts, promised: frozenset[Value]) -> Facts:
+def _transfer(op: Op, operands: Facts, related: Callable[[Value], Sign]) -> Facts:
     rule = _RULES.get(type(op))
     if rule is not None:
         divides = isinstance(op, DivOp | RemOp)
-        fact = rule(op, _without_wraps(op, operands, promised) if divides else operands)
-        return [bounded(r.type, fact, _sign(op, r, operands, promised)) for r in op.results]
+        fact = rule(op, _without_wraps(op, operands, related) if divides else operands)
+        return [bounded(r.type, fact, _sign(op, r, operands, related)) for r in op.results]
     if Trait.ELEMENTWISE in op.traits and operands:
         constancy = _constancy(*operands)
         return [_only_constant(result, constancy) for result in op.results]
     return [unknown(result.type) for result in op.results]
 
 
-def _sign(op: Op, result: Value, operands: Facts, promised: frozenset[Value]) -> Sign:
+def _sign(op: Op, result: Value, operands: Facts, related: Callable[[Value], Sign]) -> Sign:
     if leaves_remainder(op):
         return operands[0].sign
     if is_place_in_grid(op):
@@ -124,11 +127,11 @@ def _sign(op: Op, result: Value, operands: Facts, promised: frozenset[Value]) ->
     found = sign_of(op, result.type, [x.sign for x in operands])
     # The operands of a difference decide its sign by relations only.
     if found is Sign.UNKNOWN and isinstance(op, SubOp) and isinstance(result.type, DType):
-        return _related_sign(result, promised)
+        return related(result)
     return found
 
 
-def _related_sign(value: Value, promised: frozenset[Value]) -> Sign:
+def _related_sign(promised: frozenset[Value], value: Value) -> Sign:
     """The sign by ranges."""
     if not _is_natural(value, promised, divisors=True):
         return Sign.UNKNOWN
@@ -136,10 +139,10 @@ def _related_sign(value: Value, promised: frozenset[Value]) -> Sign:
     return Sign.NON_NEGATIVE if known else Sign.ASSUMED
 
 
-def _without_wraps(op: Op, operands: Facts, promised: frozenset[Value]) -> Facts:
+def _without_wraps(op: Op, operands: Facts, related: Callable[[Value], Sign]) -> Facts:
     """The facts of a division; a dividend that may wrap has an unknown sign."""
     x, y = operands
-    sign = Sign.NON_NEGATIVE if x.value is not None else _related_sign(op.operands[0], promised)
+    sign = Sign.NON_NEGATIVE if x.value is not None else related(op.operands[0])
     return x if sign is Sign.NON_NEGATIVE else replace(x, sign=sign), y
 
 

@@ -165,4 +165,4 @@ def _joined(before: Known, after: Known) -> Known:
 
 def _anything(value: Value) -> IntegerRange:
     assert isinstance(value.type, DType)
-    return IntegerRange(value.type.min_int, value.type.max_int)
+    return IntegerRange.of_type(value.type)

@@ -17,6 +17,7 @@ first tile of a program even where that is a product with an argument.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import cast
 
 from tilewright.analysis.carried_ranges import Fixpoint, Known, carried_range, loop_of
@@ -112,7 +113,7 @@ class _Walk:
             return None
         found = self.known.get(value)
         if found is None:
-            anything = IntegerRange(element.min_int, element.max_int)
+            anything = IntegerRange.of_type(element)
             if len(self.known) >= _MOST_VALUES or self._steps >= _MOST_STEPS:
                 return anything
             self._steps += 1
@@ -168,13 +169,13 @@ class _Walk:
         return ScalarBounds(value, self).narrowed()
 
     def _related(self, op: Op, found: IntegerRange | None) -> IntegerRange | None:
-        """The range of a scalar by its relations, where that of the operands says too little."""
+        """The range of a scalar by its relations, where those of the operands are too wide."""
         type_ = op.results[0].type
         if not isinstance(op, _RELATED) or not isinstance(type_, DType):
             return found
         if found is not None and 0 <= found.low and found.high <= type_.max_int:
             return found
-        self.known[op.results[0]] = _fitting(found, IntegerRange(type_.min_int, type_.max_int))
+        self.known[op.results[0]] = _fitting(found, IntegerRange.of_type(type_))
         return ScalarBounds(op.results[0], self).range() or found
 
     def _by_rule(self, op: Op, rule: _Rule, x: list[IntegerRange]) -> IntegerRange | None:
@@ -322,7 +323,7 @@ def _same(_: Op, x: Sequence[IntegerRange]) -> IntegerRange:
 
 
 def _either(_: Op | None, x: Sequence[IntegerRange]) -> IntegerRange:
-    return IntegerRange(min(r.low for r in x), max(r.high for r in x))
+    return reduce(IntegerRange.joined, x)
 
 
 def _sum(_: Op, x: Sequence[IntegerRange]) -> IntegerRange:

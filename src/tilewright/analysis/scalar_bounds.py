@@ -58,6 +58,11 @@ class IntegerRange(NamedTuple):
     low: int
     high: int
 
+    @classmethod
+    def of_type(cls, dtype: DType) -> IntegerRange:
+        """The range of all numbers of a type of integers."""
+        return cls(dtype.min_int, dtype.max_int)
+
     def joined(self, other: IntegerRange) -> IntegerRange:
         """The range of the numbers of both."""
         return IntegerRange(min(self.low, other.low), max(self.high, other.high))
@@ -318,8 +323,7 @@ def _is_integer(value: Value) -> bool:
 
 def _blocks_around(value: Value) -> Iterator[Block]:
     """The blocks of a value, the innermost first."""
-    owner = value.owner
-    block = owner.parent if isinstance(owner, Op) else owner
+    block = value.block
     while isinstance(block, Block):
         yield block
         around = block.owner
