@@ -32,7 +32,7 @@ def _load(match: re.Match[str], args: list[str]) -> Made:
     targets, address = _list(args[0]), args[1].strip("[]")
     count, size = _shape(match)
     is_shared = match["space"] == "shared"
-    is_racing = ".volatile" in match[0]  # what others write meanwhile is what it is for
+    is_racing = ".volatile" in match[0]  # it exists to race with writes of other threads
 
     def run(r: Registers) -> None:
         places = r.get(address)[r.predicate]
@@ -191,7 +191,7 @@ _UPDATES = threading.Lock()
 
 
 def _updated(kind: str, old: Any, operands: list[Any]) -> Any:
-    """What an atomic operation stores."""
+    """The number that an atomic operation stores."""
     if kind == "cas":
         bits = f"u{old.dtype.itemsize}"
         return operands[1] if old.view(bits) == operands[0].view(bits) else old

@@ -92,6 +92,8 @@ class GpuLowering:
         default_factory=dict[Block | None, dict[tuple[str, str], Val]]
     )
     """Quotients of integers in a block, by the names of the operands."""
+    natural: dict[Value, bool] = field(default_factory=dict[Value, bool])
+    """Whether a divisor is known not to be negative."""
     vectors: VectorGroup | None = None
     """The ops that are being lowered one vector after the other (element_groups.py)."""
 
