@@ -34,7 +34,6 @@ from .line_tables import LineTable, line_table
 from .object_directives import (
     assembler_directives,
     used_conversions,
-    windows_directives,
     windows_target,
 )
 from .object_loader import CONVERSION_SYMBOLS, LoadedObject, load_object
@@ -93,7 +92,6 @@ __all__ = [
     "used_conversions",
     "vector_of",
     "width_attributes",
-    "windows_directives",
     "windows_target",
     "zero_of",
 ]

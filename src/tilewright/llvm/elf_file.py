@@ -1,9 +1,9 @@
-"""ELF object files of 64 bits: section headers and symbols (System V ABI, chapter 4)."""
+"""ELF object files of 64 bits: sections, symbols, relocations (System V ABI, chapter 4)."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tilewright.support.data_class import dataclass
@@ -15,11 +15,14 @@ _HEADER = struct.Struct("<16xHH20xQ10xHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 # st_name, info, other, shndx, value, size
 _SYMBOL = struct.Struct("<IBBHQQ")
-RELOCATION = struct.Struct("<QQq")
-"""r_offset, r_info, r_addend"""
+# r_offset, info, addend
+_RELOCATION = struct.Struct("<QQq")
 
 _RELOCATABLE = 1
-_SYMTAB, RELA, NOBITS = 2, 4, 8
+PROGBITS, _SYMTAB, _RELA, _NOTE, NOBITS = 1, 2, 4, 7, 8
+WRITE, _ALLOC, EXECUTABLE, TLS = 1, 2, 4, 0x400
+UNDEFINED = 0
+"""Section of a symbol that another file defines."""
 
 
 class Unsupported(Exception):
@@ -40,6 +43,11 @@ class Section:
     link: int
     info: int
     offset: int = 0
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether code needs it; unwind tables are not, since kernels throw nothing."""
+        return bool(self.flags & _ALLOC) and self.kind != _NOTE and self.name != ".eh_frame"
 
 
 # A tuple, since an object of the thread pool has hundreds of symbols.
@@ -106,3 +114,13 @@ def symbols_of(sections: Sequence[Section]) -> list[Symbol]:
     strings = sections[table.link].data
     rows = _SYMBOL.iter_unpack(table.data)
     return [Symbol(text_at(strings, row[0]), row[3], row[4], row[5]) for row in rows]
+
+
+def relocations_of(
+    sections: Sequence[Section], target: Section
+) -> Iterator[tuple[int, int, int, int]]:
+    """The relocations of a section: offset, kind, number of the symbol, addend."""
+    for section in sections:
+        if section.kind == _RELA and section.info == target.index:
+            for offset, info, addend in _RELOCATION.iter_unpack(section.data):
+                yield offset, info & 0xFFFFFFFF, info >> 32, addend

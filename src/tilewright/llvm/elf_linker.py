@@ -10,8 +10,7 @@ as other formats are: `laid_out` returns None.
     from the next page on: variables, initially zero
 
 Only section headers, symbols and relocations with addends are read
-(System V ABI, AMD64 supplement, chapter 4). Unwind tables are left out: kernels throw nothing.
-"""
+(System V ABI, AMD64 supplement, chapter 4)."""
 
 from __future__ import annotations
 
@@ -21,13 +20,17 @@ from dataclasses import field
 from typing import NamedTuple
 
 from tilewright.llvm.elf_file import (
+    EXECUTABLE,
     NOBITS,
-    RELA,
-    RELOCATION,
+    PROGBITS,
+    TLS,
+    UNDEFINED,
+    WRITE,
     Section,
     Symbol,
     Unsupported,
     machine_of,
+    relocations_of,
     sections_of,
     symbols_of,
 )
@@ -38,9 +41,6 @@ Lookup = Callable[[str], int | None]
 """Address of a function of this process; None if there is none of that name."""
 
 _X86_64 = 62
-_PROGBITS, _NOTE = 1, 7
-_WRITE, _ALLOC, _EXECUTABLE, _TLS = 1, 2, 4, 0x400
-_UNDEFINED, _FIRST_SPECIAL = 0, 0xFF00
 
 # R_X86_64_64, PC32, PLT32, PC64
 _ABSOLUTE_64, _RELATIVE_32, _CALL_32, _RELATIVE_64 = 1, 2, 4, 24
@@ -104,7 +104,7 @@ class Image:
 
     def _address(self, index: int, base: int) -> int:
         name, section, value, _ = self._symbols[index]
-        if section == _UNDEFINED:
+        if section == UNDEFINED:
             return self._outside[name]
         return base + self._section_offsets[section] + value
 
@@ -113,7 +113,7 @@ class Image:
         if kind in _ADDRESS_OF:
             return base + self._slots[symbol]
         name, section = self._symbols[symbol][:2]
-        if kind == _CALL_32 and section == _UNDEFINED:
+        if kind == _CALL_32 and section == UNDEFINED:
             return base + self._stubs[name]
         return self._address(symbol, base)
 
@@ -142,7 +142,7 @@ def _laid_out(obj: bytes, exported: Sequence[str], lookup: Lookup) -> Image:
     end = -end % _STUB_BYTES + end
     for _, kind, index, _ in relocations:
         name, section = symbols[index][:2]
-        if section != _UNDEFINED:
+        if section != UNDEFINED:
             continue
         if name not in outside:
             outside[name] = _found(name, lookup)
@@ -173,20 +173,20 @@ def _found(name: str, lookup: Lookup) -> int:
 
 def _loaded(sections: Sequence[Section]) -> dict[int, Section]:
     """The sections needed at run time, code first."""
-    kept = [s for s in sections if s.flags & _ALLOC and s.kind != _NOTE and s.name != ".eh_frame"]
+    kept = [section for section in sections if section.is_loaded]
     for section in kept:
         # `.data.rel.ro` is constant once relocated, which is before the pages become executable.
-        constant = not section.flags & _WRITE or section.name.startswith(".data.rel.ro")
+        constant = not section.flags & WRITE or section.name.startswith(".data.rel.ro")
         # Writable sections do no harm while they are empty.
-        known = section.kind == _PROGBITS or _is_variables(section)
-        if not known or section.flags & _TLS or (section.data and not constant):
+        known = section.kind == PROGBITS or _is_variables(section)
+        if not known or section.flags & TLS or (section.data and not constant):
             raise Unsupported
-    kept.sort(key=lambda section: not section.flags & _EXECUTABLE)
+    kept.sort(key=lambda section: not section.flags & EXECUTABLE)
     return {section.index: section for section in kept}
 
 
 def _is_variables(section: Section) -> bool:
-    return section.kind == NOBITS and bool(section.flags & _WRITE)
+    return section.kind == NOBITS and bool(section.flags & WRITE)
 
 
 def _placed(sections: Sequence[Section], end: int) -> int:
@@ -206,15 +206,9 @@ def _relocations_of(
     sections: Sequence[Section], loaded: Mapping[int, Section], symbols: Sequence[Symbol]
 ) -> list[_Relocation]:
     relocations: list[_Relocation] = []
-    for section in sections:
-        target = loaded.get(section.info) if section.kind == RELA else None
-        if target is None:
-            continue
-        size = len(target.data)
-        for offset, info, addend in RELOCATION.iter_unpack(section.data):
-            kind: int = info & 0xFFFFFFFF
-            index: int = info >> 32
-            _check(kind, symbols[index].section, loaded, size - offset)
+    for target in filter(lambda section: section.index in loaded, sections):
+        for offset, kind, index, addend in relocations_of(sections, target):
+            _check(kind, symbols[index].section, loaded, len(target.data) - offset)
             relocations.append(_Relocation(target.offset + offset, kind, index, addend))
     return relocations
 
@@ -224,7 +218,7 @@ def _check(kind: int, section: int, loaded: Mapping[int, Section], left: int) ->
 
     section: of its symbol; left: bytes from its field to the end of the relocated section.
     """
-    outside = section == _UNDEFINED
+    outside = section == UNDEFINED
     is_near = kind in (_RELATIVE_32, _RELATIVE_64)
     if kind not in _KNOWN or (outside and is_near) or not (outside or section in loaded):
         raise Unsupported

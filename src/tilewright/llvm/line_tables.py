@@ -13,11 +13,10 @@ from dataclasses import field
 from typing import NamedTuple
 
 from tilewright.llvm.elf_file import (
-    RELA,
-    RELOCATION,
     Section,
     Symbol,
     Unsupported,
+    relocations_of,
     sections_of,
     symbols_of,
     text_at,
@@ -79,12 +78,8 @@ def line_table(obj: bytes, symbol: str) -> LineTable | None:
 def _relocated(lines: Section, sections: Sequence[Section], symbols: Sequence[Symbol]) -> bytes:
     """The section with its addresses as offsets in the section of code."""
     data = bytearray(lines.data)
-    for section in sections:
-        if section.kind != RELA or section.info != lines.index:
-            continue
-        relocations: Iterator[tuple[int, int, int]] = RELOCATION.iter_unpack(section.data)
-        for offset, info, addend in relocations:
-            struct.pack_into("<Q", data, offset, symbols[info >> 32].value + addend)
+    for offset, _, symbol, addend in relocations_of(sections, lines):
+        struct.pack_into("<Q", data, offset, symbols[symbol].value + addend)
     return bytes(data)
 
 

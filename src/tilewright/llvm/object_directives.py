@@ -12,22 +12,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from tilewright.llvm.code_generation import compile_ir
 from tilewright.llvm.code_targets import TargetCpu, TargetSpec
 from tilewright.llvm.elf_file import (
+    EXECUTABLE,
     NOBITS,
-    RELA,
-    RELOCATION,
+    TLS,
+    UNDEFINED,
+    WRITE,
     Section,
     Symbol,
     Unsupported,
     machine_of,
+    relocations_of,
     sections_of,
     symbols_of,
 )
 from tilewright.llvm.float_conversions import conversions_ir
 from tilewright.llvm.object_loader import CONVERSION_SYMBOLS
 
-_WRITE, _ALLOC, _EXECUTABLE, _TLS = 1, 2, 4, 0x400
-_NOTE = 7
-_UNDEFINED = 0
 _ABSOLUTE, _COMMON = 0xFFF1, 0xFFF2
 
 _RELOCATIONS: Mapping[int, Mapping[int, str]] = {
@@ -47,31 +47,26 @@ _RELOCATIONS: Mapping[int, Mapping[int, str]] = {
 """Names of relocations by processor (System V ABI, supplements for AMD64 and AArch64)."""
 
 
-def assembler_directives(obj: bytes, prefix: str, exports: Mapping[str, str]) -> list[str]:
+def assembler_directives(
+    obj: bytes, target: TargetSpec, prefix: str, exports: Mapping[str, str]
+) -> list[str]:
     """Assembler lines that define the code of an object file.
 
-    prefix: starts each local label; exports: global symbols of the object, and their new names,
-    which are hidden from other libraries. Other names are those of functions of the linked program.
-    Errors: ValueError for an object with thread-local storage or an unknown relocation.
+    target: of the object; prefix: starts each local label; exports: global symbols of the object,
+    and their new names, which are hidden from other libraries. Other names are those of functions
+    of the linked program.
+    Errors: ValueError for an object with thread-local storage or an unknown relocation, and for
+    Windows with variables.
     """
+    write = _in_one_section if "windows" in target.triple else _directives
     try:
-        return [*_directives(obj, prefix, exports)]
-    except (Unsupported, IndexError, KeyError) as problem:
-        raise ValueError(f"the object of {prefix} has a part without a directive") from problem
-
-
-def windows_directives(obj: bytes, prefix: str, exports: Mapping[str, str]) -> list[str]:
-    """As `assembler_directives`, for Windows: an object for x86-64 in the format of ELF whose code
-    is that of Windows. COFF has no `.reloc`, so all parts are in one section, and references are
-    expressions. Errors: ValueError, also for variables."""
-    try:
-        return [*_in_one_section(obj, prefix, exports)]
+        return [*write(obj, prefix, exports)]
     except (Unsupported, IndexError, KeyError) as problem:
         raise ValueError(f"the object of {prefix} has a part without a directive") from problem
 
 
 def windows_target(cpu: TargetCpu) -> TargetSpec:
-    """The target whose objects `windows_directives` takes."""
+    """The target of code for Windows, whose objects are ELF files."""
     return TargetSpec("x86_64-pc-windows-gnu-elf", cpu.name, cpu.features)
 
 
@@ -86,10 +81,7 @@ def _directives(obj: bytes, prefix: str, exports: Mapping[str, str]) -> Iterator
     names = _RELOCATIONS[machine_of(obj)]
     sections = sections_of(obj)
     symbols = symbols_of(sections)
-    relocations = {section.info: section for section in sections if section.kind == RELA}
-    for section in sections:
-        if not _is_needed(section):
-            continue
+    for section in filter(_is_needed, sections):
         label = f".L{prefix}_{section.index}"
         yield f".section {_section_head(section, prefix)}"
         yield f".balign {section.align}"
@@ -99,28 +91,23 @@ def _directives(obj: bytes, prefix: str, exports: Mapping[str, str]) -> Iterator
             yield f".zero {section.size}"
             continue
         yield from _data(section.data)
-        if section.index in relocations:
-            rows: Iterator[tuple[int, int, int]]
-            rows = RELOCATION.iter_unpack(relocations[section.index].data)
-            for offset, info, addend in rows:
-                place = _place(symbols[info >> 32], prefix, exports)
-                yield f".reloc {label}+{offset}, {names[info & 0xFFFFFFFF]}, {place}{addend:+d}"
+        for offset, kind, symbol, addend in relocations_of(sections, section):
+            place = _place(symbols[symbol], prefix, exports)
+            yield f".reloc {label}+{offset}, {names[kind]}, {place}{addend:+d}"
 
 
 def _is_needed(section: Section) -> bool:
-    """Whether a section is loaded; unwind tables are not, since kernels throw nothing."""
-    if section.flags & _TLS:
+    if section.flags & TLS:
         raise Unsupported
-    allocated = bool(section.flags & _ALLOC) and section.size > 0
-    return allocated and section.kind != _NOTE and section.name != ".eh_frame"
+    return section.is_loaded and section.size > 0
 
 
 def _section_head(section: Section, prefix: str) -> str:
-    if section.flags & _EXECUTABLE:
+    if section.flags & EXECUTABLE:
         return f'.text.{prefix}, "ax", %progbits'
     if section.kind == NOBITS:
         return f'.bss.{prefix}, "aw", %nobits'
-    if section.flags & _WRITE:
+    if section.flags & WRITE:
         kind = ".data.rel.ro" if section.name.startswith(".data.rel.ro") else ".data"
         return f'{kind}.{prefix}, "aw", %progbits'
     return f'.rodata.{prefix}, "a", %progbits'
@@ -141,7 +128,7 @@ def _exported(
 def _place(symbol: Symbol, prefix: str, exports: Mapping[str, str]) -> str:
     if symbol.section in (_ABSOLUTE, _COMMON):
         raise Unsupported
-    if symbol.section == _UNDEFINED:
+    if symbol.section == UNDEFINED:
         return exports.get(symbol.name, symbol.name)
     return f".L{prefix}_{symbol.section}{symbol.value:+d}"
 
@@ -160,6 +147,8 @@ def _data(data: bytes) -> Iterator[str]:
 
 # --- Windows --------------------------------------------------------------------------------------
 
+# COFF has no `.reloc`, so all parts are in one section, and references are expressions.
+
 _EXPRESSIONS = {
     1: (8, "{place}"), 2: (4, "{place}-."), 4: (4, "{place}-."), 24: (8, "{place}-."),
     25: (8, "{place}-{base}"), 29: (8, "{base}{addend}-."),
@@ -171,13 +160,12 @@ which takes the place of its global offset table"""
 def _in_one_section(obj: bytes, prefix: str, exports: Mapping[str, str]) -> Iterator[str]:
     sections = sections_of(obj)
     symbols = symbols_of(sections)
-    relocations = {section.info: section for section in sections if section.kind == RELA}
     base = f".L{prefix}_base"
     yield f'.section .text${prefix}, "xr"'
     yield ".balign 64"
     yield f"{base}:"
     for section in filter(_is_needed, sections):
-        if section.flags & _WRITE:
+        if section.flags & WRITE:
             raise Unsupported
         yield f".balign {section.align}"
         yield f".L{prefix}_{section.index}:"
@@ -185,13 +173,10 @@ def _in_one_section(obj: bytes, prefix: str, exports: Mapping[str, str]) -> Iter
             if symbol.section == section.index and symbol.name in exports:
                 yield f".globl {exports[symbol.name]}"
                 yield f".set {exports[symbol.name]}, .L{prefix}_{section.index}+{symbol.value}"
-        table = relocations.get(section.index)
         end = 0
-        rows: list[tuple[int, int, int]]
-        rows = sorted(RELOCATION.iter_unpack(table.data)) if table else []
-        for offset, info, addend in rows:
-            size, expression = _EXPRESSIONS[info & 0xFFFFFFFF]
-            place = f"{_place(symbols[info >> 32], prefix, exports)}{addend:+d}"
+        for offset, kind, number, addend in sorted(relocations_of(sections, section)):
+            size, expression = _EXPRESSIONS[kind]
+            place = f"{_place(symbols[number], prefix, exports)}{addend:+d}"
             yield from _data(section.data[end:offset])
             value = expression.format(place=place, base=base, addend=f"{addend:+d}")
             yield f"{'.quad' if size == 8 else '.long'} {value}"

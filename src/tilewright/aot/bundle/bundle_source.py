@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 
@@ -31,7 +31,6 @@ from tilewright.llvm import (
     cpu_named,
     cpu_target,
     used_conversions,
-    windows_directives,
     windows_target,
 )
 from tilewright.support.data_class import dataclass
@@ -149,11 +148,11 @@ class _Tables:
         cpu = cpu_named(str(target.arch))
         assert cpu is not None
         prefix, exports = f"{self.bundle}_{number}", {code.name: symbol}
-        lines = self._assembly(obj, cpu_target(cpu), prefix, exports, assembler_directives)
+        lines = self._assembly(obj, cpu_target(cpu), prefix, exports)
         if self.windows and cpu.is_x86:
             spec = windows_target(cpu)
             other = compile_ir(code.asm["llir"], spec)
-            there = self._assembly(other, spec, prefix, exports, windows_directives)
+            there = self._assembly(other, spec, prefix, exports)
             lines = ["#if defined(_WIN32)", *there, "#else", *lines, "#endif"]
         lines.append(
             f"extern int64_t {symbol}(const void *, int64_t, int64_t, const int32_t *, void *, "
@@ -162,12 +161,7 @@ class _Tables:
         return symbol, lines
 
     def _assembly(
-        self,
-        obj: bytes,
-        spec: TargetSpec,
-        prefix: str,
-        exports: Mapping[str, str],
-        directives: Callable[[bytes, str, Mapping[str, str]], list[str]],
+        self, obj: bytes, spec: TargetSpec, prefix: str, exports: Mapping[str, str]
     ) -> list[str]:
         """An object, and the float conversions that it calls unless they are written already."""
         lines: list[str] = []
@@ -179,8 +173,8 @@ class _Tables:
             exports = {**exports, **conversions}
             if known is None:
                 self.objects[spec.triple, more] = own
-                lines += _assembly(directives(more, own, conversions))
-        return [*lines, *_assembly(directives(obj, prefix, exports))]
+                lines += _assembly(assembler_directives(more, spec, own, conversions))
+        return [*lines, *_assembly(assembler_directives(obj, spec, prefix, exports))]
 
     def _cuda_table(
         self, name: str, variant: BundleVariant, places: Sequence[int]
