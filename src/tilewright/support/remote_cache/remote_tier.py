@@ -92,7 +92,7 @@ class RemoteTier:
         self._writes: deque[tuple[Callable[[Storage], object], int]] = deque()
         self._waiting = self._pending = self._finished = 0
         self._held: dict[str, Lease] = {}
-        self._writer: Thread | None = None
+        self._has_writer = False
         self._wake = Event()
 
     def _after_fork(self) -> None:
@@ -108,7 +108,8 @@ class RemoteTier:
         if self._is_down():
             raise Unavailable
         answer, start = _Answer(), time.monotonic()
-        Thread(target=answer.run, args=(lambda: operation(self._opened()),), daemon=True).start()
+        if not _started(lambda: answer.run(lambda: operation(self._opened()))):
+            raise Unavailable
         in_time = answer.done.wait(self._patience)
         if in_time and answer.problem is None:
             return answer.value
@@ -135,7 +136,7 @@ class RemoteTier:
         now = time.monotonic()
         if self._down_since is not None and now - self._down_since > _RETRY_SECONDS:
             self._down_since = now
-            Thread(target=self._look, daemon=True).start()
+            _started(self._look)
         return True
 
     def _look(self) -> None:
@@ -185,22 +186,29 @@ class RemoteTier:
 
     # --- writes -----------------------------------------------------------------------------------
 
-    def later(self, write: Callable[[Storage], object], size: int = 0) -> None:
-        """Write in the background; dropped while the remote is down. size: bytes to be written"""
+    def later(self, write: Callable[[Storage], object], size: int = 0) -> bool:
+        """Write in the background; False if the write is dropped, as while the remote is down.
+
+        size: bytes to be written
+        """
         self._after_fork()
         with self._lock:
             if self._patience <= 0 or self._waiting + size > _MAX_WAITING:
-                return
+                return False
+            if not self._start_writer():
+                return False
             self._waiting += size
             self._pending += 1
             self._writes.append((write, size))
-            self._start_writer()
+            self._wake.set()
+            return True
 
     def _hold(self, outcome: Lease | bytes | None) -> Lease | bytes | None:
         if isinstance(outcome, Lease):
             with self._lock:
                 self._held[outcome.name] = outcome
                 self._start_writer()
+                self._wake.set()
         return outcome
 
     def release(self, lease: Lease, published: bool) -> None:
@@ -208,18 +216,21 @@ class RemoteTier:
         content = released(lease, published)
 
         def write(storage: Storage) -> None:
-            with self._lock:
-                self._held.pop(lease.name, None)
+            self._drop(lease)
             storage.put(lease.name, content)
 
-        self.later(write)
+        if not self.later(write):
+            self._drop(lease)  # without changes it expires; other clients would wait for its holder
 
-    def _start_writer(self) -> None:
-        if self._writer is None:
-            self._writer = Thread(target=self._write_all, name="tilewright remote", daemon=True)
-            self._writer.start()
+    def _drop(self, lease: Lease) -> None:
+        with self._lock:
+            self._held.pop(lease.name, None)
+
+    def _start_writer(self) -> bool:
+        if not self._has_writer:
+            self._has_writer = _started(self._write_all)
             _AtExit.add(self)
-        self._wake.set()
+        return self._has_writer
 
     def _write_all(self) -> None:
         last_beat = time.monotonic()
@@ -267,6 +278,15 @@ class RemoteTier:
         return True
 
 
+def _started(run: Callable[[], object]) -> bool:
+    """Start a thread; False while the interpreter exits, which starts none from Python 3.12 on."""
+    try:
+        Thread(target=run, name="tilewright remote", daemon=True).start()
+    except synchronous(RuntimeError):
+        return False
+    return True
+
+
 class _AtExit:
     tiers: ClassVar[list[RemoteTier]] = []
 
@@ -274,7 +294,8 @@ class _AtExit:
     def add(cls, tier: RemoteTier) -> None:
         if not cls.tiers:
             atexit.register(cls.flush)
-        cls.tiers.append(tier)
+        if tier not in cls.tiers:  # a child has the tiers of its parent
+            cls.tiers.append(tier)
 
     @classmethod
     def flush(cls) -> None:

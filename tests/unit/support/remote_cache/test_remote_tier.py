@@ -118,6 +118,38 @@ def test_a_held_lease_changes_while_its_holder_works(monkeypatch: pytest.MonkeyP
     assert storage.objects["leases/a.0"] != first
 
 
+def test_a_lease_whose_release_is_dropped_changes_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A remote that is down at the release, and later up: other clients see a lease that expires."""
+    monkeypatch.setattr(remote_tier, "BEAT_SECONDS", 0.005)
+    storage = DictStorage()
+    tier = tier_on(storage)
+    lease = tier.obtain("kernels/a", "a")
+    assert isinstance(lease, Lease)
+    storage.before = failing
+    with pytest.warns(TilewrightWarning, match="connection refused"):
+        while not tier._is_down():
+            tier.obtain("kernels/b", "b")
+    tier.release(lease, published=True)
+    storage.before = lambda kind, name: None
+    time.sleep(0.02)  # a change that had started
+    last = storage.objects["leases/a.0"]
+    time.sleep(0.1)
+    assert storage.objects["leases/a.0"] == last
+
+
+def test_without_new_threads_kernels_are_compiled_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in functions of `atexit`: from Python 3.12 on, no thread starts there."""
+
+    def refuse(self: object) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(remote_tier.Thread, "start", refuse)
+    tier = tier_on(DictStorage())
+    assert tier.obtain("kernels/a", "a") is None
+    assert not tier.later(lambda storage: storage.put("kernels/a", b"content"))
+    assert tier.flush()
+
+
 def test_without_trust_nothing_is_read() -> None:
     reads: list[str] = []
     tier = tier_on(DictStorage(lambda kind, name: reads.append(kind)), trusted=False)
