@@ -212,15 +212,15 @@ class DeviceMemory:
     device_of(address): the device whose memory an address is in ("cuda:0"), None if it is the
     host's; usable(address): whether kernels may use it, as they may pinned memory of the host;
     current() -> index of the current device and its current stream; stream_of(device) -> the
-    current stream of a device; entered(stream) -> a block in which the device of a stream is the
-    current one, whose index it yields
+    current stream of a device; entered(stream, address) -> a block in which the device of a stream,
+    otherwise that of an address, is the current one, whose index it yields
     """
 
     device_of: Callable[[int], str | None]
     usable: Callable[[int], bool]
     current: Callable[[], tuple[int, int]]
     stream_of: Callable[[int], int]
-    entered: Callable[[int], AbstractContextManager[int]] | None = None
+    entered: Callable[[int, int], AbstractContextManager[int]] | None = None
 
 
 class PeerMemory(Protocol):

@@ -18,13 +18,15 @@ ALIGNED = 16
 class DirectLaunch:
     """A launch of `kernel`, of which `compiled` is the variant for aligned arrays.
 
-    items: for each run-time argument, the place of its address, or its value in a tuple
+    items: for each run-time argument, the place of its address, or its value in a tuple; devices:
+    those that have the variant's target, as far as launches were there; None: the CPU
     """
 
     kernel: JITFunction
     compiled: CompiledKernel
     grid: Grid
     items: Sequence[int | tuple[float]]
+    devices: set[int | None]
 
     @classmethod
     def of(
@@ -42,31 +44,41 @@ class DirectLaunch:
         if not {*names} <= {*places, *known} or compiled.metadata.options.check:
             return None
         items = [places[name] if name in places else (known[name],) for name in names]
-        return cls(kernel, compiled, grid, items)
+        return cls(kernel, compiled, grid, items, set())
 
-    def takes(self, batch: Sequence[Sequence[int]], on_gpu: bool) -> bool:
+    def takes(self, batch: Sequence[Sequence[int]], device: int | None) -> bool:
         """Whether calls with these addresses may be made: the device and the facts are those of the
-        variant, and no hook observes launches."""
+        variant, and no hook observes launches. device: the current GPU; None on a CPU"""
         return (
-            on_gpu == (self.compiled.backend.memory is not None)
+            self._serves(device)
             and not any(address % ALIGNED for addresses in batch for address in addresses)
             and not (launch_enter or launch_exit or self.kernel.pre_run_hooks)
         )
 
-    def launch(self, batch: Iterable[Sequence[int]], stream: int | None) -> None:
-        """Launch for each element of a batch. stream: of a GPU; None on a CPU"""
+    def _serves(self, device: int | None) -> bool:
+        backend = self.compiled.backend
+        if device not in self.devices:
+            if (device is None) != (backend.memory is None):
+                return False
+            if backend.target() != self.compiled.target:  # GPUs of two architectures
+                return False
+            self.devices.add(device)
+        return True
+
+    def launch(
+        self, batch: Iterable[Sequence[int]], device: int | None, stream: int | None
+    ) -> None:
+        """Launch for each element of a batch. device, stream: the current GPU's; None on a CPU"""
         if 0 in self.grid:
             return
         launcher: Any = self.compiled.launcher
-        memory = self.compiled.backend.memory
-        if memory is None or stream is None or memory.entered is None:
+        if device is None:
             for addresses in batch:
                 launcher.launch(self.grid, self._values(addresses))
             return
-        with memory.entered(stream) as device:
-            entry = launcher.entry(device)
-            for addresses in batch:
-                entry(*self.grid, stream, *self._values(addresses))
+        entry = launcher.entry(device)
+        for addresses in batch:
+            entry(*self.grid, stream, *self._values(addresses))
 
     def _values(self, addresses: Sequence[int]) -> list[float]:
         return [item[0] if isinstance(item, tuple) else addresses[item] for item in self.items]

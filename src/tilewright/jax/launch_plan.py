@@ -69,11 +69,13 @@ class LaunchPlan:
         stream: of a GPU; None on a CPU
         """
         batch = self._addresses([*arguments, *results])
-        direct = self.direct
-        if direct is not None and direct.takes(batch, on_gpu=stream is not None):
-            direct.launch(batch, stream)
+        if not batch:
             return
-        with _current_device(stream):
+        with _current_device(stream, batch[0][-1]) as device:
+            direct = self.direct
+            if direct is not None and direct.takes(batch, device):
+                direct.launch(batch, device, stream)
+                return
             for addresses in batch:
                 self._launch_one(addresses, stream)
 
@@ -111,11 +113,11 @@ def _strides(buffer: Buffer, type_: ArrayType, dimensions: int) -> list[int]:
     return [0 if extent == 1 else stride for extent, stride in zip(leading, strides, strict=True)]
 
 
-def _current_device(stream: int | None) -> AbstractContextManager[object]:
+def _current_device(stream: int | None, address: int) -> AbstractContextManager[int | None]:
     memory = None if stream is None else backend_named("cuda").memory
     if memory is None or memory.entered is None or stream is None:
         return nullcontext()
-    return memory.entered(stream)
+    return memory.entered(stream, address)
 
 
 def _array(address: int, type_: ArrayType, writable: bool, stream: int | None) -> object:

@@ -147,6 +147,7 @@ def test_vmap(size: int) -> None:
     assert np.array_equal(nested(x, y), np.asarray(x) + 1)
     crossed = jax.vmap(jax.vmap(added, (None, 0)), (0, None))(x[0], x[1])
     assert np.array_equal(crossed, np.asarray(x)[0][:, None] + np.asarray(x)[1][None])
+    assert jax.vmap(added)(x[:, :0][0], x[:, :0][1]).shape == (0, size)
 
 
 def test_two_devices() -> None:

@@ -6,6 +6,7 @@ import ctypes
 import enum
 import itertools
 import threading
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 from tests.unit.backends.nvidia.fake_launch import DEVICE, FakeDriver
@@ -70,6 +71,7 @@ class FakeCuda:
         self.untimed: set[int] = set()
         self.recorded: dict[int, int] = {}
         self.order: list[tuple[int, int, int]] = []
+        self.device_of_stream: dict[int, int] = defaultdict(int)
         self.links: list[dict[int, object]] = []
         self.log = LOG
         self.error_log = b""
@@ -157,6 +159,9 @@ class FakeCuda:
 
     def cuCtxGetDevice(self) -> tuple[CUresult, int]:
         return self._done("cuCtxGetDevice"), self.stack[-1] - 0xC000
+
+    def cuStreamGetCtx(self, hStream: int) -> tuple[CUresult, int]:
+        return self._done("cuStreamGetCtx"), 0xC000 + self.device_of_stream[hStream]
 
     def cuCtxSynchronize(self) -> tuple[CUresult]:
         return (self._done("cuCtxSynchronize"),)

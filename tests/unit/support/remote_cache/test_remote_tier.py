@@ -119,7 +119,7 @@ def test_a_held_lease_changes_while_its_holder_works(monkeypatch: pytest.MonkeyP
 
 
 def test_a_lease_whose_release_is_dropped_changes_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A remote that is down at the release, and later up: other clients see a lease that expires."""
+    """A remote that is down at the release, and later up: other clients see the lease expire."""
     monkeypatch.setattr(remote_tier, "BEAT_SECONDS", 0.005)
     storage = DictStorage()
     tier = tier_on(storage)

@@ -11,7 +11,7 @@ import functools
 import hashlib
 import weakref
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ClassVar, TypeVar, cast
 
 from tilewright.backends.nvidia.assemble.ptxas import (
@@ -283,21 +283,17 @@ class Driver:
                 context = self._contexts[ordinal] = self.value("cuDevicePrimaryCtxRetain", result)
             return context
 
-    @contextmanager
-    def context(self, ordinal: int) -> Generator[None]:
+    def context(self, ordinal: int) -> AbstractContextManager[None]:
         """A block in which a device is this thread's current one."""
-        context = self.primary_context(ordinal)
-        # pushed and not set, so that the program's own context is restored
-        self.done("cuCtxPushCurrent", self.api.cuCtxPushCurrent(context))
-        try:
-            yield
-        finally:
-            self.value("cuCtxPopCurrent", self.api.cuCtxPopCurrent())
+        return self._entered(self.primary_context(ordinal))
+
+    def context_of(self, stream: int) -> AbstractContextManager[None]:
+        """A block in which the device of a stream is this thread's current one."""
+        return self._entered(self.value("cuStreamGetCtx", self.api.cuStreamGetCtx(stream)))
 
     @contextmanager
-    def context_of(self, stream: int) -> Generator[None]:
-        """A block in which the device of a stream is this thread's current one."""
-        context = self.value("cuStreamGetCtx", self.api.cuStreamGetCtx(stream))
+    def _entered(self, context: Handle) -> Generator[None]:
+        # pushed and not set, so that the program's own context is restored
         self.done("cuCtxPushCurrent", self.api.cuCtxPushCurrent(context))
         try:
             yield

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 
 from tilewright.backends.manifest import DeviceMemory, Streamed
 from tilewright.backends.nvidia.driver.cuda_driver import Driver, Pointer, driver
+from tilewright.backends.nvidia.driver.cuda_errors import CudaCallFailed
 from tilewright.backends.nvidia.driver.current_stream import device_and_stream, stream_of
 
 
@@ -71,9 +72,14 @@ def _is_usable(address: int) -> bool:
 
 
 @contextmanager
-def _entered(stream: int) -> Generator[int]:
+def _entered(stream: int, address: int) -> Generator[int]:
     api = driver()
-    with api.context_of(stream):
+    try:
+        block = api.context_of(stream)
+    except CudaCallFailed:  # the default stream, in a thread without a context
+        memory = _pointer(address)
+        block = api.context(api.current_device() if memory is None else memory.device)
+    with block:
         yield api.current_device()
 
 

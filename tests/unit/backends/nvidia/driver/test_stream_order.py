@@ -95,3 +95,18 @@ def test_whose_memory_an_address_is(
     monkeypatch.setattr(stream_order, "driver", lambda: api)
     assert stream_order.MEMORY.device_of(address) == device
     assert stream_order.MEMORY.usable(address) == usable
+
+
+@pytest.mark.parametrize("fails", [{}, {"cuStreamGetCtx": 201}], ids=["stream", "address"])
+def test_the_device_of_a_stream_or_else_of_an_address_is_entered(
+    cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch, fails: dict[str, int]
+) -> None:
+    api = cuda.driver()
+    monkeypatch.setattr(stream_order, "driver", lambda: api)
+    cuda.device_of_stream[FIRST] = DEVICE
+    cuda.fails = fails
+    entered = stream_order.MEMORY.entered
+    assert entered is not None
+    with entered(FIRST, DEVICE_BASE << 1) as device:
+        assert device == (1 if fails else DEVICE) and cuda.stack == [0xC000 + device]
+    assert cuda.stack == []
