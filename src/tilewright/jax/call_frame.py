@@ -7,7 +7,6 @@ and later versions only add fields at the end.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
 from typing import Any, cast
 
 from tilewright.support.data_class import dataclass
@@ -106,8 +105,8 @@ class _ErrorArguments(ctypes.Structure):
     _fields_ = (*_HEAD, ("message", ctypes.c_char_p), ("code", ctypes.c_int))
 
 
-_Function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
-"""A function of XLA, which takes the address of its arguments; it returns an error or null."""
+Function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
+"""A function of XLA or for it: takes the address of its arguments; returns an error or null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +154,7 @@ class CallFrame:
     def stream(self) -> int:
         """The stream of the call, on a GPU."""
         arguments = _StreamArguments(ctypes.sizeof(_StreamArguments), None, self._frame.context, 0)
-        problem = _Function(self._frame.api.contents.stream)(ctypes.addressof(arguments))
+        problem = Function(self._frame.api.contents.stream)(ctypes.addressof(arguments))
         if problem:
             raise RuntimeError("XLA has no stream for this call")
         return int(arguments.stream or 0)
@@ -165,17 +164,13 @@ class CallFrame:
         text = message.encode()
         arguments = _ErrorArguments(ctypes.sizeof(_ErrorArguments), None, text, _INTERNAL)
         return cast(
-            "int", _Function(self._frame.api.contents.create_error)(ctypes.addressof(arguments))
+            "int", Function(self._frame.api.contents.create_error)(ctypes.addressof(arguments))
         )
 
 
 def _buffers(found: _Buffers) -> list[Buffer]:
     buffers = (_Buffer.from_address(found.items[place]) for place in range(found.count))
-    return [Buffer(buffer.data or 0, tuple(_shape(buffer))) for buffer in buffers]
-
-
-def _shape(buffer: _Buffer) -> Sequence[int]:
-    return buffer.shape[: buffer.rank] if buffer.rank else ()
+    return [Buffer(buffer.data or 0, tuple(buffer.shape[: buffer.rank])) for buffer in buffers]
 
 
 def _text(address: int) -> str:

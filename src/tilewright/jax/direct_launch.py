@@ -56,14 +56,12 @@ class DirectLaunch:
         )
 
     def _serves(self, device: int | None) -> bool:
-        backend = self.compiled.backend
         if device not in self.devices:
-            if (device is None) != (backend.memory is None):
-                return False
-            if backend.target() != self.compiled.target:  # GPUs of two architectures
-                return False
-            self.devices.add(device)
-        return True
+            backend, target = self.compiled.backend, self.compiled.target
+            # a process may have GPUs of two architectures
+            if (device is None) == (backend.memory is None) and backend.target() == target:
+                self.devices.add(device)
+        return device in self.devices
 
     def launch(
         self, batch: Iterable[Sequence[int]], device: int | None, stream: int | None

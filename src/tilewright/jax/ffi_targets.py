@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
 from functools import cache
 from typing import Any
 
-from tilewright.jax.call_frame import CallFrame
+from tilewright.jax.call_frame import CallFrame, Function
 from tilewright.jax.launch_plan import LaunchPlan
 from tilewright.support import import_late
 
 TARGET = "tilewright_launch"
 PLAN = "plan"
 """The attribute that names a plan."""
-
-_Handler = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
 
 
 def _handle(address: int, on_gpu: bool) -> int | None:
@@ -30,12 +27,12 @@ def _handle(address: int, on_gpu: bool) -> int | None:
     return None
 
 
-@_Handler
+@Function
 def _on_cpu(address: int) -> int | None:
     return _handle(address, on_gpu=False)
 
 
-@_Handler
+@Function
 def _on_gpu(address: int) -> int | None:
     return _handle(address, on_gpu=True)
 
