@@ -25,7 +25,6 @@ from tilewright.frontend.python import (
     Dependencies,
     KernelSignature,
     dependencies,
-    descriptor_spec,
     source_of,
 )
 from tilewright.ir import Module
@@ -352,19 +351,10 @@ def _spec(
         # as an integer argument that is 1 in a launch: it is constant, and has a dtype
         type_ = type_named(text, f"type of '{name}'") if integer else None
         return ArgSpec(name, "constexpr", type_, values[name])
-    spec: ArgSpec = _parse_argument(text, name).spec(name)
-    if spec.kind == "descriptor" and attributes:
-        pointer, padding = cast("PointerType", spec.items[0].type), spec.value
-        return descriptor_spec(name, pointer, *cast("tuple[Any, Any]", padding), even_rows=True)
-    return replace(spec, facts={**spec.facts, **_attribute_facts(spec, attributes)})
-
-
-def _attribute_facts(spec: ArgSpec, attributes: Sequence[Sequence[object]]) -> dict[str, int]:
-    """Attributes in Triton's notation as facts of the front end."""
-    fact = "aligned" if isinstance(spec.type, PointerType) else "multiple_of"
-    names = {"tt.divisibility": fact, NON_NEGATIVE: "non_negative"}
-    pairs = cast("Sequence[tuple[str, int]]", attributes)
-    return {names[attribute]: amount for attribute, amount in pairs if attribute in names}
+    stated, facts = _parse_argument(text, name), dict(cast("Sequence[tuple[str, int]]", attributes))
+    divisor = facts.get("tt.divisibility", stated.divisor)
+    low = 0 if NON_NEGATIVE in facts else stated.low
+    return replace(stated, divisor=divisor, low=low).spec(name)
 
 
 def _run_time(specs: Sequence[ArgSpec], args: Sequence[object]) -> list[object]:
