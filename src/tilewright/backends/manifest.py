@@ -317,6 +317,11 @@ class Backend:
         assert len(set(names)) == len(names), f"{self.name}: two stages of one name"
         assert issubclass(self.options, CommonOptions), f"{self.name}: options lack common ones"
 
+    def tool_versions(self, target: GPUTarget) -> str:
+        """The versions of the tools that compile for a target, and the features of a CPU, as text
+        that is equal on all machines with equal ones."""
+        return (self.shared_version or self.version)(target)
+
     def __reduce__(self) -> tuple[Callable[[str], Backend], tuple[str]]:
         return backend_named, (self.name,)  # there is one, with functions of its own
 

@@ -27,7 +27,6 @@ from tilewright.compiler.kernel_store import Entry, package_content
 from tilewright.compiler.remote_kernels import (
     localized,
     sealed_kernel,
-    shared_version,
     unsealed_kernel,
 )
 from tilewright.compiler.run_stages import Run
@@ -61,7 +60,7 @@ class Failed(NamedTuple):
 def versions(backend: Backend, target: GPUTarget) -> dict[str, str]:
     """The versions that decide what a job compiles to."""
     own = f"{__version__} (sources {package_content(backend.name)[:12]})"
-    return {"tilewright": own, "tools": shared_version(backend, target)}
+    return {"tilewright": own, "tools": backend.tool_versions(target)}
 
 
 # --- here -----------------------------------------------------------------------------------------

@@ -23,7 +23,6 @@ from tilewright.compiler.remote_kernels import (
     localized,
     sealed_kernel,
     shared_key,
-    shared_version,
     unsealed_kernel,
 )
 from tilewright.support import TilewrightError
@@ -125,7 +124,7 @@ def _imported(store: Store, signer: Signer, key: str, content: bytes) -> Importe
 def _mismatch(entry: Entry) -> str:
     target = _target(entry)
     try:
-        own = None if target is None else shared_version(backend_named(target.backend), target)
+        own = None if target is None else backend_named(target.backend).tool_versions(target)
     except synchronous(TilewrightError) as problem:
         return f"no backend serves it here: {problem}"
     made_by = entry.metadata.get("made_by")

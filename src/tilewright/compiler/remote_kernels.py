@@ -33,14 +33,9 @@ _LOCAL = ("hash", "made_by")
 """Metadata that are not part of an object, or only of it."""
 
 
-def shared_version(backend: Backend, target: GPUTarget) -> str:
-    """The versions of the tools that compile for a target, and the features of a CPU."""
-    return (backend.shared_version or backend.version)(target)
-
-
 def shared_key(inputs: str, backend: Backend, target: GPUTarget) -> str:
     """The name of a kernel on all machines. inputs: see `Compilation`"""
-    parts = (inputs, shared_version(backend, target), package_content(backend.name))
+    parts = (inputs, backend.tool_versions(target), package_content(backend.name))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -48,7 +43,7 @@ def sealed_kernel(signer: Signer, key: str, entry: Entry) -> bytes:
     """A kernel as an object."""
     metadata = {name: value for name, value in entry.metadata.items() if name not in _LOCAL}
     target = GPUTarget(**entry.metadata["target"])
-    metadata["made_by"] = shared_version(backend_named(target.backend), target)
+    metadata["made_by"] = backend_named(target.backend).tool_versions(target)
     texts = [name for name, content in entry.artifacts.items() if isinstance(content, str)]
     blocks = {
         name: content.encode() if isinstance(content, str) else content

@@ -453,7 +453,7 @@ class Autotuner(DispatchedLaunches, KernelWrapper):
         """Text that is equal in processes whose timings may be compared."""
         index = _device(trial.named)[0].partition(":")[2]
         properties = backend.properties(int(index or 0))
-        version = (backend.shared_version or backend.version)(backend.target())
+        version = backend.tool_versions(backend.target())
         return " ".join((str(properties), version, *self._circumstances(backend, settings())))
 
     def _key_text(self, key: tuple[object, ...], named: Mapping[str, Any]) -> str:

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.unit.compiler.kernels import ADD, add
-from tilewright.backends import GPUTarget, backend_named
+from tilewright.backends import Backend, GPUTarget, backend_named
 from tilewright.backends.nvidia.assemble.ptxas import find_ptxas
-from tilewright.compiler import ASTSource, CompiledKernel, compile, kernel_archive, remote_kernels
+from tilewright.compiler import ASTSource, CompiledKernel, compile
 from tilewright.support import StageText, errors, recording, settings
 from tilewright.support.event_stream import ListRecorder
 from tilewright.tools.cli import main
@@ -114,8 +114,7 @@ def test_kernels_for_another_cpu_are_refused(
     run(tmp_path / "a", "export", str(tmp_path / "k.tar"))
     capsys.readouterr()
     monkeypatch.setenv("COLUMNS", "400")
-    for module in (remote_kernels, kernel_archive):
-        monkeypatch.setattr(module, "shared_version", lambda backend, target: "another CPU")
+    monkeypatch.setattr(Backend, "tool_versions", lambda backend, target: "another CPU")
     assert run(tmp_path / "b", "import", str(tmp_path / "k.tar")) == 1
     assert "it was compiled by llvmlite" in capsys.readouterr().out
 

@@ -53,8 +53,8 @@ class Choice:
 
     def shared_name(self) -> str:
         """The name on all machines."""
-        version = self.backend.shared_version or self.backend.version
-        return self._name(version(self.backend.target()), package_content(self.backend.name))
+        versions = self.backend.tool_versions(self.backend.target())
+        return self._name(versions, package_content(self.backend.name))
 
     def _name(self, *versions: str) -> str:
         parts = [self.kernel.cache_key, repr(self.key), *self.circumstances, *versions]
