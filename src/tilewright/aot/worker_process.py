@@ -15,7 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import IO, Any, cast
 
-from tilewright.compiler import run_job
+from tilewright.compiler import result_stream, run_job
 from tilewright.support import ForkLock, environment_of_python
 from tilewright.support.asynchronous_exceptions import suppress, synchronous
 
@@ -95,8 +95,6 @@ def _read(stream: IO[bytes]) -> bytes:
 
 def serve() -> None:
     """The work of the process: jobs of its input, until that ends."""
-    results = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what the compiler prints must not become a result
-    with suppress(EOFError):
+    with result_stream() as results, suppress(EOFError):
         while True:
             _write(results, run_job(_read(sys.stdin.buffer).decode()))

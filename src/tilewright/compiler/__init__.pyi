@@ -14,7 +14,7 @@ from tilewright.compiler.compile import (
     options_of,
     rehearse,
 )
-from tilewright.compiler.compile_jobs import run_job
+from tilewright.compiler.compile_jobs import result_stream, run_job
 from tilewright.compiler.compiled_kernel import CompiledKernel
 from tilewright.compiler.far_compiler import FarCompiler
 from tilewright.compiler.kernel_archive import export_kernels, import_kernels
@@ -92,6 +92,7 @@ __all__ = [
     "package_version",
     "parse_argument",
     "rehearse",
+    "result_stream",
     "run_job",
     "shared_store",
     "signature_text",

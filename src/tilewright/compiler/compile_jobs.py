@@ -14,11 +14,12 @@ would make.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
-from typing import Any, NamedTuple, cast
+from typing import IO, Any, NamedTuple, cast
 
 from tilewright import ir
 from tilewright.backends import Backend, GPUTarget, StageContext, backend_named
@@ -197,5 +198,13 @@ def _as_there(wanted: Mapping[str, Mapping[str, Any]]) -> Generator[None]:
 
 def main() -> None:
     """Do the job of the standard input: in a process that a crash of the compiler ends alone."""
-    result = run_job(sys.stdin.buffer.read().decode())
-    sys.stdout.buffer.write(result)
+    with result_stream() as results:
+        results.write(run_job(sys.stdin.buffer.read().decode()))
+
+
+def result_stream() -> IO[bytes]:
+    """The standard output of this process, for results alone: from now on, prints of the compiler
+    go to the standard error."""
+    results = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return results

@@ -172,6 +172,25 @@ def test_a_kernel_that_ends_every_process_is_named(
     assert "exit status -9" in problem.message
 
 
+PRINTS = """
+import os
+from tilewright.compiler import compile_jobs
+run = compile_jobs.run_job
+compile_jobs.run_job = lambda job: (os.write(1, b"printed"), run(job))[1]
+compile_jobs.main()
+"""
+
+
+def test_prints_of_the_compiler_are_no_result(
+    spawned: Executor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(far_compiler, "_CHILD", PRINTS)
+    sabotaged = Sabotaged(spawned, '"BLOCK": "32"', fail)
+    with pytest.warns(TilewrightWarning, match="no worker has compiled scale"):
+        (kernel,) = compile_many([(source(32), CPU)], sabotaged)
+    assert contents(kernel) == contents(tilewright.compile(source(32), CPU))
+
+
 def test_tuning_leaves_out_what_crashes(spawned: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(far_compiler, "_CHILD", "import os; os._exit(7)")
     sabotaged = Sabotaged(spawned, '"BLOCK": "32"', fail)
