@@ -207,7 +207,8 @@ def test_operators_round_as_python_does(a: int, b: int) -> None:
     for _ in range(4):
         programs[grid](out, 5)
     expected = [a // b % 1000, a % b % 1000, cdiv(a, b) % 1000]
-    assert 0 in expected or out.tolist() == expected
+    # an empty grid runs no program
+    assert out.tolist() == ([0] * 3 if 0 in expected else expected)
 
 
 def test_the_configuration_of_an_autotuner_is_seen() -> None:
