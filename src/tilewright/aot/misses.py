@@ -133,7 +133,7 @@ class LaunchMisses:
         try:
             _activate(call.device)
             variant = self._made(call)
-        except synchronous(TilewrightError, OSError) as problem:
+        except synchronous(Exception) as problem:  # other misses need the worker
             text = f"{call.kernel} stays without facts: {problem}"
             warnings.warn_explicit(text, TilewrightWarning, __file__, 0)
             return

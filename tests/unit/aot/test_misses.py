@@ -328,13 +328,15 @@ def test_a_kernel_without_a_name_is_served_too(monkeypatch: pytest.MonkeyPatch) 
     assert count.of(ME) == (0, 0, 0)
 
 
+@pytest.mark.parametrize("kind", [OSError, AssertionError])
 def test_a_worker_that_fails_is_reported_once(
-    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+    kind: type[Exception], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Later misses are served, also after a mistake in the compiler."""
     kernel = new_scale("generic")
 
     def fail(*_: object) -> None:
-        raise OSError("no disk")
+        raise kind("no disk")
 
     monkeypatch.setattr("tilewright.aot.misses._activate", fail)
     seen = list[tuple[object, object]]()
@@ -344,3 +346,6 @@ def test_a_worker_that_fails_is_reported_once(
     wait(lambda: seen)
     time.sleep(0.05)
     assert seen == [("scale stays without facts: no disk", TilewrightWarning)]
+    monkeypatch.undo()
+    kernel[(1,)](X.copy(), 8, 2.0, BLOCK=32)
+    wait(lambda: pending(kernel) == 1)
