@@ -129,12 +129,17 @@ def test_ten_thousand_random_launches_compile_nothing(
     built = kernel.precompile(**DECLARED, BLOCK=[16, 32])
     assert isinstance(built, Precompiled)
     assert "scale: 10 variants, about " in capsys.readouterr().err
-    random, x = Random(3), np.zeros(1 << 20, "f")
+    random, x = Random(3), np.ones(1 << 20, "f")
+    wrong = 0
     assert x.ctypes.data % 16 == 0
     with counted(monkeypatch) as count:
         for _ in range(10_000):
             n, block = random.randrange(1, 1 << 20), random.choice((16, 32))
-            kernel[(1,)](x, n, random.random(), BLOCK=block)
+            x[:33], factor = 1, random.random()
+            kernel[(1,)](x, n, factor, BLOCK=block)
+            end = min(n, block)
+            wrong += (x[0], x[end - 1], x[end]) != (np.float32(factor), np.float32(factor), 1)
+    assert wrong == 0
     assert (count.compiled, count.read, count.loaded) == ([], [], [])
     with counted(monkeypatch) as count:
         kernel[(1,)](x[1:], 7, 2.0, BLOCK=16)

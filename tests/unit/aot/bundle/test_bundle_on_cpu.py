@@ -19,6 +19,7 @@ from tests.unit.aot.bundle.bundle_kernels import (
 )
 from tests.unit.aot.bundle.c_programs import bundle_of, compiled, compiler, run_checked
 from tilewright.aot import KernelSpec
+from tilewright.llvm import host_cpu
 from tilewright.support import errors
 
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4-amx", "aarch64")
@@ -198,7 +199,10 @@ int main(void) {
 """
 
 
-@pytest.mark.parametrize("level", ["x86-64-v2", "x86-64-v3"])
+WIDE = pytest.mark.skipif(not host_cpu().has_avx512, reason="needs AVX-512")
+
+
+@pytest.mark.parametrize("level", ["x86-64-v2", "x86-64-v3", pytest.param("x86-64-v4", marks=WIDE)])
 def test_values_on_each_level(level: str, tmp_path: Path) -> None:
     bundle_of("demo", [softmax_spec(), *matmul_specs(16, 32)], level).write(tmp_path)
     program = compiled(tmp_path, NUMBERS, bundles=["demo"])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import random
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +21,28 @@ SHARED = 10
 """Names that all processes write to and create."""
 
 
+FAULTS = ("EBUSY", "ESTALE", "EIO", "late", "rename")
+
+
+def counting(hook: Callable[[str], None], planted: Counter[str]) -> Callable[[str], None]:
+    """The hook, which adds each fault that it raises to `planted`."""
+
+    def counted(point: str) -> None:
+        try:
+            hook(point)
+        except OSError as fault:
+            late = isinstance(fault, FileNotFoundError)
+            planted["late" if late else errno.errorcode[fault.errno or 0]] += 1
+            planted["rename"] += point == "remote: rename"
+            raise
+
+    return counted
+
+
 def work(folder: str, number: int, results: Any) -> None:
-    """Rounds of one process; what went wrong, and the leases that it got."""
-    FailPoints.hook = faulty(random.Random(number))
+    """Rounds of one process: what went wrong, its leases, and the number of each planted fault."""
+    planted: Counter[str] = Counter()
+    FailPoints.hook = counting(faulty(random.Random(number)), planted)
     storage, signer = open_storage(f"file://{folder}"), Signer()
     wrong: list[str] = []
     won: list[str] = []
@@ -40,7 +62,7 @@ def work(folder: str, number: int, results: Any) -> None:
         if storage.create(f"leases/{turn}", b"%d" % number):
             won.append(f"leases/{turn}")
         storage.put_member("timings/k", f"{number}-{turn}", b"%d" % turn)
-    results.put((wrong, won))
+    results.put((wrong, won, planted))
 
 
 @pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="needs forks")
@@ -56,8 +78,10 @@ def test_processes_on_a_faulty_folder_lose_nothing(tmp_path: Path) -> None:
     outcomes = [results.get() for _ in processes]
     for process in processes:
         process.join()
-    assert [wrong for wrong, _ in outcomes] == [[]] * PROCESSES
-    won = [lease for _, leases in outcomes for lease in leases]
+    planted = sum((faults for _, _, faults in outcomes), Counter[str]())
+    assert min(planted[fault] for fault in FAULTS) > PROCESSES
+    assert [wrong for wrong, _, _ in outcomes] == [[]] * PROCESSES
+    won = [lease for _, leases, _ in outcomes for lease in leases]
     assert sorted(won) == sorted(f"leases/{turn}" for turn in range(ROUNDS))
     storage, signer = open_storage(f"file://{tmp_path}"), Signer()
     for number in range(PROCESSES):
