@@ -87,7 +87,7 @@ def check_reduce(run: Run) -> None:
             n = n if chance.random() < 0.25 else max(16, n // 16 * 16)
             first = 16 * chance.randrange(256)
             parts = [x[first : first + n] for x in inputs]
-            reduce(parts[run.rank], out[:n], how, num_warps=8)
+            run.together(lambda: reduce(parts[run.rank], out[:n], how, num_warps=8))
             exact = sum(part.double() if not run.on_gpu else part.float() for part in parts)
             wrong = difference(out[:n], exact, tolerance)
             if run.has_nccl and chance.random() < 0.5:
@@ -148,7 +148,7 @@ def check_matmul(run: Run) -> None:
         gathered.shard.copy_(shards[run.rank])
         b = noise(run, seed + 100 + run.rank, (k, columns), dtype)
         out = t.zeros(rows * run.world, columns, dtype=dtype, device=run.device)
-        gathered(b, out)
+        run.together(lambda: gathered(b, out))
         exact = t.cat(shards).float() @ b.float()
         return difference(out, exact, 2e-3 * k**0.5)
 
@@ -176,7 +176,8 @@ def check_ring(run: Run) -> None:
         q = noise(run, seed + 100 + run.rank, (heads, length, head), dtype)
         whole = t.cat(keys, 2).float()
         scores = q.float() @ whole[0].transpose(1, 2) / head**0.5
-        return difference(ring(q), t.softmax(scores, -1) @ whole[1], 5e-3)
+        exact = t.softmax(scores, -1) @ whole[1]
+        return difference(run.together(lambda: ring(q)), exact, 5e-3)
 
     repeat(run, "ring attention", step, lambda: [c.signals.check() for c in cases])
 

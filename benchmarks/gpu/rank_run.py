@@ -51,6 +51,18 @@ class Run:
         ratio = f"{ratio:.3f}" if isinstance(ratio, float) else ratio
         print(f"{case:38} {contestant:22} {shown:>10} {unit:6} {ratio}", flush=True)
 
+    def together(self, call: Call) -> Any:
+        """The result of a call whose kernels wait for peers.
+
+        Ranks that are threads share CUDA's locks: an allocation waits for kernels that run, so all
+        have allocated before the first one launches, and all launch before one allocates again."""
+        if self.options.threads:
+            self.group.exchange("")
+        result = call()
+        if self.options.threads:
+            self.group.exchange("")
+        return result
+
     def synchronize(self) -> None:
         """Wait for this rank's device."""
         if self.on_gpu:

@@ -1,7 +1,7 @@
 """Attention over a sequence that is split among ranks: keys and values pass around the ring.
 
 Each rank has the queries, keys and values of its part of the sequence. In step s it attends to the
-keys of rank + s, while a copy engine pulls those of rank + s + 1, and merges the results by the
+keys of rank + s, while those of rank + s + 1 are copied, and merges the results by the
 logarithms of their sums.
 """
 
@@ -46,7 +46,7 @@ class RingAttention:
         self, group: Group, heads: int, length: int, head: int, dtype: Any, device: object = "cpu",
         seconds: float = 10.0,
     ) -> None:  # fmt: skip
-        self.rank, self.world = group.rank, group.size
+        self.group, self.rank, self.world = group, group.rank, group.size
         self.keys = zeros((2, heads, length, head), dtype, group, device)
         self.peers = peers(self.keys, group)
         self.signals = Signals.of(group, 2, seconds, device)
@@ -55,26 +55,44 @@ class RingAttention:
         like = self.keys[0] if str(device) == "cpu" else self.keys[0].float()
         self.result, self.part = (_fp32(like, like.shape) for _ in range(2))
         self.log_sums, self.part_log_sums = (_fp32(like, like.shape[:2]) for _ in range(2))
+        self._is_loaded = False
 
     def __call__(self, q: Any) -> Any:
         """Attention of this rank's queries (heads, length, head size) to all keys, in fp32."""
         side, arrived = self.side, []
+        self._load_kernels(q)
         self.signals.barrier()  # the keys of all ranks are written
         side.start()
         self._pull(1, arrived)
-        attention(q, self.keys[0], self.keys[1], lse=self.log_sums, out=self.result)
+        self._attend_own(q)
         for step in range(1, self.world):
             side.wait(arrived[step - 1])
             if step + 1 < self.world:
                 side.start()  # the buffer's reader of step - 1 has ended
                 self._pull(step + 1, arrived)
-            k, v = self.pulled[step % 2]
-            attention(q, k, v, lse=self.part_log_sums, out=self.part)
-            self._merge()
+            self._attend_part(q, self.pulled[step % 2])
         with side.use():
             self.signals.barrier()  # all have read this rank's keys
         side.join()
         return self.result
+
+    def _load_kernels(self, q: Any) -> None:
+        """Launch each kernel once on all ranks before one waits for peers.
+
+        Ranks that are threads share CUDA's locks: loading a kernel waits for kernels that run."""
+        if not self._is_loaded:
+            self.group.exchange("launched")  # all ranks have, so no earlier barrier waits for long
+            self._attend_own(q)
+            self._attend_part(q, self.pulled[0])
+            self.group.exchange("loaded")
+            self._is_loaded = True
+
+    def _attend_own(self, q: Any) -> None:
+        attention(q, self.keys[0], self.keys[1], lse=self.log_sums, out=self.result)
+
+    def _attend_part(self, q: Any, part: Any) -> None:
+        attention(q, part[0], part[1], lse=self.part_log_sums, out=self.part)
+        self._merge()
 
     def _pull(self, step: int, arrived: list[Any]) -> None:
         if self.world > 1:

@@ -17,8 +17,9 @@ from __future__ import annotations
 from typing import Any
 
 import tilewright.language as tl
+from tilewright.distributed.device_memory import memory_of, table_of
 from tilewright.distributed.peer_tables import Peers, peers
-from tilewright.distributed.rank_groups import Group, group_of
+from tilewright.distributed.rank_groups import Group, ThreadGroup, group_of
 from tilewright.distributed.shared_arrays import zeros
 from tilewright.runtime import jit
 from tilewright.support import errors, import_late
@@ -51,8 +52,22 @@ class Signals:
         ranks: Group = group_of(group)
         if ranks.size > MAX_RANKS:
             raise errors.WrongWorldSize("the group", ranks.size, "signals allow one", MAX_RANKS)
-        words = (slots + 1) * PAD_WORDS
-        return cls(peers(zeros(words, _int32(device), ranks, device), ranks), slots, seconds)
+        pad = zeros((slots + 1) * PAD_WORDS, _int32(device), ranks, device)
+        if isinstance(ranks, ThreadGroup) and str(device) != "cpu":
+            cls._load_barrier(pad, ranks, seconds)
+        return cls(peers(pad, ranks), slots, seconds)
+
+    @classmethod
+    def _load_barrier(cls, pad: Any, ranks: Group, seconds: float) -> None:
+        """Load the barrier before any rank waits: in one process, loading waits for such kernels.
+
+        It is launched on this rank's pad alone, where all seem to have signalled.
+        """
+        own = (memory_of(pad).address,) * ranks.size
+        pad[PAD_WORDS + 1 : 2 * PAD_WORDS] = 1
+        cls(Peers(ranks.rank, ranks.size, own, table_of(own, pad), pad), 1, seconds).barrier()
+        pad[:] = 0
+        int(pad[0])  # waits for the device, as peers may signal from here on
 
     @property
     def table(self) -> Any:
