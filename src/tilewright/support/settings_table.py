@@ -428,7 +428,6 @@ class Autotuning(Group):
         doc="For launches that no table covers: measure, use the first configuration, or raise an "
         "error. A warning names each.",
     )
-
     print = Setting(
         False,
         FLAG,

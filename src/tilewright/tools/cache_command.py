@@ -81,8 +81,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 def _export(chosen: argparse.Namespace, cache: CacheSettings) -> None:
     file = _file(chosen)
-    signer = Signer(shared_secret(cache))
-    count = export_kernels(shared_store(cache), file, signer, chosen.kernel)
+    count = export_kernels(shared_store(cache), file, _signer(cache), chosen.kernel)
     text = f"exported {count} kernels to {file}, {file.stat().st_size / _MEGABYTE:.1f} MB"
     _print_result(chosen, {"kernels": count, "file": file}, text)
 
@@ -90,7 +89,7 @@ def _export(chosen: argparse.Namespace, cache: CacheSettings) -> None:
 def _import(chosen: argparse.Namespace, cache: CacheSettings) -> int:
     file = _file(chosen)
     try:
-        done = import_kernels(shared_store(cache), file, Signer(shared_secret(cache)))
+        done = import_kernels(shared_store(cache), file, _signer(cache))
     except tarfile.TarError as problem:
         raise CommandFailed(f"{file} is not an archive of kernels: {problem}") from None
     refused = [one for one in done if one.refused is not None]
@@ -98,6 +97,13 @@ def _import(chosen: argparse.Namespace, cache: CacheSettings) -> int:
     text = "\n".join([f"imported {len(done) - len(refused)} kernels from {file}", *lines])
     _print_result(chosen, [asdict(one) for one in done], text)
     return 1 if refused else 0
+
+
+def _signer(cache: CacheSettings) -> Signer:
+    try:
+        return Signer(shared_secret(cache))
+    except ValueError as problem:
+        raise CommandFailed(f"TILEWRIGHT_REMOTE_CACHE_KEY names no key: {problem}") from None
 
 
 def _file(chosen: argparse.Namespace) -> Path:

@@ -62,7 +62,8 @@ def _declared(text: str) -> object:
     numbers = _RANGE.fullmatch(text.strip())
     if numbers is not None:
         parts = [option_value(part.strip()) for part in numbers[1].split(",")]
-        if not all(isinstance(part, int) for part in parts) or not 1 <= len(parts) <= 3:
+        is_range = all(isinstance(part, int) for part in parts) and 1 <= len(parts) <= 3
+        if not is_range or 0 in parts[2:]:  # a step of 0
             raise CommandFailed(f"expected range(START, STOP), found '{text}'")
         return range(*(int(str(part)) for part in parts))
     if is_argument_text(text):

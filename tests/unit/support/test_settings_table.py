@@ -118,6 +118,13 @@ def test_program_id(monkeypatch: pytest.MonkeyPatch, text: str, ids: tuple[int, 
         ("TILEWRIGHT_CPU_THREADS", "-2"),
         ("TILEWRIGHT_F32_DEFAULT", "tf16"),
         ("TRITON_OVERRIDE_ARCH", "sm 90"),
+        ("TILEWRIGHT_REMOTE_CACHE", "/nfs/cache"),
+        ("TILEWRIGHT_REMOTE_CACHE_TRUST", "maybe"),
+        ("TILEWRIGHT_REMOTE_CACHE_KEY", "~nobody-of-this-name/key"),
+        ("TILEWRIGHT_RECORD", "~nobody-of-this-name/spec.toml"),
+        ("TILEWRIGHT_ON_MISS", "wait"),
+        ("TILEWRIGHT_TUNING_TABLES", "~nobody-of-this-name/table.json"),
+        ("TILEWRIGHT_TUNING_FALLBACK", "last"),
     ],
 )
 def test_bad_text_names_the_variable(
@@ -182,6 +189,8 @@ FOLDERS = {
     "TRITON_CACHE_DIR": lambda: settings().cache.dir,
     "TILEWRIGHT_DUMP_DIR": lambda: settings().compilation.dump_dir,
     "TILEWRIGHT_OVERRIDE_DIR": lambda: settings().compilation.override_dir,
+    "TILEWRIGHT_REMOTE_CACHE_KEY": lambda: settings().cache.remote_key,
+    "TILEWRIGHT_RECORD": lambda: settings().cache.record,
 }
 
 

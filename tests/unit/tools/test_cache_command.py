@@ -111,3 +111,13 @@ def test_unknown_action_is_a_usage_error():
     with pytest.raises(SystemExit) as stop:
         main(["cache", "shrink"])
     assert stop.value.code == 2
+
+
+@pytest.mark.parametrize("action", ["export", "import"])
+def test_an_empty_key_is_named(cache, capsys, monkeypatch, tmp_path, action):
+    key = tmp_path / "key"
+    key.write_text("\n")
+    monkeypatch.setenv("TILEWRIGHT_REMOTE_CACHE_KEY", str(key))
+    assert main(["cache", action, str(tmp_path / "k.tar")]) != 0
+    assert f"TILEWRIGHT_REMOTE_CACHE_KEY names no key: {key} is empty" in capsys.readouterr().err
+    assert not (tmp_path / "k.tar").exists()

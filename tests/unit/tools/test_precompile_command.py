@@ -39,6 +39,7 @@ def test_a_spec_file_for_a_target_by_processes(
     [
         (["nothing"], "expected SPEC.toml, module:kernel or FILE.py:kernel, found nothing"),
         ([KERNEL, "n=range(x)"], "expected range(START, STOP), found 'range(x)'"),
+        ([KERNEL, "n=range(0, 8, 0)"], "expected range(START, STOP), found 'range(0, 8, 0)'"),
         ([KERNEL, "m=1"], "scale() has no parameter 'm'"),
         (["x.toml", "n=1"], "a spec file declares all arguments of its kernels"),
         (["x.toml"], "x.toml: No such file or directory"),

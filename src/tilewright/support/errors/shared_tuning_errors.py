@@ -63,6 +63,7 @@ class RankFailed(SharedTuningError):
         "the tuning of {title} failed on rank {rank} ({problem}): every rank uses the default "
         "configuration for this key"
     )
+    hint_template = "see the exception of rank {rank}"
 
     title: str
     rank: int
