@@ -14,14 +14,17 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tilewright.aot import KernelSpec, kernel_named
 from tilewright.aot.bundle.build_bundle import build_bundle
+from tilewright.aot.bundle.bundle_header import c_name, c_type
 from tilewright.aot.bundle.planned_variants import planned_variant
 from tilewright.backends import default_backend
+from tilewright.ir.types import PointerType, Scalar
 from tilewright.support import TilewrightError, errors
 from tilewright.support.asynchronous_exceptions import synchronous
 from tilewright.support.data_class import dataclass
@@ -30,12 +33,6 @@ __all__ = ["CompileArgs", "compile_kernel", "main"]
 
 LINK_COMMENT = "// tilewright-link: "
 """Begins the line of a header that `triton.tools.link` reads."""
-
-_C_TYPES = {
-    "i1": "uint8_t", "u1": "uint8_t", "fp32": "float", "fp64": "double", "fp16": "uint16_t",
-    "bf16": "uint16_t", **{f"{sign}{bits}": f"{'u' * (sign == 'u')}int{bits}_t"
-                           for sign in "iu" for bits in (8, 16, 32, 64)},
-}  # fmt: skip
 
 _WRAPPER = """
 static CUresult {name}_result(int code) {{
@@ -159,7 +156,9 @@ def compile_kernel(args: CompileArgs) -> tuple[str, list[Path]]:
         signature.constants,
         {"num_warps": args.num_warps, "num_stages": args.num_stages},
     )
-    bundle = build_bundle(name, [planned_variant(spec)], [_target(args.target)])
+    plan = planned_variant(spec)
+    declared = {argument: _c_type(type_) for argument, type_ in plan.arguments.items()}
+    bundle = build_bundle(name, [plan], [_target(args.target)])
     include = f'#include "{name}.h"\n'
     source = bundle.files[f"{name}.c"].decode()
     source = source.replace(include, bundle.files[f"{name}.h"].decode(), 1)
@@ -168,8 +167,13 @@ def compile_kernel(args: CompileArgs) -> tuple[str, list[Path]]:
     algorithm = f"{'x'.join(map(str, fixed.values()))}_{launch}"
     path = args.out_path or Path(out_name)
     paths = [path.with_suffix(f".{ending}{suffix}") for suffix in (".c", ".h")]
-    header = _header(name, signature, {"name": out_name, "algorithm": algorithm})
-    wrapper = _wrapper(name, kernel.__name__, signature, grid)
+    passed = (f"{declared[argument]} {c_name(argument)}" for argument in signature.passed)
+    parameters = ", ".join(["CUstream stream", *passed])
+    listed = [[declared[argument], c_name(argument)] for argument in signature.types]
+    hints = [signature.hints.get(argument) for argument in signature.types]
+    linked = {"name": out_name, "algorithm": algorithm, "function": name}
+    header = _header(name, parameters, {**linked, "arguments": listed, "hints": hints})
+    wrapper = _wrapper(name, kernel.__name__, signature, parameters, grid)
     for file, content in zip(paths, (f"{source}{header}{wrapper}", header), strict=True):
         file.write_text(content, encoding="utf-8")
     return name, paths
@@ -215,24 +219,20 @@ def _stated(signature: Signature, name: str) -> str:
 
 def _target(text: str | None) -> str:
     """The name of a bundle's target. Errors: InvalidOption."""
-    target = default_backend().target() if text is None else None
-    parts = text.split(":") if text is not None else []
-    if target is not None:
-        parts = [target.backend, str(target.arch)]
-    if len(parts) < 2 or parts[0] != "cuda" or not parts[1].isdecimal():
-        found = text or f"this machine, {':'.join(parts)}"
-        raise errors.InvalidOption("--target", "a GPU as cuda:90:32", found)
-    return f"sm_{parts[1]}"
+    if text is None:
+        target = default_backend().target()
+        text = f"{target.backend}:{target.arch}"
+    found = re.fullmatch(r"cuda:(\d+)(?::\d+)?", text)
+    if found is None:
+        raise errors.InvalidOption("--target", "a GPU as cuda:90:32", text)
+    return f"sm_{found[1]}"
 
 
-def _c_type(type_: str) -> str:
-    return "CUdeviceptr" if type_.startswith("*") else _C_TYPES[type_]
+def _c_type(type_: Scalar) -> str:
+    return "CUdeviceptr" if isinstance(type_, PointerType) else c_type(type_)
 
 
-def _header(name: str, signature: Signature, linked: dict[str, object]) -> str:
-    listed = [[_c_type(type_), argument] for argument, type_ in signature.types.items()]
-    hints = [signature.hints.get(argument) for argument in signature.types]
-    linked |= {"function": name, "arguments": listed, "hints": hints}
+def _header(name: str, parameters: str, linked: dict[str, object]) -> str:
     return f"""\
 #include <cuda.h>
 #include <stdint.h>
@@ -240,7 +240,7 @@ def _header(name: str, signature: Signature, linked: dict[str, object]) -> str:
 #ifdef __cplusplus
 extern "C" {{
 #endif
-CUresult {name}({_parameters(signature)});
+CUresult {name}({parameters});
 void load_{name}(void);
 void unload_{name}(void);
 const char *{name}_error(void);
@@ -250,22 +250,15 @@ const char *{name}_error(void);
 """
 
 
-def _parameters(signature: Signature) -> str:
-    declared = [f"{_c_type(signature.types[argument])} {argument}" for argument in signature.passed]
-    return ", ".join(["CUstream stream", *declared])
-
-
-def _wrapper(name: str, kernel: str, signature: Signature, grid: Sequence[str]) -> str:
+def _wrapper(
+    name: str, kernel: str, signature: Signature, parameters: str, grid: Sequence[str]
+) -> str:
     arguments = ["&queue", *(f"(int64_t)({size})" for size in grid)]
     for argument, type_ in signature.types.items():
-        is_pointer = type_.startswith("*")
-        value = f"(void *)(uintptr_t){argument}" if is_pointer else argument
+        value = f"{'(void *)(uintptr_t)' * type_.startswith('*')}{c_name(argument)}"
         arguments.append("1" if signature.hints.get(argument) == 1 else value)
     return _WRAPPER.format(
-        name=name,
-        kernel=kernel,
-        parameters=_parameters(signature),
-        arguments=", ".join(arguments),
+        name=name, kernel=kernel, parameters=parameters, arguments=", ".join(arguments)
     )
 
 

@@ -106,6 +106,20 @@ def test_names_are_those_of_triton() -> None:
     assert signature.passed == ["x", "n"] and signature.constants == {"BLOCK": 64}
 
 
+def test_names_that_c_reserves(folder: Path) -> None:
+    text = KERNELS.replace("triton", "tilewright").replace("scale", "double")
+    (folder / "reserved.py").write_text(text)
+    chosen = aot_compile_tool.CompileArgs(
+        str(folder / "reserved.py"), "copy", "*fp32, *fp32, fp32, i32, 32", "n, 1, 1", "cuda:90:32",
+        out_path=folder / "reserved" / "copy",
+    )  # fmt: skip
+    (folder / "reserved").mkdir()
+    _, (source, header) = aot_compile_tool.compile_kernel(chosen)
+    assert "float double_, int32_t n);" in header.read_text()
+    command = [*any_compiler(), "-Wall", "-Wextra", "-Werror", f"-I{folder}", "-c", str(source)]
+    assert run_checked([*command, "-o", str(folder / "reserved.o")]) == ""
+
+
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [

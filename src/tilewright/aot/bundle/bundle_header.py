@@ -81,13 +81,12 @@ def declaration(name: str, type_: Scalar, stored: bool) -> str:
     if isinstance(type_, PointerType):
         element = type_.element
         typed = element.name in _FLOATS or (element.is_integer and not element.is_bool)
-        return (
-            f"{'' if stored else 'const '}{_c_type(element) if typed else 'void'} *{c_name(name)}"
-        )
-    return f"{_c_type(type_)} {c_name(name)}"
+        return f"{'' if stored else 'const '}{c_type(element) if typed else 'void'} *{c_name(name)}"
+    return f"{c_type(type_)} {c_name(name)}"
 
 
-def _c_type(type_: DType) -> str:
+def c_type(type_: DType) -> str:
+    """The type of a number in C; floats of 16 bits are `uint16_t`."""
     if type_.name in _FLOATS:
         return _FLOATS[type_.name]
     if type_.is_integer and not type_.is_bool:
