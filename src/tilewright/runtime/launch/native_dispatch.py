@@ -165,8 +165,9 @@ class DispatchTable:
         program = self._memory.structure(_grid_program(grid, self._memory))
         with self._lock:
             position = list(self._grids).index(0)
-            self._grids[position] = program
-            if position + 1 == _MAX_GRIDS:
+            if position < _MAX_GRIDS:  # else other threads have added the last ones
+                self._grids[position] = program
+            if position + 1 >= _MAX_GRIDS:
                 self._record.add_grid = 0
 
     def note_launches(self) -> None:

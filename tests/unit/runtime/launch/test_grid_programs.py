@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, FunctionType, SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -243,3 +243,20 @@ def test_many_grid_functions_of_one_kernel() -> None:
         for _ in range(4):
             kernel[names["grid"]](out)
         assert out[0] == i + 1
+
+
+def test_a_thread_that_waits_for_the_last_place_adds_nothing() -> None:
+    """Machine code reads the programs up to a 0, which has to remain."""
+
+    @jit
+    def kernel(out):
+        tl.store(out, tl.num_programs(0))
+
+    for _ in range(2):
+        kernel[(1,)](np.zeros(1, np.int32))
+    (dispatcher,) = cast("Any", kernel).variant_cache._dispatches
+    table = dispatcher._table
+    for _ in range(_MAX_GRIDS + 1):
+        table._add_grid(FUNCTIONS["constant"])
+    assert all(table._grids[:_MAX_GRIDS])
+    assert table._grids[_MAX_GRIDS] == 0
