@@ -86,8 +86,8 @@ def path(text: str) -> Path:
 
 
 def paths(text: str) -> tuple[Path, ...]:
-    """Absolute paths, separated as in PATH."""
-    return tuple(path(part).absolute() for part in text.split(os.pathsep) if part)
+    """Paths, separated as in PATH."""
+    return tuple(path(part) for part in text.split(os.pathsep) if part)
 
 
 FLAG = Kind(flag, "0 or 1")

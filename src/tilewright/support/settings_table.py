@@ -93,27 +93,29 @@ class Setting(Generic[T]):
 
 
 class FolderSetting(Setting[T]):
-    """A folder; a relative path starts at the working folder of its first read or assignment.
-
-    Otherwise `os.chdir` would change it.
+    """A folder or files; a relative path starts at the working folder of its first read or
+    assignment. Otherwise `os.chdir` would change it.
     """
 
-    _read: tuple[Path, Path] | None = None
-    """A relative path, and its absolute path for as long as the environment is the same."""
+    _read: tuple[T, T] | None = None
+    """The value of the environment, and with absolute paths for as long as it is the same."""
 
     def __set__(self, group: "Group", value: T) -> None:
         """Assign a value that overrides the environment until `Group.reset`."""
-        super().__set__(group, cast("T", value.absolute()) if isinstance(value, Path) else value)
+        super().__set__(group, _absolute(value))
 
     def from_environment(self) -> T:
         """The value without assignments."""
-        path = super().from_environment()
-        if not isinstance(path, Path) or path.is_absolute():
-            self._read = None
-            return path
-        if self._read is None or self._read[0] != path:
-            self._read = path, path.absolute()
-        return cast("T", self._read[1])
+        value = super().from_environment()
+        if self._read is None or self._read[0] != value:
+            self._read = value, _absolute(value)
+        return self._read[1]
+
+
+def _absolute(value: T) -> T:
+    if isinstance(value, tuple):
+        return cast("T", tuple(map(_absolute, cast("tuple[object, ...]", value))))
+    return cast("T", value.absolute()) if isinstance(value, Path) else value
 
 
 class Group:
@@ -414,7 +416,7 @@ class Cache(Group):
 class Autotuning(Group):
     """The autotuner."""
 
-    tables = Setting[tuple[Path, ...]](
+    tables = FolderSetting[tuple[Path, ...]](
         (),
         Kind(setting_kinds.paths, f"files, with {os.pathsep} between them"),
         "TILEWRIGHT_TUNING_TABLES",

@@ -191,6 +191,7 @@ FOLDERS = {
     "TILEWRIGHT_OVERRIDE_DIR": lambda: settings().compilation.override_dir,
     "TILEWRIGHT_REMOTE_CACHE_KEY": lambda: settings().cache.remote_key,
     "TILEWRIGHT_RECORD": lambda: settings().cache.record,
+    "TILEWRIGHT_TUNING_TABLES": lambda: next(iter(settings().autotuning.tables), None),
 }
 
 
