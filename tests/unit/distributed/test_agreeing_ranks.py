@@ -37,9 +37,10 @@ def run(cache: Path, count: int, *options: str) -> list[dict[str, Any]]:
 
 
 def test_ranks_choose_alike_though_one_is_slower(tmp_path: Path) -> None:
-    rows = run(tmp_path, 4, "--buckets", "4", "--slow", "3")
+    rows = run(tmp_path, 4, "--buckets", "20", "--slow", "3")
     assert [row["rank"] for row in rows] == [0, 1, 2, 3]
     assert all(row["chosen"] == rows[0]["chosen"] for row in rows)
+    assert len(rows[0]["chosen"]) == 20
     most = 1 + -(-GROUPS // 4)
     assert all(count <= most for row in rows for count in row["measured"])
     # Each rank has the timings of all configurations: another autotuner measures none.
