@@ -46,8 +46,8 @@ class WorkerProcess(Executor):
         return future
 
     def start(self) -> None:
-        """Start the process, if it is not running."""
-        with self._lock:
+        """Start the process, if it is not running. If that fails, the next job has the error."""
+        with self._lock, suppress(OSError):
             self._process()
 
     def stop(self) -> None:

@@ -18,6 +18,8 @@ from tests.unit.aot.kernels import scale
 from tests.unit.aot.test_variants import counted
 from tilewright.aot import KernelSpec
 from tilewright.aot.misses import LaunchMisses, add_work, worker_process
+from tilewright.aot.worker_process import WorkerProcess
+from tilewright.compiler import run_job
 from tilewright.compiler.run_stages import Run
 from tilewright.runtime import BoundCall, JITFunction, RecordedLaunch
 from tilewright.support import (
@@ -123,6 +125,17 @@ def test_a_worker_that_dies_is_replaced(tmp_path: Any) -> None:
         served = kernel[(2,)](X.copy(), 8, 2.0, BLOCK=32)
         wait(lambda: not pending(kernel))
         assert kernel[(2,)](X.copy(), 8, 2.0, BLOCK=32).hash != served.hash
+
+
+def test_a_process_that_cannot_start_is_the_error_of_the_job(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The thread that starts it ahead of the first job has to survive."""
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    process = WorkerProcess()
+    process.start()
+    with pytest.raises(RuntimeError, match="has ended: FileNotFoundError"):
+        process.submit(run_job, "{}").result()
 
 
 def test_entries_of_native_dispatch_are_replaced(tmp_path: Any) -> None:
