@@ -1,4 +1,4 @@
-"""Kernels over several devices: the examples beside NCCL, and beside a single device.
+"""Kernels over several devices: the examples compared with NCCL, and with a single device.
 
     torchrun --nproc-per-node 2 -m benchmarks.gpu distributed [PHASE ...] [--csv FILE]
     python -m benchmarks.gpu distributed --threads 2 [PHASE ...]     # one process, no NCCL
@@ -7,7 +7,7 @@
 Phases: check-errors, check-plain (ordinary tensors as peers), check-reduce, time-reduce,
 check-matmul, time-matmul, check-ring, time-ring; by default all.
 Checks run in changing sizes, for --runs runs or --seconds per phase. Times are medians of rounds in
-which the contestants take turns in random order, each captured in a CUDA graph of several calls;
+which the contestants run in random order, each captured in a CUDA graph of several calls;
 the slower rank counts.
 """
 
@@ -69,7 +69,7 @@ def repeat(run: Run, name: str, step: Callable[[random.Random], float], check: C
 
 
 def check_reduce(run: Run) -> None:
-    """All-reduce in changing sizes, beside the sum by one device, and NCCL's."""
+    """All-reduce in changing sizes, compared with the sum by one device, and NCCL's."""
     t = torch()
     most = run.options.most_bytes
     for dtype, tolerance in ((t.float32, 1e-6), (t.bfloat16, 2**-7)):
@@ -128,7 +128,7 @@ def check_replay(
 
 
 def check_matmul(run: Run) -> None:
-    """Gathered matmul in changing sizes, beside the product of the whole matrices."""
+    """Gathered matmul in changing sizes, compared with the matmul of the whole matrices."""
     t = torch()
     dtype = t.float16 if run.on_gpu else t.float32
     cases = []
@@ -156,7 +156,7 @@ def check_matmul(run: Run) -> None:
 
 
 def check_ring(run: Run) -> None:
-    """Ring attention in changing lengths, beside attention to all keys on one device."""
+    """Ring attention in changing lengths, compared with attention to all keys on one device."""
     t = torch()
     dtype = t.float16 if run.on_gpu else t.float32
     head = 128 if run.on_gpu else 16
@@ -250,7 +250,7 @@ def check_plain(run: Run) -> None:
 
 
 def time_reduce(run: Run) -> None:
-    """All-reduce from 4 kB to 64 MB, beside NCCL's."""
+    """All-reduce from 4 kB to 64 MB, compared with NCCL's."""
     t = torch()
     for dtype in (t.float32, t.bfloat16):
         reduce = example("all_reduce").AllReduce(
@@ -278,12 +278,12 @@ def time_size(run: Run, reduce: Any, dtype: Any, size: int) -> None:
 
 
 def time_matmul(run: Run) -> None:
-    """All-gather and matmul of 4096 and 8192, beside all-gather, then cuBLAS."""
+    """All-gather and matmul of 4096 and 8192, compared with all-gather, then cuBLAS."""
     for size in (4096, 8192):
-        time_product(run, size)
+        time_size_of_matmul(run, size)
 
 
-def time_product(run: Run, size: int) -> None:
+def time_size_of_matmul(run: Run, size: int) -> None:
     """One size of a gathered matmul."""
     t = torch()
     case = f"all-gather + matmul {size}^3 fp16"
@@ -331,14 +331,14 @@ def own_matmul(a: Any, b: Any, out: Any) -> None:
 
 
 def own_halves(a: Any, b: Any, out: Any) -> None:
-    """The same as two products, of one shard each."""
+    """The same as two matmuls, of one shard each."""
     half = a.shape[0] // 2
     own_matmul(a[:half], b, out[:half])
     own_matmul(a[half:], b, out[half:])
 
 
 def time_ring(run: Run) -> None:
-    """Ring attention, S 16k, D 128, beside a gather of keys, then PyTorch's attention."""
+    """Ring attention, S 16k, D 128, compared with a gather of keys, then PyTorch's attention."""
     t = torch()
     length, head, heads = 16384 // run.world, 128, 8
     ring = example("ring_attention").RingAttention(
@@ -374,7 +374,7 @@ PHASES: dict[str, Callable[[Run], None]] = {
 
 
 def run_phases(run: Run, stop: Call) -> None:
-    """Run the phases; one that fails on any rank ends the run. stop(): ends a phase that hangs"""
+    """Run the phases; one that fails on any rank ends the run. stop(): end a phase that hangs"""
     wanted = run.options.phases or [
         name for name in PHASES if run.on_gpu or name.startswith("check") and name != "check-plain"
     ]
@@ -382,7 +382,7 @@ def run_phases(run: Run, stop: Call) -> None:
         stop()
         try:
             PHASES[name](run)
-        except Exception as error:  # noqa: BLE001 -- reported, and the others are told by a timeout
+        except Exception as error:  # noqa: BLE001 -- reported; the other ranks end by a timeout
             print(f"rank {run.rank}, {name}: {type(error).__name__}: {error}", flush=True)
             write(run)
             raise

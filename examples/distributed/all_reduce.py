@@ -35,6 +35,21 @@ ROUND_BYTES = 16384
 
 
 @tilewright.jit
+def total_of(
+    mine, received, RANK: tl.constexpr, WORLD: tl.constexpr,
+    BLOCK: tl.constexpr, ROUND: tl.constexpr,
+):  # fmt: skip
+    """The sum of a block of this rank and those received, in fp32, in the order of ranks."""
+    total = tl.zeros((BLOCK,), tl.float32)
+    for source in tl.static_range(WORLD):
+        if source == RANK:
+            total += mine.to(tl.float32)
+        else:
+            total += tl.load(received + source * ROUND + tl.arange(0, BLOCK)).to(tl.float32)
+    return total
+
+
+@tilewright.jit
 def one_shot_kernel(
     x, out, n, buffers, pad, signals, timeout_ns,
     RANK: tl.constexpr, WORLD: tl.constexpr, LANES: tl.constexpr,
@@ -53,12 +68,7 @@ def one_shot_kernel(
             tl.store(tl.multiple_of(theirs, 16) + at + RANK * ROUND + i, mine)
         barrier(pad, signals, slot, RANK, epoch, timeout_ns, WORLD, LANES)
         received = tl.multiple_of(tl.load(buffers + RANK).to(element), 16) + at
-        total = tl.zeros((BLOCK,), tl.float32)
-        for source in tl.static_range(WORLD):
-            if source == RANK:
-                total += mine.to(tl.float32)
-            else:
-                total += tl.load(received + source * ROUND + i).to(tl.float32)
+        total = total_of(mine, received, RANK, WORLD, BLOCK, ROUND)
         tl.store(out + start + i, total.to(out.dtype.element_ty), start + i < n)
     keep_epoch(pad, slot, epoch)
 
@@ -83,12 +93,8 @@ def two_shot_kernel(
         barrier(pad, signals, slot, RANK, epoch + 1, timeout_ns, WORLD, LANES)
         received = tl.multiple_of(tl.load(buffers + RANK).to(element), 16) + at
         k = start + RANK * BLOCK + i
-        total = tl.zeros((BLOCK,), tl.float32)
-        for source in tl.static_range(WORLD):
-            if source == RANK:
-                total += tl.load(x + k, k < n, other=0).to(tl.float32)
-            else:
-                total += tl.load(received + source * ROUND + i).to(tl.float32)
+        mine = tl.load(x + k, k < n, other=0)
+        total = total_of(mine, received, RANK, WORLD, BLOCK, ROUND)
         result = total.to(x.dtype.element_ty)
         for peer in tl.static_range(1, WORLD):
             theirs = tl.load(buffers + (RANK + peer) % WORLD).to(element)

@@ -121,7 +121,7 @@ def _symmetric(tensor: Any, ranks: Group) -> list[int] | None:
 def mapped(
     ranks: Group, peer: int, own: dict[str, Any], offer: dict[str, Any]
 ) -> tuple[int, object]:
-    """Address of the memory of a peer, and what keeps it mapped. Raises UnmappedPeer."""
+    """Address of the memory of a peer, and the owner of its mapping. Raises UnmappedPeer."""
     if "symmetric" in own:
         return own["symmetric"][peer] + offer["offset"], None
     driver = _driver(offer["kind"])

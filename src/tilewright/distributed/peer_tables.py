@@ -135,7 +135,7 @@ def _check_alike(texts: list[str]) -> None:
 
 
 def _mapped(ranks: Group, peer: int, offers: list[Offer]) -> tuple[int, object]:
-    """Address of the memory of a peer, and what keeps it mapped. Raises UnmappedPeer."""
+    """Address of the memory of a peer, and the owner of its mapping. Raises UnmappedPeer."""
     own, offer = offers[ranks.rank], offers[peer]
     if peer == ranks.rank:
         return own["address"], None

@@ -26,7 +26,7 @@ from tilewright.support.data_class import dataclass
 @dataclass(frozen=True, slots=True)
 class Segment:
     """A mapped file in memory. start: its address; fd: its descriptor in this process; memory:
-    what keeps it mapped"""
+    its mapping"""
 
     start: int
     size: int
