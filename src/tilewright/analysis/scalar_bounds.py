@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from tilewright.analysis.index_relations import counts_work
-from tilewright.ir import Block, Op, Value
+from tilewright.ir import Block, Value
 from tilewright.ir.types import DType
 from tilewright.ops import (
     AddOp,
@@ -38,6 +38,7 @@ from tilewright.ops import (
     SelectOp,
     SubOp,
     WhileOp,
+    blocks_around,
 )
 
 _DEPTH = 5
@@ -117,7 +118,7 @@ class ScalarBounds:
         self._exact: dict[Value, ScalarSum] = {}
         # Facts are sums of exact values: those of an outer condition serve those of an inner one.
         self._facts: list[ScalarSum] = []
-        for block in reversed(list(_blocks_around(value))):
+        for block in reversed(list(blocks_around(value.block))):
             self._facts += self._facts_of(block)
 
     def range(self) -> IntegerRange | None:
@@ -159,7 +160,7 @@ class ScalarBounds:
     def _part(self, value: Value) -> ScalarSum:
         """The sum of an operand. Values from outside of the loop are not expanded where they wrap,
         as conditions in the loop are about them."""
-        inside = self._scope is None or self._scope in _blocks_around(value)
+        inside = self._scope is None or self._scope in blocks_around(value.block)
         return self._expanded(value) if inside else self._exactly(value)
 
     def _multiple(self, op: MulOp) -> ScalarSum | None:
@@ -321,16 +322,7 @@ def _is_integer(value: Value) -> bool:
     return isinstance(value.type, DType) and value.type.is_integer
 
 
-def _blocks_around(value: Value) -> Iterator[Block]:
-    """The blocks of a value, the innermost first."""
-    block = value.block
-    while isinstance(block, Block):
-        yield block
-        around = block.owner
-        block = around.parent if isinstance(around, Op) else None
-
-
 def _innermost_loop(value: Value) -> Block | None:
     """The body of the loop around a value."""
-    blocks = _blocks_around(value)
+    blocks = blocks_around(value.block)
     return next((b for b in blocks if isinstance(b.owner, ForOp | WhileOp)), None)

@@ -46,7 +46,12 @@ from tilewright.ops.control import (
     WhileOp,
     YieldOp,
 )
-from tilewright.ops.control_flow_values import ancestor_in, incoming_values, loops_around
+from tilewright.ops.control_flow_values import (
+    ancestor_in,
+    blocks_around,
+    incoming_values,
+    loops_around,
+)
 from tilewright.ops.descriptor_access import (
     MAX_DESCRIPTOR_RANK,
     PADDINGS,

@@ -21,13 +21,17 @@ def ancestor_in(block: Block | None, op: Op) -> Op:
     return op
 
 
+def blocks_around(block: Block | None) -> Iterator[Block]:
+    """A block, and the blocks that contain it, the innermost first."""
+    while block is not None:
+        yield block
+        block = block.owner.parent if isinstance(block.owner, Op) else None
+
+
 def loops_around(op: Op) -> Iterator[ForOp | WhileOp]:
     """The loops around an op, the innermost first."""
-    block = op.parent
-    while isinstance(block, Block) and isinstance(block.owner, Op):
-        if isinstance(block.owner, ForOp | WhileOp):
-            yield block.owner
-        block = block.owner.parent
+    owners = (block.owner for block in blocks_around(op.parent))
+    return (owner for owner in owners if isinstance(owner, ForOp | WhileOp))
 
 
 def incoming_values(value: Value) -> Sequence[Value]:

@@ -325,7 +325,7 @@ def _keeps_sign(op: CastOp) -> bool:
 
 def _is_assumed(value: Value) -> bool:
     # Assumptions count only in the block of the value: elsewhere they may not be reached.
-    block = value.owner.parent if isinstance(value.owner, Op) else value.owner
+    block = value.block
     for compare in value.uses:
         if isinstance(compare, CompareOp) and _compares_above_zero(compare, value):
             users = list(compare.result.uses)

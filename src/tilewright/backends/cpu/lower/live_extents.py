@@ -9,16 +9,15 @@ The masks may be computed after the matrix: their operands are evaluated early w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import islice
 
 from tilewright.backends.cpu.lower.cpu_lowering import CpuLowering
 from tilewright.backends.cpu.lower.evaluate_lanes import INDEX_FUNCTIONS
 from tilewright.backends.cpu.lower.loop_clipping import store_bounds
-from tilewright.ir import Block, Op, Trait, Value
+from tilewright.ir import Op, Trait, Value
 from tilewright.ir.types import shape_of
 from tilewright.llvm import Val, integer_literal
-from tilewright.ops import HintOp, LoadOp, StoreOp
+from tilewright.ops import HintOp, LoadOp, StoreOp, blocks_around
 
 _MOST_OPS = 64
 """Limit of the ops between a matrix and its stores, and of those of a mask."""
@@ -83,7 +82,7 @@ def _stored(state: CpuLowering, before: Op, store: StoreOp, dim: int, extent: in
 def _is_known(state: CpuLowering, before: Op, values: list[Value]) -> bool:
     """Whether values can be evaluated before an op: from existing values, by ops without effects
     that run in any case."""
-    blocks, reached, stack = set(_blocks_around(before)), set[Value](), list(values)
+    blocks, reached, stack = set(blocks_around(before.parent)), set[Value](), list(values)
     while stack:
         value = stack.pop()
         if value in reached or value in state.env.scalars or value in state.env.buffers:
@@ -97,12 +96,3 @@ def _is_known(state: CpuLowering, before: Op, values: list[Value]) -> bool:
             return False
         stack += op.operands
     return True
-
-
-def _blocks_around(op: Op) -> Iterator[Block]:
-    """The block of an op, and the enclosing blocks."""
-    block = op.parent
-    while block is not None:
-        yield block
-        owner = block.owner
-        block = owner.parent if isinstance(owner, Op) else None

@@ -5,7 +5,7 @@
    element-wise results follow their operands; values carried by loops follow what is carried.
 2. *Constraints*, from users to definitions: each use requires its operand in a layout. Values
    without a layout of their own (ranges, splats, pointer arithmetic, masks, shape ops) are cheap:
-   they are made again in every layout that is required, and constrain their operands likewise.
+   they are made again in every layout that is required, and constrain their operands as well.
 
     %i = tile.range                     required in A, so it is made in A
     %p = mem.offset %x, %i              required in A, by the load
