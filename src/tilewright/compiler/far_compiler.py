@@ -33,9 +33,11 @@ _CHILD = "from tilewright.compiler.compile_jobs import main; main()"
 
 
 class FarCompiler:
-    """Compiles by an executor, in a `with` block."""
+    """Compiles by an executor, in a `with` block. Raises InvalidOption for what is no executor."""
 
     def __init__(self, executor: Executor) -> None:
+        if not callable(getattr(executor, "submit", None)):
+            raise errors.InvalidOption("executor", "an executor, with a method `submit`", executor)
         self._executor = executor
         # Of this machine, for jobs that workers have failed to do.
         self._local = ThreadPoolExecutor(len(usable_cpus()), "tilewright-child")

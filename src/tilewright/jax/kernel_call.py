@@ -9,7 +9,7 @@ from tilewright.jax.direct_launch import ALIGNED, DirectLaunch
 from tilewright.jax.ffi_targets import PLAN, registered
 from tilewright.jax.launch_plan import ArrayType, LaunchPlan
 from tilewright.runtime import JITFunction, MockTensor
-from tilewright.support import errors, grid_for, import_late, user_boundary
+from tilewright.support import errors, grid_for, import_late, package_late, user_boundary
 
 
 def call(kernel: Any, grid: object, out_shape: Any, /, *arguments: Any, **keywords: Any) -> Any:
@@ -42,7 +42,7 @@ def call(kernel: Any, grid: object, out_shape: Any, /, *arguments: Any, **keywor
 def _plan(
     kernel: Any, grid: object, out_shape: Any, arguments: Sequence[Any], keywords: Mapping[str, Any]
 ) -> tuple[LaunchPlan, list[Any]]:
-    numpy: Any = import_late("jax.numpy")
+    numpy: Any = package_late("jax.numpy", "pip install jax")
     names = cast("Sequence[str]", kernel.arg_names)
     if len(arguments) > len(names):
         raise errors.ArgumentCount(kernel.__name__, len(names), len(arguments))

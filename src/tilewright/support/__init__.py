@@ -38,6 +38,7 @@ from .fork_locks import (
     function_late,
     hold_across_forks,
     import_late,
+    package_late,
 )
 from .garbage_collection import collection_paused
 from .grid import Grid, grid_for, normal_grid

@@ -21,6 +21,7 @@ from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Any, ClassVar
 
+from tilewright.support import errors
 from tilewright.support.asynchronous_exceptions import suppress
 from tilewright.support.operating_system import at_fork
 
@@ -96,6 +97,17 @@ def import_late(name: str) -> ModuleType:
     """Import a module at its first use; a fork waits until it is imported."""
     with fork_waits():
         return importlib.import_module(name)
+
+
+def package_late(name: str, remedy: str) -> ModuleType:
+    """A module of a package that most users do without, imported at its first use.
+
+    Raises ToolMissing with the remedy where it is not installed.
+    """
+    try:
+        return import_late(name)
+    except ModuleNotFoundError:
+        raise errors.ToolMissing(name, "this Python's packages", remedy) from None
 
 
 def attribute_late(path: str) -> Any:

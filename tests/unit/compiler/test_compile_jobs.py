@@ -270,6 +270,8 @@ def test_mistakes_of_the_call() -> None:
         compile_many([(source(), CPU, {}, 3)])  # pyright: ignore[reportArgumentType]
     with pytest.raises(errors.UnknownName, match="no option 'warps'"):
         compile_many([(source(), CPU, {"warps": 3})])
+    with pytest.raises(errors.InvalidOption, match="'executor' must be an executor, with a method"):
+        compile_many([(source(), CPU)], 5)  # pyright: ignore[reportArgumentType]
     assert [kernel.name for kernel in compile_many([(source(), CPU)])] == ["scale"]
 
 

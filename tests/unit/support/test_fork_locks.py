@@ -20,7 +20,9 @@ from tilewright.support import (
     fork_waits,
     hold_across_forks,
     import_late,
+    package_late,
 )
+from tilewright.support.errors import ToolMissing
 from tilewright.support.fork_locks import _Forks  # pyright: ignore[reportPrivateUsage]
 
 
@@ -271,3 +273,10 @@ def test_a_cached_property_that_another_thread_computes_is_computed_in_the_child
 
     assert_child_succeeds(use)
     thread.join()
+
+
+def test_a_package_that_is_not_installed_is_named_with_its_remedy() -> None:
+    with pytest.raises(ToolMissing, match="'no_such_package.part' was not found") as caught:
+        package_late("no_such_package.part", "pip install something")
+    assert caught.value.hint == "pip install something"
+    assert package_late("json.decoder", "").__name__ == "json.decoder"

@@ -55,7 +55,7 @@ class _Translation:
         """The error for a part of a grid."""
         known = ", ".join((*self._names, *_FUNCTIONS))
         expected = f"integers, + - * // %, and the names {known}"
-        return errors.InvalidOption(f"grid of '{self._kernel}'", expected, found)
+        return errors.InvalidOption(f"grid of {self._kernel}", expected, found)
 
     def expression(self, node: ast.expr) -> str:
         """An expression in C."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilewright.support.asynchronous_exceptions import synchronous
-from tilewright.support.fork_locks import import_late
+from tilewright.support.fork_locks import package_late
 from tilewright.support.remote_cache.signed_objects import LARGEST
 
 
@@ -13,7 +13,7 @@ class FsspecStorage:
     """Objects below a URL."""
 
     def __init__(self, url: str) -> None:
-        core: Any = import_late("fsspec.core")
+        core: Any = package_late("fsspec.core", "pip install 'tilewright[remote]'")
         files, root = core.url_to_fs(url, use_listings_cache=False)
         self._files: Any = files
         self._root = str(root).rstrip("/")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright.support.fork_locks import import_late
+from tilewright.support.fork_locks import package_late
 
 _PREFIX = "tilewright:"
 _LEASE = "leases/"
@@ -17,7 +17,7 @@ class RedisStorage:
     """Objects as keys `tilewright:<name>`; groups are hashes."""
 
     def __init__(self, url: str) -> None:
-        redis: Any = import_late("redis")
+        redis: Any = package_late("redis", "pip install 'tilewright[remote]'")
         self._server: Any = redis.Redis.from_url(
             url, socket_timeout=_SOCKET_SECONDS, socket_connect_timeout=_SOCKET_SECONDS
         )

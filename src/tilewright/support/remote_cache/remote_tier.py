@@ -19,7 +19,7 @@ from threading import Event, Thread
 from typing import Any, ClassVar, TypeVar
 
 from tilewright.support.asynchronous_exceptions import suppress, synchronous
-from tilewright.support.errors import TilewrightWarning
+from tilewright.support.errors import TilewrightError, TilewrightWarning
 from tilewright.support.fork_locks import ForkLock
 from tilewright.support.remote_cache.lease_protocol import (
     BEAT_SECONDS,
@@ -65,6 +65,12 @@ class _Answer:
         except synchronous(Exception) as problem:  # of a storage: any
             self.problem = problem
         self.done.set()
+
+
+def _said(problem: Exception) -> str:
+    """A failure in one line of a warning."""
+    is_ours = isinstance(problem, TilewrightError)
+    return "; ".join(map(str.strip, str(problem).splitlines())) if is_ours else repr(problem)
 
 
 class RemoteTier:
@@ -127,7 +133,9 @@ class RemoteTier:
         if self._patience > 0 or self._down_since is not None:
             return
         self._down_since = time.monotonic()
-        reason = f"does not answer in {PATIENCE} s" if problem is None else f"failed: {problem!r}"
+        reason = (
+            f"does not answer in {PATIENCE} s" if problem is None else f"failed: {_said(problem)}"
+        )
         self.warn(f"the remote cache {self.url} {reason}; kernels are compiled here")
 
     def _is_down(self) -> bool:
@@ -246,7 +254,7 @@ class RemoteTier:
         try:
             write(self._opened())
         except synchronous(Exception) as problem:
-            self.warn(f"cannot write to the remote cache {self.url}: {problem!r}")
+            self.warn(f"cannot write to the remote cache {self.url}: {_said(problem)}")
         with self._lock:
             self._waiting -= size
             self._pending -= 1

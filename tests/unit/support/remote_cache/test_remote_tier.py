@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.unit.support.remote_cache.storages import DictStorage, failing, sleeping
-from tilewright.support import TilewrightWarning
+from tilewright.support import TilewrightWarning, errors
 from tilewright.support.remote_cache import Lease, RemoteTier, Signer, remote_tier
 
 LIMIT = 0.5
@@ -52,6 +52,18 @@ def test_failures_of_opening_count_too() -> None:
         for _ in range(20):
             assert tier.obtain("kernels/a", "a") is None
     assert time.perf_counter() - start < LIMIT
+
+
+def test_a_missing_package_is_named_with_its_remedy() -> None:
+    def refuse(url: str) -> DictStorage:
+        raise errors.ToolMissing("redis", "this Python's packages", "pip install redis")
+
+    tier = RemoteTier("redis://host", Signer(), True, refuse)
+    with pytest.warns(
+        TilewrightWarning, match="'redis' was not found; .*; hint: pip install redis;"
+    ):
+        for _ in range(20):
+            tier.obtain("kernels/a", "a")
 
 
 def test_a_remote_that_recovers_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
